@@ -1,7 +1,8 @@
 # Everything a contributor runs, from one place. `make` alone lists the targets.
 #
-# What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root. All that is downloaded are Go
-# modules, pinned in go.mod and in the go.mod files of hack/, and for one container image Debian packages, pinned in hack/image.
+# What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. All that is
+# downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, Debian packages for one container image, pinned in
+# hack/image, and from npm what looks at documents and pages, pinned in hack/openapi, hack/lighthouse and below.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash
@@ -47,7 +48,8 @@ manifests: ## Write CRDs and roles from the markers in the code, and what the ch
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
-	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/kube,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-apiserver-web paths=./apiserver/access output:rbac:artifacts:config=config/rbac/web
 	echo "manifests: charts/herald, from config/ and values.yaml"
 	$(chart) generate $(CURDIR)
 
@@ -212,11 +214,11 @@ clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
 ##@ Test
 
 # A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/crash,
-# test/e2e and test/perf has targets of its own.
+# test/e2e, test/browser and test/perf has targets of its own.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
-  | sed -nE '/\/test\/(crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
+  | sed -nE '/\/test\/(browser|crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
-  | sed -E '/\/test\/(crash|e2e|perf)(\/|$$)/d; /^$$/d' | sort -u
+  | sed -E '/\/test\/(browser|crash|e2e|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
 go_test = go test $(if $(RACE),-race) -timeout 20m
@@ -228,7 +230,6 @@ not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/nul
 test: ## Everything that must hold before a change lands; says at the end what it could not run, and why
 	@export HERALD_TEST_NOTES=$$(mktemp)
 	beside=$$(mktemp -d)
-	: >"$$beside/notes"
 	trap 'rm -rf "$$HERALD_TEST_NOTES" "$$beside"' EXIT
 	race=1
 	if ! why=$$(go build -race runtime/cgo 2>&1); then
@@ -255,18 +256,28 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'chart by Kubernetes and kube-score (make chart-conform)' $(MAKE) chart-conform
 	step 'suites with an API server (make test-integration)' $(MAKE) test-integration
 	step 'alerts and dashboard in Prometheus (make test-monitoring)' $(MAKE) test-monitoring
-	# Both wait more than they work, so they run side by side.
-	HERALD_TEST_NOTES="$$beside/notes" $(MAKE) test-upgrade LONG= >"$$beside/log" 2>&1 &
-	upgrade=$$!
-	upgraded() {
-	  local status=0
-	  wait "$$upgrade" || status=$$?
-	  cat "$$beside/log"
-	  cat "$$beside/notes" >>"$$HERALD_TEST_NOTES"
-	  return "$$status"
+	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
+	# its exit code into a folder of its own.
+	{
+	  for target in test-upgrade test-browser; do
+	    own=$$beside/$$target
+	    mkdir "$$own"
+	    : >"$$own/notes"
+	    status=0
+	    HERALD_TEST_NOTES="$$own/notes" $(MAKE) $$target LONG= >"$$own/log" 2>&1 || status=$$?
+	    echo "$$status" >"$$own/status"
+	  done
+	} &
+	others=$$!
+	begun() {
+	  wait "$$others" || true
+	  cat "$$beside/$$1/log"
+	  cat "$$beside/$$1/notes" >>"$$HERALD_TEST_NOTES"
+	  return "$$(cat "$$beside/$$1/status")"
 	}
 	step 'crash matrix, short (make test-crash)' $(MAKE) test-crash LONG=
-	step 'upgrade and rollback, short (make test-upgrade), begun beside it' upgraded
+	step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
+	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -333,6 +344,79 @@ test-monitoring: ## Play the alerts, the queries of the runbooks and those of th
 	  exit 0
 	fi
 	go test ./test/monitoring/ -count=1
+
+browsers := chromium chromium-browser google-chrome-stable google-chrome
+
+# Chromium needs packages of the system around it, so it is installed: the one target that needs root. No other calls it.
+.PHONY: chromium
+chromium: ## Install Debian's Chromium as root, if there is no Chromium or Chrome in PATH
+	@if command -v $(browsers) >/dev/null; then exit 0; fi
+	if ! command -v apt-get >/dev/null; then
+	  echo "there is no apt here: install Chromium or Chrome by hand"
+	  exit 1
+	fi
+	$(if $(filter-out 0,$(shell id -u)),sudo )apt-get install --yes --no-install-recommends chromium
+
+# The checker of accessibility (MPL-2.0), which pages get from the test alone. npm checks the package against its registry, sha256sum
+# the file against what was looked at here.
+axe_version := 4.14.1
+axe_sha256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
+
+$(BIN)/axe.min.js: Makefile
+	@tmp=$$(mktemp -d)
+	trap 'rm -rf "$$tmp"' EXIT
+	npm pack --silent --pack-destination "$$tmp" axe-core@$(axe_version) >/dev/null
+	tar --extract --gzip --file="$$tmp/axe-core-$(axe_version).tgz" --directory="$$tmp" package/axe.min.js
+	echo "$(axe_sha256)  $$tmp/package/axe.min.js" | sha256sum --quiet --check
+	mkdir -p $(BIN)
+	mv "$$tmp/package/axe.min.js" $@
+	touch $@
+
+.PHONY: browser
+browser: controlplane $(BIN)/axe.min.js
+	@if ! command -v $(browsers) >/dev/null; then
+	  echo "there is no Chromium or Chrome in PATH; make chromium installs Debian's"
+	  exit 1
+	fi
+	go build -buildvcs=false -o $(BIN)/local ./hack/local
+
+browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 30m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
+
+# `make test` goes on without a browser, and says so in the end.
+.PHONY: test-browser
+test-browser: ## Use the pages in headless Chromium, against the whole stack, with axe on each (FOCUS=, ATTACH=.local/env; docs/testing.md)
+	@why=
+	if ! command -v $(browsers) >/dev/null; then
+	  why="there is no Chromium or Chrome in PATH; make chromium installs Debian's, as root"
+	elif ! problem=$$($(MAKE) $(BIN)/axe.min.js 2>&1); then
+	  why="axe cannot be fetched by npm: $${problem%%$$'\n'*}"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,pages in a browser; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	$(MAKE) browser
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+
+.PHONY: screenshots
+screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
+	@rm -rf $(BIN)/screenshots
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
+
+.PHONY: pictures
+pictures: browser ## Make the pictures in docs/pictures anew, in headless Chromium
+	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/docs -count=1 -timeout 10m -run TestPictures -args -pictures=$(CURDIR)/docs/pictures
+
+# Lighthouse needs a newer Node.js than many systems have; npm brings that as well. --ignore-scripts: nothing that npm brings runs but
+# the two.
+.PHONY: lighthouse
+lighthouse: browser ## Measure the pages with Lighthouse: at least 95 in each column (FOCUS=)
+	@npm --prefix hack/lighthouse ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(browser_test) -v -ginkgo.label-filter=lighthouse $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+
+.PHONY: page-times
+page-times: browser ## Print how long each page takes with 10,000 posts in a team
+	@$(browser_test) -v -ginkgo.label-filter=times
 
 .PHONY: record-monitoring
 record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)

@@ -13,12 +13,14 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -107,7 +109,7 @@ func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, i
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),
-		slog.String("path", r.URL.Path),
+		slog.String("path", logged(r.URL.Path)),
 		slog.Int("status", status),
 		slog.Duration("took", took),
 		slog.Int64("bytes", out.bytes),
@@ -125,6 +127,14 @@ func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, i
 		}
 	}
 	o.log.LogAttrs(ctx, level, "Request", attrs...)
+}
+
+// logged is a path as the log has it: that of a one-time link is a secret.
+func logged(path string) string {
+	if strings.HasPrefix(path, signin.LinkPath) {
+		return signin.LinkPath + "…"
+	}
+	return path
 }
 
 // requestID takes over the client's request id if it is fit for a log.

@@ -18,6 +18,8 @@ import (
 type site struct {
 	api   http.Handler
 	pages map[string]page
+	// web serves everything else; nil without the web application.
+	web http.Handler
 }
 
 // page is a fixed answer.
@@ -27,9 +29,11 @@ type page struct {
 	body        []byte
 	// policy is the Content-Security-Policy of what a browser shows.
 	policy string
+	// compacted is the body for clients that take gzip; nil where that spares nothing.
+	compacted []byte
 }
 
-func newSite(api http.Handler, siteURL string) (*site, error) {
+func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -37,12 +41,12 @@ func newSite(api http.Handler, siteURL string) (*site, error) {
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api,
+		api: api, web: web,
 		pages: map[string]page{
-			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing},
-			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing},
-			"/openapi.json": {"openapi", "application/json; charset=utf-8", document, nothing},
-			"/docs":         {"docs", "text/html; charset=utf-8", description.HTML, description.Policy},
+			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
+			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
+			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
+			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
 		},
 	}, nil
 }
@@ -57,15 +61,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p, ok := s.pages[path]
 	switch {
+	case !ok && s.web != nil:
+		s.web.ServeHTTP(w, r)
 	case !ok:
 		rest.WriteNotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		rest.WriteMethodNotAllowed(w, r, "GET, HEAD")
 	default:
 		request.From(r.Context()).Operation = p.operation
-		w.Header().Set("Content-Type", p.contentType)
-		w.Header().Set("Content-Security-Policy", p.policy)
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		_, _ = w.Write(p.body) // the client may have gone
+		p.serve(w, r)
 	}
 }

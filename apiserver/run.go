@@ -74,6 +74,8 @@ func (s *Server) listener() net.Listener {
 // means that ctx ended before.
 func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) bool {
 	background.Go(func() { s.used.Run(watching) })
+	// The REST API needs nothing of the web application, and does not wait for it.
+	background.Go(func() { s.web.run(watching) })
 	synced := make([]cache.InformerSynced, len(s.informers))
 	for i, informer := range s.informers {
 		background.Go(func() { informer.RunWithContext(watching) })

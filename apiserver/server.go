@@ -69,6 +69,8 @@ type Config struct {
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
+	// Web is the web application; nil serves the REST API alone.
+	Web *WebConfig
 	// Started, which may be nil, is called once the API is served.
 	Started func()
 	// Tracer traces requests that are authenticated; nil traces none.
@@ -86,6 +88,7 @@ type Server struct {
 	informers []cache.SharedIndexInformer
 	posts     *kube.PostFeed
 	used      *apikeys.LastUsed
+	web       *web
 
 	api    *http.Server
 	health *http.Server
@@ -115,6 +118,10 @@ func New(config Config) (*Server, error) {
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
 	s.used = apikeys.NewLastUsed(keys.Touch, config.Clock, config.Log)
+	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
+	if err != nil {
+		return nil, err
+	}
 	service := bridge.New(bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
@@ -130,12 +137,20 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index:        index,
+		Index:  index,
+		Keys:   keys,
+		Events: events,
+		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
+			return s.posts.Follow(namespace, name)
+		},
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	if s.web, err = newWeb(&s.config, service, teams, connections); err != nil {
+		return nil, err
+	}
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {
 		return nil, err
 	}
@@ -143,7 +158,7 @@ func New(config Config) (*Server, error) {
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	site, err := newSite(rest.NewHandler(service, limiter), s.config.SiteURL)
+	site, err := newSite(rest.NewHandler(service, limiter), s.web.site(), s.config.SiteURL)
 	if err != nil {
 		return err
 	}
@@ -160,6 +175,10 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		}
 	}
 	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, clock: s.config.Clock, log: s.config.Log})
+	if s.web != nil {
+		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
+		s.api.RegisterOnShutdown(s.web.close)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -231,6 +231,26 @@ func TestPagesComeWithTheirTokens(t *testing.T) {
 	}
 }
 
+// TestPagesOfOnePerson lists the Pages that a person manages beside the one that they chose, each with a token of its own.
+func TestPagesOfOnePerson(t *testing.T) {
+	b := start(t, "")
+	b.control(http.MethodPut, "/accounts/facebook/771", `{"username":"bakery"}`, http.StatusCreated)
+	b.control(http.MethodPut, "/accounts/facebook/"+pageID, `{"pages":["771","gone"]}`, http.StatusOK)
+	c := connectors()[2]
+	token := b.redeem(c, b.consent(c), nil).text("access_token")
+	r := b.call(http.MethodGet, "/facebook/v25.0/me/accounts?fields=id,access_token", token, "", "")
+	if len(r.list("data")) != 2 || r.text("data", "0", "id") != pageID || r.text("data", "1", "id") != "771" {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if who := b.call(http.MethodGet, "/facebook/v25.0/me", r.text("data", "1", "access_token"), "", ""); who.text("id") != "771" {
+		t.Errorf("the second token is that of %d %s", who.status, who.body)
+	}
+	r = b.call(http.MethodGet, "/facebook/v25.0/me/permissions", token, "", "")
+	if r.text("data", "0", "permission") != "pages_show_list" || r.text("data", "0", "status") != "granted" {
+		t.Errorf("the permissions are %d %s", r.status, r.body)
+	}
+}
+
 // TestFacebookLoginOfInstagram connects an account of Instagram through its Page.
 func TestFacebookLoginOfInstagram(t *testing.T) {
 	b := start(t, "")

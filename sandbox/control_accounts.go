@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -25,13 +26,15 @@ type controlSettings struct {
 	TokenTTLS       *int64 `json:"token_ttl_s"`
 	ProcessingMS    *int64 `json:"processing_ms"`
 	ProcessingError string `json:"processing_error"`
+
+	Pages []string `json:"pages,omitempty"`
 }
 
 // settingsOf returns copies: what is decoded onto them changes no account.
 func settingsOf(s state.Settings) controlSettings {
 	out := controlSettings{
 		Private: s.Private, CommentDisabled: s.CommentDisabled, ListingLagMS: inMilliseconds(s.ListingLag),
-		ProcessingMS: inMilliseconds(s.Processing), ProcessingError: s.ProcessingError,
+		ProcessingMS: inMilliseconds(s.Processing), ProcessingError: s.ProcessingError, Pages: slices.Clone(s.Pages),
 	}
 	if s.Quota != nil {
 		out.Quota = new(*s.Quota)
@@ -81,7 +84,7 @@ func (c accountChange) settings() state.Settings {
 		Quota: c.Quota, Private: ptr.Deref(c.Private, false), CommentDisabled: ptr.Deref(c.CommentDisabled, false),
 		ListingLag: milliseconds(c.ListingLagMS), Processing: milliseconds(c.ProcessingMS),
 		TokenTTL:        time.Duration(ptr.Deref(c.TokenTTLS, 0)) * time.Second,
-		ProcessingError: ptr.Deref(c.ProcessingError, ""),
+		ProcessingError: ptr.Deref(c.ProcessingError, ""), Pages: c.Pages,
 	}
 }
 

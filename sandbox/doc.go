@@ -54,7 +54,8 @@
 // is how much later than its creation a post is listed (null: the platform's own time, which is 3 s on TikTok, whose
 // moderation it is, and nothing elsewhere). processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
-// processing_error, as the platform names it, is what that work ends with. The rates and limits that the platforms document
+// processing_error, as the platform names it, is what that work ends with. pages are the ids of other Pages that the same
+// person manages on Facebook. The rates and limits that the platforms document
 // beside the number of posts are not simulated: they would be in the way of tests.
 //
 // Posts come with a detail: the options that a platform took with them, in the words of its simulator.

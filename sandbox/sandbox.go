@@ -33,8 +33,9 @@ type Options struct {
 	Clock clock.WithTicker
 	// StateDir is the folder that keeps what was acknowledged; empty keeps it in memory only.
 	StateDir string
-	// SiteURL is the sandbox's own address, without a slash at the end, such as http://127.0.0.1:9100. Addresses of posts
-	// and pictures begin with it. Empty takes the address of the request.
+	// SiteURL is the sandbox's own address as browsers reach it, without a slash at the end, such as http://127.0.0.1:9100.
+	// Addresses of posts and pictures begin with it. Empty takes the address of the request, with which addresses that
+	// programs go on with begin in any case.
 	SiteURL string
 	// Lenient overlooks parameters and fields that a simulator does not know, where the platform overlooks them too. Without
 	// it they are refused, so that Herald's own tests find a misspelt one; other clients send what they like.
@@ -78,8 +79,8 @@ type platform interface {
 // newPlatforms is the list of simulators, in the order in which people see them.
 func (s *Server) newPlatforms() []platform {
 	opts := simulator.Options{
-		Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site, Lenient: s.lenient,
-		PlainHosts: s.plain,
+		Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log,
+		SiteURL: s.site, APIURL: address, Lenient: s.lenient, PlainHosts: s.plain,
 	}
 	return []platform{
 		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts),
@@ -185,11 +186,16 @@ func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
 // Close ends waiting requests and closes the database. What was acknowledged is kept with or without it.
 func (s *Server) Close() error { return s.close() }
 
-// site is the sandbox's own address, as the client of a request reaches it.
+// site is the sandbox's own address, as people reach it.
 func (s *Server) site(r *http.Request) string {
 	if s.siteURL != "" {
 		return s.siteURL
 	}
+	return address(r)
+}
+
+// address is the sandbox's own, as the client of a request reaches it.
+func address(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
 	}

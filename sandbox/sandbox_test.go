@@ -54,6 +54,7 @@ type box struct {
 	// lenient is how the next server is opened.
 	lenient bool
 	plain   []string
+	siteURL string
 	server  *sandbox.Server
 	http    *httptest.Server
 	client  *http.Client
@@ -77,7 +78,7 @@ func startLenient(t *testing.T) *box {
 // open starts a server with the box's clock.
 func (b *box) open(dir string) {
 	b.t.Helper()
-	server, err := sandbox.New(sandbox.Options{Clock: b.clock, StateDir: dir, Lenient: b.lenient, PlainHosts: b.plain})
+	server, err := sandbox.New(sandbox.Options{Clock: b.clock, StateDir: dir, Lenient: b.lenient, PlainHosts: b.plain, SiteURL: b.siteURL})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -314,3 +314,21 @@ func TestOnePublicationOfAContainer(t *testing.T) {
 		t.Errorf("%d of 16 published (-want +got):\n%s", wins, diff)
 	}
 }
+
+// People may reach the sandbox by another address than Herald, as in a cluster.
+func TestAddressesForPeopleAndForPrograms(t *testing.T) {
+	const public = "http://127.0.0.1:19100"
+	b := &box{t: t, clock: newClock(), siteURL: public}
+	b.open("")
+	post := b.read("threads", "/threads/v1.0/"+b.thread("hello", nil)+"?fields=permalink")
+	icon := b.read("threads", "/threads/v1.0/me?fields=threads_profile_picture_url")
+	for _, tt := range []struct{ reason, got, want string }{
+		{"people open a post", post.text("permalink"), public},
+		{"and see the account's picture", icon.text("threads_profile_picture_url"), public},
+		{"Herald sends a file", b.session(plainVideo, 10), b.http.URL},
+	} {
+		if !strings.HasPrefix(tt.got, tt.want+"/") {
+			t.Errorf("%s: %q does not begin with %s", tt.reason, tt.got, tt.want)
+		}
+	}
+}

@@ -65,11 +65,34 @@ const (
 	// is an opaque token that the manager echoes in status.lastHandledProbe.
 	ProbeAnnotation = "social.herald.dev/probe-requested"
 
+	// MadeSecretPrefix begins the annotations of a Connection that name the Secrets which
+	// the apiserver made for it: "credentials.social.herald.dev/<Secret>", with the time
+	// in RFC 3339. Each is written before its Secret, so that the manager, which may
+	// not list Secrets, finds those that are not used and removes them.
+	MadeSecretPrefix = "credentials.social.herald.dev/"
+
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 
-	// OriginLabel tells how a Post or a Media was made.
+	// OriginLabel tells how a Post, a Media, an APIKey, a Connection or the Secret of one was made;
+	// one that was applied has none.
 	OriginLabel = "social.herald.dev/origin"
-	// OriginAPI is the OriginLabel of what was made through the REST API.
+	// OriginAPI is the OriginLabel of what was made through the REST API, and of every
+	// Media that the apiserver made.
 	OriginAPI = "api"
+	// OriginWeb is the OriginLabel of what a person made in the web application.
+	OriginWeb = "web"
+
+	// AuthorAnnotation names the person who made the object in the web application, as
+	// Kubernetes' RBAC knows them: "herald:link", or the name that OpenID Connect gave
+	// behind its prefix.
+	AuthorAnnotation = "social.herald.dev/author"
+	// LastAuthorAnnotation names the person who changed the object last in the web
+	// application, in the same way.
+	LastAuthorAnnotation = "social.herald.dev/last-author"
+
+	// ShownTokensAnnotation holds the beginnings of those tokens of an APIKey that were
+	// made in the web application, to recognise them by: "<name>=<beginning>", separated
+	// by commas. The beginning opens nothing.
+	ShownTokensAnnotation = "social.herald.dev/shown-tokens"
 )

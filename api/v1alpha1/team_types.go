@@ -28,7 +28,6 @@ const (
 )
 
 // Subscription is a team's plan and whether it is paid for.
-// +kubebuilder:validation:XValidation:rule="!has(self.state) || self.state != 'trialing' || has(self.trialEndsAt)",message="a trialing subscription needs trialEndsAt"
 type Subscription struct {
 	// plan decides the limits of the team.
 	// +optional
@@ -41,7 +40,8 @@ type Subscription struct {
 	// +kubebuilder:default=active
 	State SubscriptionState `json:"state,omitempty"`
 
-	// trialEndsAt is when a trial ends. Required while state is "trialing".
+	// trialEndsAt is when a trial ends. Omitted, a trial ends seven days after the
+	// Team was created.
 	// +optional
 	TrialEndsAt *Time `json:"trialEndsAt,omitempty"`
 }

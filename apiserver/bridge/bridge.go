@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/plan"
 )
 
 // Connections are those of every team.
@@ -34,7 +35,10 @@ type Connections interface {
 type Posts interface {
 	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error)
+	// Update stores what differs between two states of a post, on the condition that
+	// it is still as it was before: a write in between wins, and the error is a
+	// conflict.
+	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
 // Media reads and writes media files' resources in the Kubernetes API.
@@ -48,9 +52,10 @@ type Media interface {
 	AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error
 }
 
-// Files signs addresses to upload to; package store does.
+// Files signs addresses to upload to and to download from; package store does.
 type Files interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+	PresignGet(ctx context.Context, key string, valid time.Duration) (url string, err error)
 }
 
 // Config is what a Service is made of. Every field is required.
@@ -74,6 +79,13 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
+	// Keys reads and writes API keys, and Events writes events. Only what people do
+	// needs them.
+	Keys   Keys
+	Events Events
+	// Follow tells when a post may have changed. ok is false if too many posts are
+	// followed already. Only what people see needs it.
+	Follow func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
 	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
@@ -92,8 +104,10 @@ func New(config Config) *Service { return &Service{config} }
 type Caller struct {
 	// Namespace is that of the caller's team.
 	Namespace string
-	// Key is the name of the API key.
+	// Key is the name of the API key; empty for a person.
 	Key string
+	// Author is the name of the person, such as "herald:link"; empty for an API key.
+	Author string
 }
 
 // Authenticate returns whom a token speaks for.
@@ -113,14 +127,16 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 func (s *Service) RequireSubscription(caller Caller) error {
 	team := s.Owner(caller.Namespace)
 	if team == nil {
+		if caller.Author != "" {
+			return errorf(CodeSubscriptionRequired, "namespace %q belongs to no team; ask the administrators of Herald for a Team", caller.Namespace)
+		}
 		return errorf(CodeSubscriptionRequired, "this API key belongs to no team; ask the administrators of Herald for a Team")
 	}
-	subscription := &team.Spec.Subscription
-	switch subscription.State {
+	switch team.Spec.Subscription.State {
 	case v1alpha1.SubscriptionActive:
 		return nil
 	case v1alpha1.SubscriptionTrialing:
-		if subscription.TrialEndsAt != nil && s.Clock.Now().Before(subscription.TrialEndsAt.Time) {
+		if s.Clock.Now().Before(plan.TrialEnd(team)) {
 			return nil
 		}
 		return errorf(CodeSubscriptionRequired, "the team's trial has ended; subscribe to go on posting")

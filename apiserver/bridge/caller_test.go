@@ -56,24 +56,32 @@ func TestAuthenticate(t *testing.T) {
 
 func TestRequireSubscription(t *testing.T) {
 	t.Parallel()
+	week := 7 * 24 * time.Hour
 	for name, tc := range map[string]struct {
 		state     v1alpha1.SubscriptionState
 		trialEnds *v1alpha1.Time
 		want      string
+		// age is that of the Team; an old one unless it is set.
+		age time.Duration
 	}{
-		"Active":         {v1alpha1.SubscriptionActive, nil, ""},
-		"Trial":          {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now.Add(time.Millisecond)), ""},
-		"TrialEnds":      {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now), "trial has ended"},
-		"TrialUnbounded": {v1alpha1.SubscriptionTrialing, nil, "trial has ended"},
-		"PastDue":        {v1alpha1.SubscriptionPastDue, nil, "is past due"},
-		"Cancelled":      {v1alpha1.SubscriptionCancelled, nil, "is cancelled"},
-		"New":            {"new", nil, "no active subscription"},
+		"Active":         {v1alpha1.SubscriptionActive, nil, "", 0},
+		"Trial":          {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now.Add(time.Millisecond)), "", 0},
+		"TrialEnds":      {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now), "trial has ended", 0},
+		"TrialUnbounded": {v1alpha1.SubscriptionTrialing, nil, "trial has ended", 0},
+		"FirstWeek":      {v1alpha1.SubscriptionTrialing, nil, "", week - time.Second},
+		"AfterAWeek":     {v1alpha1.SubscriptionTrialing, nil, "trial has ended", week},
+		"PastDue":        {v1alpha1.SubscriptionPastDue, nil, "is past due", 0},
+		"Cancelled":      {v1alpha1.SubscriptionCancelled, nil, "is cancelled", 0},
+		"New":            {"new", nil, "no active subscription", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := service(&posts{}, &connections{})
 			s.Owner = func(string) *v1alpha1.Team {
 				team := &v1alpha1.Team{}
+				if tc.age > 0 {
+					team.CreationTimestamp = metav1.NewTime(now.Add(-tc.age))
+				}
 				team.Spec.Subscription.State = tc.state
 				if tc.trialEnds != nil {
 					team.Spec.Subscription.TrialEndsAt = tc.trialEnds

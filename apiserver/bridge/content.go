@@ -14,15 +14,19 @@ import (
 )
 
 // newPost is the resource for a request.
-func newPost(namespace string, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
+func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   namespace,
+			Namespace:   caller.Namespace,
 			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
 			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(now).String()},
 			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
 		},
 		Spec: in.Spec,
+	}
+	if caller.Author != "" {
+		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
+		post.Annotations[v1alpha1.AuthorAnnotation] = caller.Author
 	}
 	return post, identify(&post.ObjectMeta, "p", in.IdempotencyKey, &post.Spec)
 }
@@ -47,7 +51,7 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 // checkTime refuses a time that the resource cannot hold.
 func checkTime(post *v1alpha1.Post) field.ErrorList {
 	if at := post.Spec.ScheduledAt; at != nil && at.Year() > lastYear {
-		return field.ErrorList{field.Forbidden(field.NewPath("scheduled_at"), fmt.Sprintf("must not lie after the year %d", lastYear))}
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not lie after the year %d", lastYear))}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/rules"
 )
 
 const (
@@ -37,7 +35,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	now := s.Clock.Now()
-	post, err := newPost(caller.Namespace, &in, now)
+	post, err := newPost(caller, &in, now)
 	if err != nil {
 		return PostDetail{}, err
 	}
@@ -49,7 +47,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if !isReused && (found || err != nil) {
 		return detail, err
 	}
-	detail, err = s.createNew(ctx, post, &in, now, reused)
+	detail, err = s.createNew(ctx, caller, &judgement{post: post, planned: post, problems: in.Problems, now: now}, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
 		// The same request may have been served meanwhile, and have taken what this
 		// one did not get.
@@ -62,50 +60,28 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 
 // createNew creates a post that was not there a moment ago. If its key was used
 // for another request, reused says so; other refusals come before.
-func (s *Service) createNew(ctx context.Context, post *v1alpha1.Post, in *CreatePost, now time.Time, reused *Error) (PostDetail, error) {
-	connections := s.lookup(post.Namespace)
-	find := connections.in(ctx)
-	needs, err := s.withinPlan(ctx, post, find)
+func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, reused *Error) (PostDetail, error) {
+	needs, connections, err := s.judge(ctx, j, func(named map[string]*v1alpha1.Connection) error {
+		switch {
+		case reused != nil:
+			return reused // what is wrong with the post by itself comes before
+		case j.post.Spec.Draft:
+			return nil
+		default:
+			return s.requireReady(ctx, named)
+		}
+	})
 	if err != nil {
 		return PostDetail{}, err
 	}
-	media, err := s.mediaOf(ctx, post)
-	if err != nil {
-		return PostDetail{}, err
-	}
-	errs := checkTime(post)
-	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
-	errs = append(errs, rules.ValidateTime(post, now)...)
-	if connections.err != nil {
-		return PostDetail{}, fmt.Errorf("read a connection: %w", connections.err)
-	}
-	if len(errs) > 0 || len(in.Problems) > 0 {
-		return PostDetail{}, invalid(errs, in.Problems...)
-	}
-	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
-		return PostDetail{}, err
-	}
-	var notReady error
-	if reused != nil {
-		notReady = reused // what is wrong with the post by itself comes before
-	} else if !in.Spec.Draft {
-		notReady = s.requireReady(ctx, connections.known)
-	}
-	// Only now, because a check may just have learnt what a TikTok account can
-	// choose; but what is wrong comes before what is not ready.
-	if errs := rules.ValidateOptions(post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
-		refused := invalid(errs)
-		refused.Code = CodeTikTokPrivacy
-		return PostDetail{}, refused
-	}
-	if notReady != nil {
-		return PostDetail{}, notReady
-	}
-	created, replayed, err := s.counted(ctx, needs, post)
+	created, replayed, err := s.counted(ctx, needs, j.post)
 	if err != nil {
 		return PostDetail{}, err
 	}
 	s.wrote(ctx, created, connections.latest)
+	if !replayed {
+		s.Acted(ctx, caller, ActCreated, created)
+	}
 	detail := s.detail(created, connections.latest)
 	detail.Replayed = replayed
 	return detail, nil

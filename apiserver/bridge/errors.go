@@ -6,6 +6,8 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -38,6 +40,43 @@ type Error struct {
 	Code Code
 	// Message says what is wrong and what to do, for people.
 	Message string
+	// Problems are those of the post that Message tells of, one by one and with the
+	// fields that they concern; empty for what concerns no field.
+	Problems []Problem
+}
+
+// NoIndex is the Target or the Card of a Problem that concerns none.
+const NoIndex = -1
+
+// Problem is one thing that is wrong with a post, for people.
+type Problem struct {
+	// Target is the index of the target that it concerns, and Card that of the card of
+	// a tree; NoIndex for none.
+	Target, Card int
+	// Field is the path of the field in the resource: within the target or the card if
+	// it concerns one, else within spec. It is empty for the whole.
+	Field string
+	// Message says what is wrong and what to do.
+	Message string
+}
+
+// fieldPaths tells the parts of a path of a Post.
+var fieldPaths = regexp.MustCompile(`^spec(?:\.targets\[(\d+)\]|\.tree\.cards\[(\d+)\])?\.?(.*)$`)
+
+// problemOf says for people what is wrong with a field.
+func problemOf(err *field.Error) Problem {
+	p := Problem{Target: NoIndex, Card: NoIndex, Field: err.Field, Message: problem(err)}
+	if parts := fieldPaths.FindStringSubmatch(err.Field); parts != nil {
+		p.Target, p.Card, p.Field = indexOr(parts[1]), indexOr(parts[2]), parts[3]
+	}
+	return p
+}
+
+func indexOr(digits string) int {
+	if i, err := strconv.Atoi(digits); err == nil {
+		return i
+	}
+	return NoIndex
 }
 
 // Error returns the message.
@@ -57,10 +96,13 @@ const maxProblems = 5
 // invalid words what is wrong with a post, with the paths of the wire, behind
 // problems that are worded already.
 func invalid(errs field.ErrorList, problems ...string) *Error {
+	refused := &Error{Code: CodeValidation}
 	for _, err := range errs {
 		problems = append(problems, WirePath(err.Field)+": "+problem(err))
+		refused.Problems = append(refused.Problems, problemOf(err))
 	}
-	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+	refused.Message = JoinProblems(problems)
+	return refused
 }
 
 func problem(err *field.Error) string {

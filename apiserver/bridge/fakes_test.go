@@ -5,9 +5,12 @@ package bridge_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +25,10 @@ import (
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-var caller = bridge.Caller{Namespace: "team-a", Key: "k"}
+var (
+	caller = bridge.Caller{Namespace: "team-a", Key: "k"}
+	person = bridge.Caller{Namespace: "team-a", Author: "herald:link"}
+)
 
 // posts is a Kubernetes API with posts. Each create goes through the next of
 // faults, if there is one left.
@@ -30,8 +36,11 @@ type posts struct {
 	stored  map[string]*v1alpha1.Post
 	faults  []fault
 	creates int
-	// creating, if set, is called at each create.
+	// creating, if set, is called at each create; between, at each update.
 	creating func()
+	between  func(*posts)
+	updates  int
+	version  int
 }
 
 // fault is what goes wrong with one create.
@@ -68,13 +77,36 @@ func (p *posts) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
 }
 
-func (p *posts) Cancel(context.Context, string, string, string) (*v1alpha1.Post, error) {
-	if len(p.faults) == 0 {
-		return nil, context.DeadlineExceeded
+// Update goes through the next of faults too. What comes first between reading and
+// writing, between does.
+func (p *posts) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
+	p.updates++
+	if p.between != nil {
+		p.between(p)
 	}
-	f := p.faults[0]
-	p.faults = p.faults[1:]
-	return nil, f.err
+	var f fault
+	if len(p.faults) > 0 {
+		f, p.faults = p.faults[0], p.faults[1:]
+	}
+	if f.err != nil && !f.lands {
+		return nil, f.err
+	}
+	if stored := p.stored[before.Name]; stored == nil || stored.ResourceVersion != before.ResourceVersion {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "posts"}, before.Name, nil)
+	}
+	p.put(after)
+	return after.DeepCopy(), f.err
+}
+
+// put stores a post as the Kubernetes API does: with another resourceVersion, and another
+// generation if its spec changed.
+func (p *posts) put(post *v1alpha1.Post) {
+	p.version++
+	if stored := p.stored[post.Name]; stored != nil && !v1alpha1.SemanticEqual(stored.Spec, post.Spec) {
+		post.Generation++
+	}
+	post.ResourceVersion = strconv.Itoa(100 + p.version)
+	p.stored[post.Name] = post.DeepCopy()
 }
 
 // connections are those of every namespace; live holds what memory lacks.
@@ -95,6 +127,17 @@ func (c *connections) Live(_ context.Context, _, name string) (*v1alpha1.Connect
 		return connection, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, name)
+}
+
+// events keeps what was written, "reason kind/name: note" each.
+type events struct {
+	written []string
+	err     error
+}
+
+func (e *events) Write(_ context.Context, about *corev1.ObjectReference, reason, note string) error {
+	e.written = append(e.written, fmt.Sprintf("%s %s/%s: %s", reason, about.Kind, about.Name, note))
+	return e.err
 }
 
 type ready struct{}
@@ -119,6 +162,7 @@ func onX(name string) *v1alpha1.Connection {
 func service(p *posts, c *connections) *bridge.Service {
 	return bridge.New(bridge.Config{
 		Used: func(*v1alpha1.APIKey) {}, Owner: owner{}.Owner, Connections: c, Posts: p, Readiness: ready{}.Check, Index: postindex.New(),
+		Events: &events{},
 		Capabilities: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 			return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
 		},

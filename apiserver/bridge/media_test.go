@@ -89,6 +89,10 @@ func (f *files) PresignPut(_ context.Context, key, mimeType string) (string, tim
 	return "https://store/" + key + "?type=" + mimeType, now.Add(time.Hour), f.signing
 }
 
+func (f *files) PresignGet(_ context.Context, key string, valid time.Duration) (string, error) {
+	return fmt.Sprintf("https://store/%s?valid=%s", key, valid), f.signing
+}
+
 func withFiles(f *files) *bridge.Service {
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))
 	s.Media, s.Files = f, f

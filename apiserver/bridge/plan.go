@@ -31,8 +31,8 @@ type needs struct {
 	post    *v1alpha1.Post
 	find    plan.Connections
 	limits  plan.Limits
-	// request tells this request apart from others under the same Idempotency-Key;
-	// empty without one.
+	// request tells this request apart from others under the same Idempotency-Key, or
+	// for the same stored post; empty if there can be no other.
 	request string
 	// all begins with what the team's plan limits, which comes before what platforms
 	// do; the first taken of them are, or may be, reserved.
@@ -58,7 +58,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan
 	if post.Spec.Draft {
 		return n, nil
 	}
-	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
+	if post.UID != "" || post.Annotations[v1alpha1.RequestAnnotation] != "" {
 		n.request = rand.Text()
 	}
 	for _, counter := range limits.Counters(post, find, 0) {

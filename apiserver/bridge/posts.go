@@ -29,6 +29,34 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
+// ReadPost returns a post of the caller's team whole, read in the Kubernetes API. The
+// object is the caller's own.
+func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
+	return s.read(ctx, caller, id)
+}
+
+// PostsBetween returns the posts of the caller's team whose display time lies in a range,
+// newest first, and whether there are more than the range asks for.
+func (s *Service) PostsBetween(caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool) {
+	return s.Index.Between(caller.Namespace, r)
+}
+
+// CountPosts returns how many posts the caller's team has in each state that lists show.
+func (s *Service) CountPosts(caller Caller) map[v1alpha1.PostPhase]int {
+	return s.Index.Counts(caller.Namespace)
+}
+
+// FollowPost returns a channel that receives after the post may have changed: once for
+// several changes that nobody has received yet. Follow first and read then, so that no
+// change is missed. stop ends it, and is called once.
+func (s *Service) FollowPost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
+	changes, stop, ok := s.Follow(caller.Namespace, id)
+	if !ok {
+		return nil, nil, errorf(CodeRateLimited, "too many pages follow posts at this moment; reload the page to see how the post stands")
+	}
+	return changes, stop, nil
+}
+
 // ListPosts returns a page of the posts of the caller's team. Page and limit are
 // moved into their bounds.
 func (s *Service) ListPosts(caller Caller, q postindex.Query) PostPage {
@@ -48,11 +76,15 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		if refused := cannotCancel(post); refused != nil {
 			return refused
 		}
-		cancelled, err := s.Posts.Cancel(ctx, post.Namespace, post.Name, post.ResourceVersion)
+		wanted := post.DeepCopy()
+		wanted.Spec.Cancelled = true
+		signed(&wanted.ObjectMeta, caller)
+		cancelled, err := s.Posts.Update(ctx, post, wanted)
 		switch {
 		case err == nil:
 			s.wrote(ctx, cancelled, s.inMemory(cancelled.Namespace))
 			s.returnAll(ctx, cancelled)
+			s.Acted(ctx, caller, ActCancelled, cancelled)
 			return nil
 		case apierrors.IsConflict(err):
 			continue

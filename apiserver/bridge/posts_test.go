@@ -99,15 +99,18 @@ type cancelling struct {
 	version   string
 }
 
-func (c *cancelling) Cancel(_ context.Context, _, name, _ string) (*v1alpha1.Post, error) {
+func (c *cancelling) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
 	if c.conflicts > 0 {
 		c.conflicts--
-		return nil, apierrors.NewConflict(resource, name, errors.New("written"))
+		return nil, apierrors.NewConflict(resource, before.Name, errors.New("written"))
 	}
-	post := c.stored[name].DeepCopy()
+	post := before.DeepCopy()
 	post.Spec.Cancelled = true
 	post.ResourceVersion = c.version
-	c.stored[name] = post
+	c.stored[before.Name] = post
+	if !v1alpha1.SemanticEqual(post.Spec, after.Spec) {
+		return nil, errors.New("a cancel changes something else")
+	}
 	return post, nil
 }
 

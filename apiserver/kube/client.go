@@ -3,7 +3,8 @@
 
 // Package kube is how the apiserver reaches the Kubernetes API: a client for
 // its few reads and writes, and watches that keep what it has to know at once
-// in memory. It reads no Secret.
+// in memory. It makes the Secrets of accounts that are connected, and reads none but that of
+// the web application.
 package kube
 
 import (
@@ -16,10 +17,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -56,8 +59,22 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // NewClient returns a client for the resources of Herald. It does not throttle
 // itself: the Kubernetes API has its own priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
+}
+
+// kinds registers a few kinds of Kubernetes' own. All of a group would bring along more of the program.
+func kinds(group schema.GroupVersion, of ...runtime.Object) func(*runtime.Scheme) error {
+	return func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(group, of...)
+		metav1.AddToGroupVersion(scheme, group)
+		return nil
+	}
+}
+
+// newClient returns a client for the resources of one group and version, below "/api" or "/apis".
+func newClient(config *rest.Config, userAgent, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("register the resources: %w", err)
 	}
 	cfg := rest.CopyConfig(config)
@@ -67,8 +84,8 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.APIPath = "/apis"
-	cfg.GroupVersion = &v1alpha1.GroupVersion
+	cfg.APIPath = path
+	cfg.GroupVersion = &group
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
@@ -140,6 +157,16 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 		return nil, fmt.Errorf("encode a patch: %w", err)
 	}
 	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner}, subresources...)
+}
+
+// update merges into a resource what differs between two states of it, on the condition
+// that it is still as it was before.
+func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
+	body, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	return k.in(before.GetNamespace()).Patch(ctx, before.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner})
 }
 
 // annotate sets an annotation of a resource.

@@ -30,6 +30,7 @@ type PostFeed struct {
 	index     *postindex.Index
 	summarise func(*v1alpha1.Post) postindex.Summary
 	reflector *cache.Reflector
+	followers *followers
 
 	once   sync.Once
 	synced chan struct{}
@@ -37,7 +38,7 @@ type PostFeed struct {
 
 // NewPostFeed returns a feed for index.
 func NewPostFeed(client rest.Interface, index *postindex.Index, summarise func(*v1alpha1.Post) postindex.Summary) *PostFeed {
-	f := &PostFeed{client: client, index: index, summarise: summarise, synced: make(chan struct{})}
+	f := &PostFeed{client: client, index: index, summarise: summarise, followers: newFollowers(), synced: make(chan struct{})}
 	source := cache.NewListWatchFromClient(client, postsResource, metav1.NamespaceAll, fields.Everything())
 	source.ListWithContextFunc = f.list
 	f.reflector = cache.NewReflectorWithOptions(
@@ -51,6 +52,13 @@ func (f *PostFeed) Run(ctx context.Context) { f.reflector.RunWithContext(ctx) }
 
 // Synced is closed once the index holds all posts that there were at the start.
 func (f *PostFeed) Synced() <-chan struct{} { return f.synced }
+
+// Follow returns a channel that receives after the watch reported a change of a post: once
+// for several changes that nobody has received yet. stop ends it. ok is false if
+// maxFollowers follow already.
+func (f *PostFeed) Follow(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
+	return f.followers.follow(followed{namespace, name})
+}
 
 // list takes all posts as they are at one moment into the index, page by page. It
 // answers with an empty list as of that moment: the reflector would put all posts
@@ -113,6 +121,7 @@ func (s feedStore) Update(obj any) error {
 	}
 	s.feed.index.Upsert(post.Namespace, s.feed.summarise(post), version)
 	s.feed.index.Progress(version)
+	s.feed.followers.changed(followed{post.Namespace, post.Name})
 	return nil
 }
 
@@ -124,11 +133,14 @@ func (s feedStore) Delete(obj any) error {
 	}
 	s.feed.index.Delete(post.Namespace, post.Name, version)
 	s.feed.index.Progress(version)
+	s.feed.followers.changed(followed{post.Namespace, post.Name})
 	return nil
 }
 
-// Replace comes after a list, which the index has already taken in.
+// Replace comes after a list, which the index has already taken in. What changed while
+// nothing was watched is not known, so that every post may have.
 func (s feedStore) Replace([]any, string) error {
+	s.feed.followers.allChanged()
 	s.feed.once.Do(func() { close(s.feed.synced) })
 	return nil
 }

@@ -64,14 +64,10 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	return &out, nil
 }
 
-// Cancel sets spec.cancelled, on the condition that the post is still as it was
-// at resourceVersion: a write in between wins, and the error is a
-// conflict.
-func (p Posts) Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error) {
-	return p.patch(ctx, namespace, name, map[string]any{
-		"metadata": map[string]any{"resourceVersion": resourceVersion},
-		"spec":     map[string]any{"cancelled": true},
-	})
+// Update stores what differs between two states of a post, on the condition that it is
+// still as it was before: a write in between wins, and the error is a conflict.
+func (p Posts) Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
+	return p.update(ctx, before, after)
 }
 
 // Media reads and writes media files' resources. They are not watched: few

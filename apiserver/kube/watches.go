@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -55,6 +56,25 @@ type APIKeys struct {
 // they are looked up.
 func NewAPIKeys(client rest.Interface, indexers cache.Indexers) *APIKeys {
 	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers)}
+}
+
+// List reads the keys of a namespace from the Kubernetes API itself: one that was made a
+// moment ago is among them.
+func (k *APIKeys) List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error) {
+	var list v1alpha1.APIKeyList
+	err := k.client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Create stores a key.
+func (k *APIKeys) Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return k.in(key.Namespace).Create(ctx, key, metav1.CreateOptions{FieldManager: FieldOwner})
+}
+
+// Update stores what differs between two states of a key, on the condition that it is
+// still as it was before.
+func (k *APIKeys) Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return k.update(ctx, before, after)
 }
 
 // Touch stores when a key was last used.
@@ -143,6 +163,39 @@ func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token s
 		return 0, err
 	}
 	return postindex.ParseVersion(connection.ResourceVersion)
+}
+
+// Create stores a connection.
+func (c *Connections) Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error) {
+	return c.in(connection.Namespace).Create(ctx, connection, metav1.CreateOptions{FieldManager: FieldOwner})
+}
+
+// Annotate sets annotations of the connection with this UID. Another one of its name
+// is a conflict.
+func (c *Connections) Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error {
+	_, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{"uid": of.UID, "annotations": annotations}})
+	return err
+}
+
+// UseSecret has the connection with this UID use another Secret, and sets annotations.
+func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error) {
+	return c.patch(ctx, of.Namespace, of.Name, map[string]any{
+		"metadata": map[string]any{"uid": of.UID, "annotations": annotations},
+		"spec":     map[string]any{"credentialsSecretRef": map[string]any{"name": secret}},
+	})
+}
+
+// Delete removes the connection with this UID.
+func (c *Connections) Delete(ctx context.Context, of *v1alpha1.Connection) error {
+	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
+}
+
+// DeleteUnchanged removes the connection if it is as it was read; otherwise the error is
+// a conflict.
+func (c *Connections) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
+	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
+	})
 }
 
 // Changed returns a channel that is closed at the next change of any connection.

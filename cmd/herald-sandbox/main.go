@@ -75,7 +75,7 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:9100", "address to serve on")
 	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder that keeps what was published; empty keeps it in memory only")
-	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it; empty takes the address of each request")
+	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it, for links to posts and pictures; empty takes the address of each request")
 	plain := flags.String("plain-hosts", "", "hosts, with commas between them, that files are fetched from by plain HTTP although a platform wants HTTPS")
 	strict := flags.Bool("strict", false, "refuse parameters and fields that a simulator does not know, also where the platform overlooks them")
 	format := flags.String("log-format", "text", "format of the log: text or json")

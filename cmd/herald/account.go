@@ -44,5 +44,13 @@ func subject(username string) rbacv1.Subject {
 
 // namesOf returns the names of the objects that the team controller uses in a release.
 func namesOf(release string) team.Names {
-	return team.Names{RoleBinding: release + "-manager-secrets", ClusterRole: release + "-team-secrets"}
+	return team.Names{
+		RoleBinding: release + "-manager-secrets", ClusterRole: release + "-team-secrets",
+		CredentialsBinding: release + "-apiserver-credentials", CredentialsRole: release + "-team-credentials",
+	}
+}
+
+// apiserverOf is the account of the apiserver of a release in a namespace.
+func apiserverOf(release, namespace string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: release + "-apiserver"}
 }

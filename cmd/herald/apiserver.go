@@ -27,14 +27,13 @@ import (
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/tracing"
-	"github.com/herald-social/herald/internal/transport"
 )
 
 // apiserverHeadroom is how many bytes the apiserver's heap may grow under load before
 // garbage is collected. Listing 20 posts leaves about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
-// runAPIServer serves the HTTP API until ctx ends.
+// runAPIServer serves the HTTP API and the web application until ctx ends.
 func runAPIServer(ctx context.Context, args []string) error {
 	f := &commonFlags{}
 	flags := newFlagSet("apiserver")
@@ -64,7 +63,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 	}
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	server, err := newAPIServer(running, end, c, cluster.Config, tracer, log)
+	server, err := newAPIServer(running, end, c, f.config, cluster, tracer, log)
 	if err != nil {
 		return err
 	}
@@ -81,11 +80,12 @@ func runAPIServer(ctx context.Context, args []string) error {
 }
 
 // newAPIServer sets up the server, with its listeners open, and what is served beside
-// it. If that fails later, end is called with the error.
-func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, tracer *tracing.Tracer, log *slog.Logger) (*apiserver.Server, error) {
-	// This process uses only the platforms' capabilities: it has neither their
-	// secrets nor any token, and calls none of them.
-	platforms, err := loadPlatforms(&c.Platforms, transport.New(transport.Options{}), nil)
+// it. If that fails later, end is called with the error. file is the path of the configuration.
+func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, file string, cluster kubernetes,
+	tracer *tracing.Tracer, log *slog.Logger,
+) (*apiserver.Server, error) {
+	out, secrets := toPlatforms(&c.Web, metrics.Registry, log)
+	platforms, err := loadPlatforms(&c.Platforms, out, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		return nil, err
 	}
 	options := apiserver.Config{
-		Kubernetes: cluster, UserAgent: cluster.UserAgent,
+		Kubernetes: cluster.Config, UserAgent: cluster.UserAgent,
 		Capabilities: platforms.Capabilities,
 		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
 		Verify:       (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
@@ -108,6 +108,12 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	if c.Media != nil {
 		options.Files = files
 	}
+	if options.Web, err = webConfig(c, file, cluster.namespace); err != nil {
+		return nil, err
+	}
+	if options.Web != nil {
+		options.Web.Platforms, options.Web.StoreOrigins = platforms, storeOrigins(c.Media)
+	}
 	if options.TLS, err = serveTLS(ctx, c.TLS, log); err != nil {
 		return nil, err
 	}
@@ -117,7 +123,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	if err := servePprof(ctx, c.Profiling, log); err != nil {
 		return nil, err
 	}
-	if err := serveMetrics(ctx, end, &c.Metrics, cluster); err != nil {
+	if err := serveMetrics(ctx, end, &c.Metrics, cluster.Config); err != nil {
 		return nil, err
 	}
 	server, err := apiserver.New(options)

@@ -38,9 +38,10 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"apiserver", "serve the HTTP API", runAPIServer},
+		{"apiserver", "serve the HTTP API and the web application", runAPIServer},
 		{"config", "check a configuration file: herald config check FILE", runConfig},
 		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
+		{"signin-link", "print a one-time address to sign in to the web application", runSignInLink},
 		{"token", "make a token for an API key", runToken},
 		{"version", "print the version", runVersion},
 	}
@@ -108,9 +109,9 @@ func report(name string, err error, stderr io.Writer) int {
 func printUsage(out io.Writer) {
 	fmt.Fprint(out, "Herald publishes one post to several social platforms, never twice and never lost.\n\nUsage: herald COMMAND [flags]\n\nCommands:\n")
 	for _, c := range commands() {
-		fmt.Fprintf(out, "  %-10s %s\n", c.name, c.summary)
+		fmt.Fprintf(out, "  %-11s %s\n", c.name, c.summary)
 	}
-	fmt.Fprint(out, "  help       print this text\n\n`herald COMMAND --help` lists the flags of a command.\n")
+	fmt.Fprint(out, "  help        print this text\n\n`herald COMMAND --help` lists the flags of a command.\n")
 }
 
 func runVersion(_ context.Context, args []string) error {

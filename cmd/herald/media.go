@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -59,4 +60,21 @@ func hostOf(address string) (host string, insecure bool, err error) {
 		return "", false, err
 	}
 	return u.Host, u.Scheme == "http", nil
+}
+
+// storeOrigins are those that browsers upload files to and show them from, for the policy of the pages, separated by a space:
+// the store's own and that of the bucket, which some stores put into the name of the host. It is empty without a store.
+func storeOrigins(c *configv1alpha1.Media) string {
+	if c == nil {
+		return ""
+	}
+	u, err := url.Parse(cmp.Or(c.PublicEndpoint, c.Endpoint))
+	if err != nil || u.Host == "" {
+		return "" // openStore has said so
+	}
+	own := u.Scheme + "://" + u.Host
+	if c.PathStyle {
+		return own
+	}
+	return own + " " + u.Scheme + "://" + c.Bucket + "." + u.Host
 }

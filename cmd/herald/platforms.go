@@ -24,41 +24,44 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// loadPlatforms builds the registry: one entry per platform. The process that faces the internet needs no secrets of the
-// platforms' apps, and passes none.
+// loadPlatforms builds the registry: one entry per platform. An apiserver without the web application needs no secrets of
+// the platforms' apps, and passes none.
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("x", c),
 		}, client)
 	}
 	if c := config.Threads; c != nil {
 		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
-			APIURL: c.APIURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c),
 		}, client)
 	}
 	if c := config.Instagram; c != nil {
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
 			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
-			ListingLag: c.ListingLag.Duration,
+			AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c),
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c),
 		}, client)
 	}
 	if c := config.TikTok; c != nil {
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c),
 		}, client)
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c),
 		}, client)
 	}
@@ -71,6 +74,8 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 // secrets opens the secrets of the platforms' apps; nil opens none.
 type secrets struct {
 	log *slog.Logger
+	// optional says that one that cannot be read keeps nothing from starting.
+	optional bool
 	// err says which one could not be read at first.
 	err error
 }
@@ -96,7 +101,13 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 		}
 		return fmt.Errorf("platforms.%s.clientSecretFile: %s is empty", name, c.ClientSecretFile)
 	}
-	s.err = errors.Join(s.err, read())
+	switch err := read(); {
+	case err != nil && s.optional:
+		s.log.Warn("The secret of a platform's app cannot be read; accounts cannot be connected there", "error", err)
+		last.Store(new(string))
+	default:
+		s.err = errors.Join(s.err, err)
+	}
 	return func() string {
 		if err := read(); err != nil {
 			s.log.Warn("The secret of a platform's app cannot be read; the last one is used", "error", err)

@@ -159,6 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.Metrics.show(&conn)
 	if o.reason == v1alpha1.ReasonConnected {
 		r.tidy(ctx, &conn, o.read)
+		r.sweep(ctx, &conn)
 	}
 	return reconcile.Result{RequeueAfter: next(&conn, o, declaredLead, r.Clock.Now())}, nil
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package team creates the namespace of each Team, and gives the manager the right to
-// the Secrets in it. It keeps the team's Usages correct, and shows them in
+// the Secrets in it, and the apiserver, where people use its web application, the right to
+// create some. It keeps the team's Usages correct, and shows them in
 // status.usage.
 //
 // Deleting a Team leaves its namespace with everything in it: connections and posts
@@ -19,16 +20,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -45,8 +43,9 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=create
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets;herald-apiserver-credentials
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get;bind,resourceNames=herald-team-secrets
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get;list;watch;bind,resourceNames=herald-team-credentials
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
@@ -58,9 +57,14 @@ type Names struct {
 	// ClusterRole to Secrets.
 	RoleBinding string
 	ClusterRole string
+	// CredentialsBinding gives the apiserver, there, the rights of CredentialsRole: to
+	// create Secrets, and nothing else. An installation without the web application does
+	// not have that role, and no binding is made.
+	CredentialsBinding string
+	CredentialsRole    string
 }
 
-// Options is what the reconciler needs. Client, APIReader, Clock, Manager,
+// Options is what the reconciler needs. Client, APIReader, Clock, Manager, APIServer,
 // ManagerNamespace and Names are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server. APIReader reads from
@@ -74,6 +78,9 @@ type Options struct {
 	// Manager is the account of this process, which gets the right to Secrets in
 	// teams' namespaces.
 	Manager rbacv1.Subject
+	// APIServer is the account of the apiserver, which stores the tokens of accounts that
+	// people connect.
+	APIServer rbacv1.Subject
 	// ManagerNamespace is the namespace of this installation. It can belong to no
 	// team.
 	ManagerNamespace string
@@ -101,23 +108,18 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.ManagerNamespace == "" || o.Names == (Names{}) {
-		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, ManagerNamespace and Names")
+	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.APIServer.Name == "" ||
+		o.ManagerNamespace == "" || o.Names == (Names{}) {
+		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace and Names")
 	}
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
 }
 
-// RoleBindings says which role bindings the manager's cache holds: those that the
-// manager may list and watch, and that SetupWithManager watches.
-func (n Names) RoleBindings() cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", n.RoleBinding)}
-}
-
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
-// its namespace or its role binding changes, and when another Team that wants the
-// same namespace does.
+// its namespace or a role binding of Herald there changes, and when another Team that
+// wants the same namespace does; all are when the web application comes or goes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -132,6 +134,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	if err := r.watchCredentials(mgr, ctl, byNamespace); err != nil {
+		return err
 	}
 	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the team controller: %w", err)
@@ -195,7 +200,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync creates the namespace and the role binding, if the team may have them.
+// sync creates the namespace and the role bindings, if the team may have them.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {
@@ -211,11 +216,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
-	wanted := r.binding(team)
-	if wanted.OwnerReferences, err = r.owners(ctx); err != nil {
-		return conditions.Summary{}, err
-	}
-	if err := r.bind(ctx, wanted); err != nil {
+	if err := r.bindAccounts(ctx, team.Spec.Namespace); err != nil {
 		return conditions.Summary{}, err
 	}
 	return ready(team), nil
@@ -240,57 +241,6 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 		return nil, fmt.Errorf("cannot create namespace %q: %w", team.Spec.Namespace, err)
 	}
 	return &namespace, nil
-}
-
-// bind creates or corrects a role binding. What a binding refers to cannot be
-// changed, so a wrong one is created again.
-func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
-	var found rbacv1.RoleBinding
-	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = r.Client.Create(ctx, wanted)
-	case err != nil:
-	case found.RoleRef != wanted.RoleRef:
-		if err = r.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); err == nil {
-			err = r.Client.Create(ctx, wanted)
-		}
-	case !equality.Semantic.DeepEqual(found.Subjects, wanted.Subjects) || !equality.Semantic.DeepEqual(found.OwnerReferences, wanted.OwnerReferences):
-		found.Subjects, found.OwnerReferences = wanted.Subjects, wanted.OwnerReferences
-		err = r.Client.Update(ctx, &found)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot give %s the rights of %s in namespace %q: %w", wanted.Subjects[0].Name, wanted.RoleRef.Name, wanted.Namespace, err)
-	}
-	return nil
-}
-
-// binding gives the manager the right to the Secrets in the namespace.
-func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: team.Spec.Namespace,
-			Name:      r.Names.RoleBinding,
-			Labels:    map[string]string{managedBy: managedByHerald},
-		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.Names.ClusterRole},
-		Subjects: []rbacv1.Subject{r.Manager},
-	}
-}
-
-// owners are those of the role binding: the cluster role of this release. When the release is uninstalled, Kubernetes
-// removes the bindings with it, so that the account's name, free again, has no right to anything. A role that does not
-// exist, as in a local run, owns nothing.
-func (r *Reconciler) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
-	var role rbacv1.ClusterRole
-	err := r.APIReader.Get(ctx, types.NamespacedName{Name: r.Names.ClusterRole}, &role)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read ClusterRole %s, to which the role binding belongs: %w", r.Names.ClusterRole, err)
-	}
-	return []metav1.OwnerReference{{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: role.Name, UID: role.UID}}, nil
 }
 
 // report writes the conditions and the usage.

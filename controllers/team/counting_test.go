@@ -48,7 +48,7 @@ var _ = Describe("What a team uses", func() {
 		store = quota.NewStore(quota.NewAPI(asManager, asManager))
 		var err error
 		r, err = team.New(team.Options{
-			Manager: manager, ManagerNamespace: manager.Namespace, Names: names,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})

@@ -52,7 +52,11 @@ var (
 // The manager's account and names, as config/rbac has them.
 var (
 	manager = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-manager"}
-	names   = team.Names{RoleBinding: "herald-manager-secrets", ClusterRole: "herald-team-secrets"}
+	names   = team.Names{
+		RoleBinding: "herald-manager-secrets", ClusterRole: "herald-team-secrets",
+		CredentialsBinding: "herald-apiserver-credentials", CredentialsRole: "herald-team-credentials",
+	}
+	apiserver = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-apiserver"}
 )
 
 var _ = BeforeSuite(func() {
@@ -85,7 +89,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),
-		Manager: manager, ManagerNamespace: manager.Namespace, Names: names,
+		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -143,6 +147,59 @@ func binding(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding,
 		return &b, err
 	}
 }
+
+// credentials reads the binding of the apiserver.
+func credentials(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding, error) {
+	return func() (*rbacv1.RoleBinding, error) {
+		var b rbacv1.RoleBinding
+		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: names.CredentialsBinding}, &b)
+		return &b, err
+	}
+}
+
+// The role of the web application is installed and removed by these specs alone.
+var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
+	var n string
+
+	It("is given in no namespace without the web application", func(ctx SpecContext) {
+		n = name("acme")
+		create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		_, err := credentials(ctx, n)()
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+	})
+
+	It("is given in the namespaces that there are when the web application comes, and in new ones", func(ctx SpecContext) {
+		apply(k8s, "web/team_credentials_role.yaml")
+		later := name("beta")
+		create(ctx, later, later)
+		for _, namespace := range []string{n, later} {
+			Eventually(credentials(ctx, namespace)).Should(SatisfyAll(
+				HaveField("RoleRef.Name", "herald-team-credentials"),
+				HaveField("Subjects", ConsistOf(apiserver)),
+				HaveField("OwnerReferences", ConsistOf(HaveField("Name", "herald-team-credentials"))),
+			), "with its owner, Kubernetes removes it when the role goes")
+		}
+	})
+
+	It("is given back when somebody deletes or changes the binding", func(ctx SpecContext) {
+		b, err := credentials(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		b.Subjects[0].Name = "mallory"
+		Expect(k8s.Update(ctx, b)).To(Succeed())
+		Eventually(credentials(ctx, n)).Should(HaveField("Subjects", ConsistOf(apiserver)))
+		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		Eventually(func() error { _, err := credentials(ctx, n)(); return err }).Should(Succeed())
+	})
+
+	It("belongs to the role that there is now, when the web application went and came back", func(ctx SpecContext) {
+		before, err := credentials(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k8s.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.CredentialsRole}})).To(Succeed())
+		apply(k8s, "web/team_credentials_role.yaml")
+		Eventually(credentials(ctx, n)).Should(HaveField("OwnerReferences", ConsistOf(HaveField("UID", Not(Equal(before.OwnerReferences[0].UID))))))
+	})
+})
 
 var _ = Describe("A Team", func() {
 	It("gets a namespace with its label, and the manager the right to the Secrets there", func(ctx SpecContext) {

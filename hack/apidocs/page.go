@@ -43,6 +43,7 @@ func (v *view) page(m *markdown) g.Node {
 			h.Meta(h.Charset("utf-8")),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
 			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+			h.Meta(h.Name("description"), h.Content("The HTTP API of "+v.Title+": operations, fields, limits and errors.")),
 			h.TitleEl(g.Text(v.Title+" API "+v.Version)),
 			h.Link(h.Rel("icon"), h.Href(icon)),
 			h.StyleEl(g.Raw(style)),

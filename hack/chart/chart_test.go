@@ -200,6 +200,28 @@ func TestNotesWaitForTheKey(t *testing.T) {
 	}
 }
 
+func TestNotesTellHowToSignIn(t *testing.T) {
+	for _, tc := range []struct{ reason, from, values, want string }{
+		{"by a link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"which wants a right", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
+		{"by a provider", "full", "", "--clusterrole=outreach-editor --group=oidc:marketing"},
+		{"in a trial, at the port that is forwarded", "evaluation", "", "deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"which is that of the site", "evaluation", "siteURL: 'http://127.0.0.1:18080'", "service/outreach-apiserver 18080:80 &\n"},
+		{"with that of the pages of consent", "evaluation", "", "service/outreach-sandbox 9100:9100 &\n"},
+		{"and that of the store, for files", "evaluation", "evaluation: {storeURL: 'http://127.0.0.1:19000'}", "service/outreach-store 19000:9000 &\n"},
+		{"not at all", "minimal", "web: {enabled: false}", ""},
+	} {
+		files, err := renderTemplates(chartFolder, outreach, with(t, tc.from, tc.values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["herald/templates/NOTES.txt"]
+		if !strings.Contains(notes, tc.want) || tc.want == "" && strings.Contains(notes, "signin-link") {
+			t.Errorf("%s: want %q in:\n%s", tc.reason, tc.want, notes)
+		}
+	}
+}
+
 func TestNotesTellThreeCommands(t *testing.T) {
 	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
 		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))

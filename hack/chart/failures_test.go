@@ -132,6 +132,13 @@ func TestMistakesAreNamed(t *testing.T) {
 			"two certificates", "minimal", "apiserver: {tls: {secretName: a, certManager: {enabled: true, issuer: {name: b}}}}",
 			[]string{"apiserver.tls.secretName and apiserver.tls.certManager.enabled"},
 		},
+		{
+			"an Ingress for the address of a trial, which is this machine", "evaluation", "apiserver: {ingress: {enabled: true}}",
+			[]string{"siteURL is http://127.0.0.1:8080", "name of a host"},
+		},
+		{"the web application below a path", "minimal", "siteURL: https://example.com/herald", []string{"siteURL is https://example.com/herald", "web.enabled: false"}},
+		{"a provider that does not know Herald", "minimal", "web: {oidc: {issuerURL: 'https://id.example.com'}}", []string{"web.oidc.clientID is required"}},
+		{"a client of no provider", "minimal", "web: {oidc: {clientID: herald}}", []string{"web.oidc.issuerURL is required"}},
 		{"TLS without its Ingress", "minimal", "apiserver: {ingress: {tlsSecret: a}}", []string{"apiserver.ingress.tlsSecret"}},
 		{"keys without a store", "minimal", "media: {credentials: {name: a}}", []string{"media.credentials.name", "media.endpoint"}},
 		{

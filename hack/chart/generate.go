@@ -37,6 +37,7 @@ func sources() []source {
 		}},
 		{"rbac/team_secrets_role.yaml", rights, installed},
 		{"rbac/policies.yaml", rights, installed},
+		{"rbac/web", rights, func(text string) string { return when(`include "herald.web" .`, installed(text)) }},
 		{"rbac/metrics.yaml", rights, installed},
 		{"rbac/users", rights, installed},
 		{"webhook/webhook.yaml", "webhook", func(text string) string {

@@ -18,18 +18,53 @@ import (
 
 // TestRights compares all that each account may do, by whatever binding, with the lists in testdata. A right more is a
 // decision, and is made there. Bindings in the namespaces of teams are not of the chart: the manager makes them, to the
-// role outreach-team-secrets.
+// roles outreach-team-secrets and outreach-team-credentials.
 func TestRights(t *testing.T) {
-	for _, name := range []string{"minimal", "evaluation"} {
-		objects := rendered(t, valuesOf(t, name))
-		for _, account := range []string{"manager", "apiserver"} {
-			want, err := os.ReadFile(filepath.Join("testdata", "rights-"+account+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Join(rightsOf(t, objects, "outreach-"+account), "\n") + "\n"; got != string(want) {
-				t.Errorf("%s: the %s may do:\n%s\nwant what testdata/rights-%s.txt lists:\n%s", name, account, got, account, want)
-			}
+	for _, tc := range []struct{ from, values, account, list string }{
+		{"minimal", "", "manager", "manager"},
+		{"minimal", "", "apiserver", "apiserver"},
+		{"evaluation", "", "manager", "manager"},
+		{"evaluation", "", "apiserver", "apiserver"},
+		// Who lets in no people gives no rights for them.
+		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
+	} {
+		want, err := os.ReadFile(filepath.Join("testdata", "rights-"+tc.list+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := rendered(t, with(t, tc.from, tc.values))
+		if got := strings.Join(rightsOf(t, objects, "outreach-"+tc.account), "\n") + "\n"; got != string(want) {
+			t.Errorf("%s %s: the %s may do:\n%s\nwant what testdata/rights-%s.txt lists:\n%s", tc.from, tc.values, tc.account, got, tc.list, want)
+		}
+	}
+}
+
+// TestRightsInTeams: the apiserver stores tokens that it cannot read, and an installation without people has no such role.
+func TestRightsInTeams(t *testing.T) {
+	role := find(rendered(t, valuesOf(t, "minimal")), "ClusterRole", "outreach-team-credentials")
+	if role == nil {
+		t.Fatal("the manager has no role to bind to the apiserver")
+	}
+	if got := at(t, role, "{.rules}"); got != `[{"apiGroups":[""],"resources":["secrets"],"verbs":["create"]}]` {
+		t.Errorf("the apiserver may do in teams' namespaces: %s", got)
+	}
+	for _, gone := range []string{"ClusterRole outreach-team-credentials", "Secret outreach-web", "Role outreach-apiserver-web"} {
+		kind, name, _ := strings.Cut(gone, " ")
+		if find(rendered(t, with(t, "minimal", "web: {enabled: false}")), kind, name) != nil {
+			t.Errorf("there is the %s without the web application", gone)
+		}
+	}
+}
+
+// TestSecretOfTheWeb: with data in the template, each upgrade would end all sessions.
+func TestSecretOfTheWeb(t *testing.T) {
+	secret := find(rendered(t, valuesOf(t, "minimal")), "Secret", "outreach-web")
+	if secret == nil {
+		t.Fatal("there is none, and the apiserver may not make it")
+	}
+	for _, field := range []string{"data", "stringData", "immutable"} {
+		if _, found := secret.Object[field]; found {
+			t.Errorf("the template has %s, which would take away what the apiserver has written", field)
 		}
 	}
 }

@@ -4,10 +4,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/hack/local/workspace"
@@ -16,10 +24,13 @@ import (
 const summary = `
 Herald is ready (%.1f s).
 
+  Web        %s
   REST API   %s   (key: %s)
   API docs   %s/docs
   Sandbox    %s   what the simulated platforms show
   Logs       .local/log
+
+The address signs in once; ` + "`%s`" + ` prints another.
 
 Post something:
 
@@ -36,7 +47,7 @@ Ctrl-C stops everything.
 `
 
 // announce writes the file that programs read and tells people where everything is. It is called when all is ready.
-func (a *app) announce(setup *processes.Setup, token string, begun time.Time) error {
+func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.Time) error {
 	site, sandbox, kubeconfig := setup.URL(processes.Site), setup.URL(processes.Sandbox), setup.Kubeconfig(processes.Admin)
 	baseURL := site + "/api/v1"
 	err := workspace.WriteEnv(a.state("env"), []workspace.Variable{
@@ -44,14 +55,43 @@ func (a *app) announce(setup *processes.Setup, token string, begun time.Time) er
 		{Name: "HERALD_BASE_URL", Value: baseURL},
 		{Name: "HERALD_API_KEY", Value: token},
 		{Name: "HERALD_SANDBOX_URL", Value: sandbox},
+		{Name: "HERALD_SIGNIN_URL", Value: signIn},
 		{Name: "HERALD_NAMESPACE", Value: cluster.DemoNamespace},
 		{Name: "KUBECONFIG", Value: kubeconfig},
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Printf(summary, time.Since(begun).Seconds(), baseURL, token, site, sandbox, curlLine(baseURL, token), shellWord(kubeconfig))
+	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
 	return nil
+}
+
+// linkLife is how long the one-time address of a local run is good.
+const linkLife = 24 * time.Hour
+
+// signInURL makes a one-time address that signs in to the web application.
+func signInURL(ctx context.Context, setup *processes.Setup) (string, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", setup.Kubeconfig(processes.Admin))
+	if err != nil {
+		return "", err
+	}
+	secrets, err := kube.NewSecrets(config, "herald-local", processes.SystemNamespace)
+	if err != nil {
+		return "", err
+	}
+	token, err := session.AddLink(ctx, secrets, configv1alpha1.DefaultSignInSecret, clock.RealClock{}, linkLife)
+	if err != nil {
+		return "", fmt.Errorf("make a one-time address to sign in: %w", err)
+	}
+	return setup.URL(processes.Site) + signin.LinkPath + token, nil
+}
+
+// linkCommand prints another one-time address when it is pasted into a shell.
+func (a *app) linkCommand(setup *processes.Setup) string {
+	return strings.Join([]string{
+		"bin/herald signin-link --config", shellWord(a.state(processes.APIServer + ".yaml")),
+		"--kubeconfig", shellWord(setup.Kubeconfig(processes.Admin)), "--namespace", processes.SystemNamespace,
+	}, " ")
 }
 
 // curlLine posts to the first demo connection when it is pasted into a shell.

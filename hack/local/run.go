@@ -164,8 +164,12 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 		return err
 	}
 	token, err := a.startAll(ctx, setup, children)
+	signIn := ""
 	if err == nil {
-		err = a.announce(setup, token, begun)
+		signIn, err = signInURL(ctx, setup)
+	}
+	if err == nil {
+		err = a.announce(setup, token, signIn, begun)
 	}
 	if err == nil {
 		<-ctx.Done()

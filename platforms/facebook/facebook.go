@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 const (
@@ -28,6 +29,8 @@ const (
 	DefaultAPIURL = "https://graph.facebook.com"
 	// DefaultWebURL is where people read posts.
 	DefaultWebURL = "https://www.facebook.com"
+	// DefaultAuthorizeURL is where people let apps use their Pages.
+	DefaultAuthorizeURL = "https://www.facebook.com"
 	// DefaultVersion is the version of the Graph API that this package was
 	// written against.
 	DefaultVersion = "v25.0"
@@ -54,9 +57,13 @@ const (
 
 // Config says how to reach Facebook.
 type Config struct {
-	// APIURL, WebURL and Version default to DefaultAPIURL, DefaultWebURL and
-	// DefaultVersion.
-	APIURL, WebURL, Version string
+	// APIURL, WebURL, AuthorizeURL and Version default to DefaultAPIURL,
+	// DefaultWebURL, DefaultAuthorizeURL and DefaultVersion.
+	APIURL, WebURL, AuthorizeURL, Version string
+	// ClientID and ClientSecret are the app's, to connect Pages with.
+	ClientID string
+	// ClientSecret is asked for each of those calls; nil for none.
+	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a limit that was met ends. Defaults to the real one.
@@ -66,6 +73,8 @@ type Config struct {
 // Platform is Facebook.
 type Platform struct {
 	graph      meta.Graph
+	dialog     oauth2.Dialog
+	secret     func() string
 	webURL     string
 	listingLag time.Duration
 }
@@ -77,11 +86,13 @@ var (
 
 // New makes the platform.
 func New(c Config, transport *transport.Client) *Platform {
+	version := cmp.Or(c.Version, DefaultVersion)
 	return &Platform{
+		dialog: c.dialog(version), secret: oauth2.Secret(c.ClientSecret),
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-			Version: cmp.Or(c.Version, DefaultVersion), Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Kinds: kinds,
+			Version: version, Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Kinds: kinds,
 		},
 	}
 }

@@ -38,6 +38,13 @@ const (
 	// DefaultFacebookURL is where accounts are reached that were connected by
 	// Facebook's login.
 	DefaultFacebookURL = "https://graph.facebook.com"
+	// DefaultTokenURL is where codes of Instagram's own login are exchanged.
+	DefaultTokenURL = "https://api.instagram.com"
+	// DefaultAuthorizeURL is where people let apps into their accounts by Instagram's
+	// own login.
+	DefaultAuthorizeURL = "https://www.instagram.com"
+	// DefaultFacebookAuthorizeURL is where they do by Facebook's login.
+	DefaultFacebookAuthorizeURL = "https://www.facebook.com"
 	// DefaultUploadURL is where the videos of those accounts go.
 	DefaultUploadURL = "https://rupload.facebook.com"
 	// DefaultVersion is the version of the graphs that this package was written
@@ -99,10 +106,18 @@ const (
 // Config says how to reach Instagram.
 type Config struct {
 	// APIURL, FacebookURL, UploadURL and Version default to DefaultAPIURL,
-	// DefaultFacebookURL, DefaultUploadURL and DefaultVersion.
+	// DefaultFacebookURL, DefaultUploadURL and DefaultVersion. APIURL stands for
+	// DefaultTokenURL as well.
 	APIURL, FacebookURL, UploadURL, Version string
-	// Login is that of accounts whose scopes do not tell. Defaults to
-	// InstagramLogin.
+	// AuthorizeURL defaults to that of the login.
+	AuthorizeURL string
+	// ClientID and ClientSecret are those of the app that the login knows, to connect
+	// accounts with.
+	ClientID string
+	// ClientSecret is asked for each of those calls; nil for none.
+	ClientSecret func() string
+	// Login is how accounts are connected, and that of accounts whose scopes do not
+	// tell. Defaults to InstagramLogin.
 	Login Login
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
@@ -117,6 +132,10 @@ type Platform struct {
 	// own and linked are the hosts of the two logins.
 	own, linked host
 	uploads     client.Client
+	// codes is where codes of Instagram's own login are exchanged.
+	codes  client.Client
+	dialog oauth2.Dialog
+	secret func() string
 }
 
 // host is the graph of one login.
@@ -152,6 +171,9 @@ func New(c Config, transport *transport.Client) *Platform {
 		own:     host{containers(at(c.APIURL, DefaultAPIURL)), InstagramLogin},
 		linked:  host{containers(at(c.FacebookURL, DefaultFacebookURL)), FacebookLogin},
 		uploads: at(c.UploadURL, DefaultUploadURL),
+		codes:   at(c.APIURL, DefaultTokenURL),
+		dialog:  c.dialog(),
+		secret:  oauth2.Secret(c.ClientSecret),
 	}
 }
 

@@ -21,11 +21,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 const (
 	// DefaultAPIURL is where the graph of Threads is served.
 	DefaultAPIURL = "https://graph.threads.net"
+	// DefaultAuthorizeURL is where people let apps into their profiles ("Get Access
+	// Tokens", as of August 2026).
+	DefaultAuthorizeURL = "https://threads.com"
 	// DefaultVersion is the version of the graph; Threads has only this one.
 	DefaultVersion = "v1.0"
 
@@ -60,8 +64,13 @@ const (
 
 // Config says how to reach Threads.
 type Config struct {
-	// APIURL and Version default to DefaultAPIURL and DefaultVersion.
-	APIURL, Version string
+	// APIURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultAuthorizeURL
+	// and DefaultVersion.
+	APIURL, AuthorizeURL, Version string
+	// ClientID and ClientSecret are the app's, to connect profiles with.
+	ClientID string
+	// ClientSecret is asked for each of those calls; nil for none.
+	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a token ends, and waits for containers. Defaults to the
@@ -72,6 +81,8 @@ type Config struct {
 // Platform is Threads.
 type Platform struct {
 	graph      meta.Containers
+	dialog     oauth2.Dialog
+	secret     func() string
 	listingLag time.Duration
 }
 
@@ -84,7 +95,7 @@ var (
 func New(c Config, transport *transport.Client) *Platform {
 	clk := cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	return &Platform{
-		listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag), dialog: c.dialog(), secret: oauth2.Secret(c.ClientSecret),
 		graph: meta.Containers{
 			Graph: meta.Graph{
 				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},

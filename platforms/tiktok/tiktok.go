@@ -37,6 +37,8 @@ const (
 	DefaultAPIURL = "https://open.tiktokapis.com"
 	// DefaultWebURL is where people see posts.
 	DefaultWebURL = "https://www.tiktok.com"
+	// DefaultAuthorizeURL is where people let apps into their accounts.
+	DefaultAuthorizeURL = "https://www.tiktok.com"
 
 	// DefaultListingLag is how long a published post may be missing from the
 	// list of an account's posts. TikTok lists what its moderation has passed,
@@ -79,11 +81,13 @@ const (
 
 // Config says how to reach TikTok, and as which app.
 type Config struct {
-	// APIURL and WebURL default to DefaultAPIURL and DefaultWebURL.
-	APIURL, WebURL string
-	// ClientKey and ClientSecret are the app's, to renew tokens with.
+	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
+	// DefaultAuthorizeURL.
+	APIURL, WebURL, AuthorizeURL string
+	// ClientKey and ClientSecret are the app's, to connect accounts and renew tokens
+	// with.
 	ClientKey string
-	// ClientSecret is asked for each renewal; nil for none.
+	// ClientSecret is asked for each of those calls; nil for none.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
@@ -96,6 +100,7 @@ type Config struct {
 type Platform struct {
 	api        client.Client
 	tokens     oauth2.Endpoint
+	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
@@ -109,6 +114,7 @@ var (
 // New makes the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
+		dialog: c.dialog(),
 		api:    client.Client{Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),

@@ -29,6 +29,8 @@ const (
 	DefaultAPIURL = "https://api.x.com"
 	// DefaultWebURL is where people read posts.
 	DefaultWebURL = "https://x.com"
+	// DefaultAuthorizeURL is where people let apps into their accounts.
+	DefaultAuthorizeURL = "https://x.com"
 
 	// DefaultListingLag is how long a post may be missing from its author's
 	// timeline. X promises nothing; 10 to 30 seconds are the advice of those
@@ -56,12 +58,13 @@ const (
 
 // Config says how to reach X, and as which app.
 type Config struct {
-	// APIURL and WebURL default to DefaultAPIURL and DefaultWebURL.
-	APIURL, WebURL string
-	// ClientID and ClientSecret are the app's, to renew tokens with. An app
-	// without a secret is a public client.
+	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
+	// DefaultAuthorizeURL.
+	APIURL, WebURL, AuthorizeURL string
+	// ClientID and ClientSecret are the app's, to connect accounts and renew tokens
+	// with. An app without a secret is a public client.
 	ClientID string
-	// ClientSecret is asked for each renewal; nil for an app without.
+	// ClientSecret is asked for each of those calls; nil for an app without.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
@@ -74,6 +77,7 @@ type Config struct {
 type Platform struct {
 	api        client.Client
 	tokens     oauth2.Endpoint
+	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
@@ -87,6 +91,7 @@ var (
 // New makes the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
+		dialog: c.dialog(),
 		api:    client.Client{Platform: "x", Name: "X", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),

@@ -32,6 +32,8 @@ const (
 	DefaultTokenURL = "https://oauth2.googleapis.com"
 	// DefaultWebURL is where people watch videos.
 	DefaultWebURL = "https://www.youtube.com"
+	// DefaultAuthorizeURL is where people let apps into their accounts.
+	DefaultAuthorizeURL = "https://accounts.google.com"
 
 	// DefaultListingLag is how long a video may be missing from the playlist of
 	// its channel's uploads: minutes, by what is believed.
@@ -70,11 +72,12 @@ type Config struct {
 	// APIURL is where both the Data API and the renewal of tokens are served.
 	// It defaults to DefaultAPIURL and DefaultTokenURL.
 	APIURL string
-	// WebURL defaults to DefaultWebURL.
-	WebURL string
-	// ClientID and ClientSecret are the app's, to renew tokens with.
+	// WebURL and AuthorizeURL default to DefaultWebURL and DefaultAuthorizeURL.
+	WebURL, AuthorizeURL string
+	// ClientID and ClientSecret are the app's, to connect channels and renew tokens
+	// with.
 	ClientID string
-	// ClientSecret is asked for each renewal; nil for none.
+	// ClientSecret is asked for each of those calls; nil for none.
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
@@ -87,6 +90,7 @@ type Config struct {
 type Platform struct {
 	api        client.Client
 	tokens     oauth2.Endpoint
+	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
 	clock      clock.PassiveClock
@@ -100,6 +104,7 @@ var (
 // New makes the platform.
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
+		dialog: c.dialog(),
 		api:    client.Client{Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}),

@@ -22,6 +22,9 @@ const (
 	starterXPosts = 30
 	// starterAccounts is how many accounts a starter team may have connected.
 	starterAccounts = 10
+	// trialLasts is how long a trial lasts whose end was not set (contract, Limits: a
+	// 7-day free trial).
+	trialLasts = 7 * 24 * time.Hour
 )
 
 // TikTok's own limit on what lies in an account's inbox, whatever the plan
@@ -47,6 +50,16 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 		return Limits{}
 	}
 	return Limits{XPosts: starterXPosts, Accounts: starterAccounts}
+}
+
+// TrialEnd returns when the trial of a team ends, from which moment on the team may
+// create nothing: at the time that its subscription names, or else seven days after the
+// Team was created. It says so whatever the state of the subscription is.
+func TrialEnd(team *v1alpha1.Team) time.Time {
+	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
+		return end.Time
+	}
+	return team.CreationTimestamp.Add(trialLasts)
 }
 
 // Usable returns the names of the connections that a plan with so many accounts

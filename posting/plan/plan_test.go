@@ -36,6 +36,27 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
+func TestTrialEnd(t *testing.T) {
+	t.Parallel()
+	week := 7 * 24 * time.Hour
+	for name, tc := range map[string]struct {
+		reason string
+		end    *v1alpha1.Time
+		want   time.Time
+	}{
+		"Unset":   {"the contract's seven days, from the creation of the Team", nil, noon.Add(week)},
+		"Shorter": {"what the Team says holds", v1alpha1.NewTimePtr(noon.Add(time.Millisecond)), noon.Add(time.Millisecond)},
+		"Longer":  {"also beyond a week", v1alpha1.NewTimePtr(noon.Add(2 * week)), noon.Add(2 * week)},
+		"Before":  {"a trial may be over from the start", v1alpha1.NewTimePtr(noon.Add(-week)), noon.Add(-week)},
+	} {
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)}}
+		team.Spec.Subscription.TrialEndsAt = tc.end
+		if got := TrialEnd(team); !got.Equal(tc.want) {
+			t.Errorf("%s: %s: %s, want %s", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
 func TestUsable(t *testing.T) {
 	t.Parallel()
 	made := func(name string, seconds int, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {

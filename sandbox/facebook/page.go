@@ -26,19 +26,29 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.pageNode(c, account))
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one.
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is the one of the token,
+// and those that its settings name.
 func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeList)
 	if bad != nil {
 		return nil, bad
 	}
 	c.Params.Integer("limit", 1, 1, 100)
-	page := p.pageNode(c, account)
-	if page.Values["access_token"], bad = c.PageToken(account); bad != nil {
-		return nil, bad
+	managed := []state.Account{account}
+	for _, id := range account.Settings.Pages {
+		if other, ok := p.Store.Account(state.Key{Platform: Name, ID: id}); ok {
+			managed = append(managed, other)
+		}
 	}
-	page.Default = []string{"access_token", "category", "name", "id", "tasks"}
-	return c.ShowListed(page)
+	nodes := make([]graph.Node, len(managed))
+	for i, of := range managed {
+		nodes[i] = p.pageNode(c, of)
+		if nodes[i].Values["access_token"], bad = c.PageToken(of); bad != nil {
+			return nil, bad
+		}
+		nodes[i].Default = []string{"access_token", "category", "name", "id", "tasks"}
+	}
+	return c.ShowListed(nodes...)
 }
 
 // pageNode shows a Page.

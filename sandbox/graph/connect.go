@@ -111,11 +111,13 @@ func tokenAnswer(a *API, t state.Tokens) map[string]any {
 // "Debug Token"). The dialog is on a host of its own, whose paths are others.
 func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oauth.Dialog) {
 	exchange, inspect := a.Route(OpExchange, a.facebookToken(dialog)), a.Route(OpExchange, a.Inspect)
+	permissions := a.Route(OpExchange, a.permissions)
 	for _, prefix := range []string{base + "/{version}", base} {
 		api.Handle("GET "+prefix+"/dialog/oauth", dialog)
 		api.Handle("GET "+prefix+"/oauth/access_token", exchange)
 		api.Handle("POST "+prefix+"/oauth/access_token", exchange)
 		api.Handle("GET "+prefix+"/debug_token", inspect)
+		api.Handle("GET "+prefix+"/me/permissions", permissions)
 	}
 }
 
@@ -156,11 +158,27 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 	}
 }
 
-// PageToken returns a token for the Page that the call's token leads to. One token stands for the person and for the Page
-// here. What a long-lived one leads to does not end, and what a short-lived one leads to ends with it.
+// permissions is GET /me/permissions: what a person granted. What they declined is not known here.
+func (*API) permissions(c *Call) (any, *Error) {
+	_, bearer, bad := c.token()
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	granted := make([]map[string]string, 0, len(bearer.Scopes))
+	for _, scope := range bearer.Scopes {
+		granted = append(granted, map[string]string{"permission": scope, "status": "granted"})
+	}
+	return map[string]any{"data": granted}, nil
+}
+
+// PageToken returns a token for a Page that the call's token leads to. One token stands for the person and for one of their
+// Pages here. What a long-lived one leads to does not end, and what a short-lived one leads to ends with it.
 func (c *Call) PageToken(account state.Account) (string, *Error) {
 	token, bearer, bad := c.token()
-	if bad != nil || bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0 {
+	if own := bearer.Account == account.Key; bad != nil || own && (bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0) {
 		return token, bad
 	}
 	fresh := state.Tokens{Scopes: bearer.Scopes, ExpiresAt: bearer.ExpiresAt}

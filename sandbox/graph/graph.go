@@ -181,13 +181,16 @@ func (c *Call) Show(node Node) (any, *Error) {
 	return body, nil
 }
 
-// ShowListed is Show for a list of this one node.
-func (c *Call) ShowListed(node Node) (any, *Error) {
-	body, bad := c.Show(node)
-	if bad != nil {
-		return nil, bad
+// ShowListed is Show for a list of these nodes.
+func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
+	data := make([]any, len(nodes))
+	for i, node := range nodes {
+		var bad *Error
+		if data[i], bad = c.Show(node); bad != nil {
+			return nil, bad
+		}
 	}
-	return map[string]any{"data": []any{body}}, nil
+	return map[string]any{"data": data}, nil
 }
 
 // ByID serves GET /{version}/{id}, by what the id names: me, an account, a post, or anything else.

@@ -57,7 +57,7 @@ func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 		if token, bad := c.Token(); bad == nil {
 			query.Set(tokenParam, token)
 		}
-		out["next"] = c.api.SiteURL(c.Request.Request) + c.URL.Path + "?" + query.Encode()
+		out["next"] = c.api.APIURL(c.Request.Request) + c.URL.Path + "?" + query.Encode()
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	}
 	answer := map[string]string{"id": container.ID}
 	if asked.Awaited {
-		answer["uri"] = l.SiteURL(c.Request.Request) + uploadPath(c.PathValue("version"), container.ID)
+		answer["uri"] = l.APIURL(c.Request.Request) + uploadPath(c.PathValue("version"), container.ID)
 	}
 	return answer, nil
 }

@@ -19,6 +19,7 @@ func page(title string, live bool, content ...g.Node) g.Node {
 			h.Meta(h.Charset("utf-8")),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
 			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+			h.Meta(h.Name("description"), h.Content("Six social platforms, simulated for tests of Herald.")),
 			h.TitleEl(g.Text(title+" · Herald sandbox")),
 			h.Link(h.Rel("icon"), h.Href("/_assets/mark.svg"), h.Type("image/svg+xml")),
 			h.Link(h.Rel("stylesheet"), h.Href("/_assets/style.css")),

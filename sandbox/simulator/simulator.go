@@ -37,8 +37,9 @@ type Options struct {
 	Gate   *faults.Gate
 	Clock  clock.PassiveClock
 	Logger *slog.Logger
-	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
-	SiteURL func(*http.Request) string
+	// SiteURL returns the sandbox's own address as people reach it, and APIURL as the client of that request does; both
+	// are without a slash at the end.
+	SiteURL, APIURL func(*http.Request) string
 	// Lenient overlooks parameters and fields that are not known, on the platforms that overlook them.
 	Lenient bool
 	// PlainHosts are those that files are fetched from by plain HTTP, beside the hosts of this machine.

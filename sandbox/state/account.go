@@ -40,6 +40,9 @@ type Settings struct {
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, when not empty, is what that work ends with instead.
 	ProcessingError string `json:"processing_error,omitempty"`
+	// Pages are the ids of other accounts of the platform that the same person manages: they are offered beside this one
+	// to a client that the person let in. Facebook has them alone.
+	Pages []string `json:"pages,omitempty"`
 }
 
 // Work is how long the platform works on what it was handed, on a platform with that default.

@@ -138,7 +138,7 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 	}
 	address := url.Values{"upload_id": {issued.ID}, "upload_token": {t.Token}}
 	return map[string]string{
-		"publish_id": issued.ID, "upload_url": p.SiteURL(r.Request) + "/tiktok/video/?" + address.Encode(),
+		"publish_id": issued.ID, "upload_url": p.APIURL(r.Request) + "/tiktok/video/?" + address.Encode(),
 	}, nil
 }
 

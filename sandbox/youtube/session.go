@@ -95,7 +95,7 @@ func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	}
 	address := url.Values{"uploadType": {resumable}, "upload_id": {session.ID}}
 	w.Header().Set("X-GUploader-UploadID", session.ID)
-	w.Header().Set("Location", p.SiteURL(r.Request)+uploadPath+"?"+address.Encode())
+	w.Header().Set("Location", p.APIURL(r.Request)+uploadPath+"?"+address.Encode())
 	w.WriteHeader(http.StatusOK)
 }
 

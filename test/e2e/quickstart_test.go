@@ -4,6 +4,8 @@
 package e2e_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,10 +62,12 @@ var _ = Describe("The quickstart", func() {
 		cmd := exec.CommandContext(ctx, "bash", "-c", text)
 		cmd.Dir = repository
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(repository, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-		cmd.Stdout = GinkgoWriter
+		var out bytes.Buffer
+		cmd.Stdout = io.MultiWriter(GinkgoWriter, &out)
 		progress := &marks{of: "published\n", begun: begun}
 		cmd.Stderr = progress
 		Expect(cmd.Run()).To(Succeed(), "the commands of the page")
+		Expect(out.String()).To(MatchRegexp("(?m)^"+regexp.QuoteMeta(site)+"/signin/link/[^/]+$"), "an address to sign in")
 		sayf("the quickstart: from the first command to a published post %s, to the end %s",
 			progress.at.Round(100*time.Millisecond), time.Since(begun).Round(100*time.Millisecond))
 		for _, name := range []string{trial, demo} {

@@ -77,7 +77,7 @@ func send(ctx context.Context, marker string, posts int, over, ahead time.Durati
 			Containers: []corev1.Container{{
 				Name: "client", Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Args: []string{
-					"--url=http://" + release + "-apiserver." + home + ".svc/api/v1", "--token-file=/key/token",
+					"--url=http://" + release + "-apiserver." + home + ".svc/api/v1", "--token-file=/key/token", "--store=" + release + "-store." + home + ".svc:9000",
 					"--picture=/files/picture.jpg", "--film=/files/film.mp4", "--marker=" + marker,
 					fmt.Sprintf("--posts=%d", posts), "--over=" + over.String(), "--ahead=" + ahead.String(),
 				},

@@ -14,7 +14,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,8 +47,8 @@ var (
 	admin client.Client
 	// manager and apiserver have the rights that they are installed with.
 	// powerful is the manager with every right to the kinds that the policies
-	// are about, so that these alone hold it.
-	manager, powerful, apiserver client.Client
+	// are about, so that these alone hold it. So is broken the apiserver.
+	manager, powerful, apiserver, broken client.Client
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -66,7 +68,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(err).NotTo(HaveOccurred())
 		return c
 	}
-	manager, powerful, apiserver = as("herald-manager"), as("herald-manager", "powerful"), as("herald-apiserver")
+	manager, powerful = as("herald-manager"), as("herald-manager", "powerful")
+	apiserver, broken = as("herald-apiserver"), as("herald-apiserver", "powerful")
 
 	for name, labels := range map[string]map[string]string{
 		ofTeam: {v1alpha1.TeamLabel: "acme"}, misused: {v1alpha1.TeamLabel: "misused"}, foreign: nil,
@@ -84,6 +87,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "herald-team-secrets"}}
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	Expect(admin.Create(ctx, key())).To(Succeed())
+	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
 	waitForPolicies(ctx)
 })
 
@@ -111,7 +115,8 @@ func waitForPolicies(ctx context.Context) {
 		"herald-manager-secrets": func() error {
 			return powerful.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll)
 		},
-		"herald-apiserver-keys": func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-apiserver-secrets": func() error { return broken.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll) },
+		"herald-apiserver-keys":    func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}
@@ -128,6 +133,13 @@ func binding(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleB
 		edit(b)
 	}
 	return b
+}
+
+// credentials is the binding that the manager makes for the apiserver, but for the edits.
+func credentials(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
+	return binding(namespace, append([]func(*rbacv1.RoleBinding){func(b *rbacv1.RoleBinding) {
+		b.Name, b.RoleRef.Name, b.Subjects[0].Name = "herald-apiserver-credentials", "herald-team-credentials", "herald-apiserver"
+	}}, edits...)...)
 }
 
 func namespace(name, team string) *corev1.Namespace {
@@ -147,9 +159,45 @@ func secret(namespace string, kind corev1.SecretType) *corev1.Secret {
 	}
 }
 
+// ofAccount is the Secret that the apiserver makes of an account that a person connects, but for the edits.
+func ofAccount(namespace string, edits ...func(*corev1.Secret)) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "x-" + strings.Repeat("a", 16) + "-" + strings.Repeat("b", 10),
+			Labels:          map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Connection", Name: "x", UID: "1"}},
+		},
+		Type: corev1.SecretTypeOpaque,
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
 // key is the key that the apiserver reads.
 func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
+}
+
+// keyOf is a key that a person made in the web application.
+func keyOf(name, author string) *v1alpha1.APIKey {
+	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ofTeam, Name: name,
+		Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: author},
+	}}
+}
+
+// planted lists a token in a key.
+var planted = `{"spec":{"tokens":[{"name":"mine","sha256":"` + strings.Repeat("a", 64) + `"}]}}`
+
+// event is about the key.
+func event() *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "e"}, EventTime: metav1.NewMicroTime(time.Unix(0, 0)), Type: corev1.EventTypeNormal,
+		ReportingController: "herald-apiserver", ReportingInstance: "a", Action: "PersonActed", Reason: "KeyRevokedByPerson",
+		Regarding: corev1.ObjectReference{Kind: "APIKey", Namespace: ofTeam, Name: "ci"},
+	}
 }
 
 // patchKey changes the key's status with the apiserver's rights.
@@ -182,6 +230,17 @@ var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext,
 	outcomeIs(manager.Create(ctx, b, client.DryRunAll), words...)
 },
 	Entry("in a team's namespace: that is its work", binding(ofTeam), nobody),
+	Entry("for the apiserver in a team's namespace: that is its work too", credentials(ofTeam), nobody),
+	Entry("for the apiserver elsewhere: it could plant Secrets there", credentials(foreign), policy, "namespaces of teams only"),
+	Entry("for the apiserver to the manager's role: it would read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.RoleRef.Name = "herald-team-secrets"
+	}), policy, "no role but"),
+	Entry("for the apiserver by the manager's binding: so would it then", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0].Name = "herald-apiserver"
+	}), policy, "nobody but"),
+	Entry("for a person by the apiserver's binding: they could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
+	}), policy, "nobody but"),
 	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "namespaces of teams only"),
 	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "namespaces of teams only"),
 	Entry("in its own namespace: not even there", binding("herald-system"), policy, "namespaces of teams only"),
@@ -280,10 +339,102 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	Entry("takes back what the manager found", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
 	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
+	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", "ada"), client.DryRunAll) }, nobody),
+	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", ""), client.DryRunAll) }, policy, "but for a person"),
+	Entry("makes a key that is not found by its label", func(ctx context.Context) error {
+		k := keyOf("k-new", "ada")
+		k.Labels = nil
+		return apiserver.Create(ctx, k, client.DryRunAll)
+	}, policy, "but for a person"),
+	Entry("gives a person's key another token", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
+	}, nobody),
+	Entry("plants a token in a key that was applied", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
+	}, policy, "but revoke it"),
+	Entry("lets a key that was applied live longer", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`)), client.DryRunAll)
+	}, policy, "but revoke it"),
 	Entry("changes a key", func(ctx context.Context) error {
-		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)))
-	}, roles),
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
+	}, policy, "but revoke it"),
+	Entry("makes a key that was applied look like a person's", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)), client.DryRunAll)
+	}, policy, "may not change the label"),
+	Entry("hides that a key was made in the web application", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)), client.DryRunAll)
+	}, policy, "may not change the label"),
+	Entry("revokes a key that was applied, for a person", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}},"spec":{"revoked":true}}`)), client.DryRunAll)
+	}, nobody),
+	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
+	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, event(), client.DryRunAll) }, nobody),
+	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
+	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
 	}, roles),
+	Entry("reads the Secret that its replicas share", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-web"}, &corev1.Secret{})
+	}, nobody),
+	Entry("lists that one, as its watch does", func(ctx context.Context) error {
+		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
+	}, nobody),
+	Entry("reads another Secret of its namespace", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-webhook-certificate"}, &corev1.Secret{})
+	}, roles),
+	Entry("lists the Secrets of its namespace", func(ctx context.Context) error {
+		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"))
+	}, roles),
+	Entry("makes a Secret in its own namespace", func(ctx context.Context) error {
+		return apiserver.Create(ctx, secret("herald-system", corev1.SecretTypeOpaque), client.DryRunAll)
+	}, roles),
+	Entry("makes a Secret in a namespace that is no team's", func(ctx context.Context) error {
+		return apiserver.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll)
+	}, roles),
+	Entry("binds a role", func(ctx context.Context) error { return apiserver.Create(ctx, credentials(ofTeam), client.DryRunAll) }, roles),
+	Entry("asks what a person may do", func(ctx context.Context) error {
+		return apiserver.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "herald:link", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ofTeam, Verb: "list", Resource: "posts"},
+		}})
+	}, nobody),
+)
+
+var _ = Describe("In a team's namespace the apiserver", func() {
+	It("stores tokens once the manager has bound the role, and reads none", func(ctx SpecContext) {
+		Expect(manager.Create(ctx, credentials(ofTeam))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, credentials(ofTeam))).To(Succeed()) })
+		stored := ofAccount(ofTeam)
+		Eventually(func() error { return apiserver.Create(ctx, stored) }).Should(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, stored)).To(Succeed()) })
+		outcomeIs(apiserver.Get(ctx, client.ObjectKeyFromObject(stored), &corev1.Secret{}), roles)
+		outcomeIs(apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace(ofTeam)), roles)
+		outcomeIs(apiserver.Patch(ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"data":{}}`))), roles)
+		outcomeIs(apiserver.Delete(ctx, stored, client.DryRunAll), roles)
+		outcomeIs(apiserver.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
+	})
+})
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
+	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
+},
+	Entry("of an account that a person connects", ofAccount(ofTeam), nobody),
+	Entry("in a namespace that is no team's: another tool's", ofAccount(foreign), policy, "namespaces of teams only"),
+	Entry("in kube-system: Kubernetes' own", ofAccount("kube-system"), policy, "namespaces of teams only"),
+	Entry("in its own namespace: the manager's", ofAccount("herald-system"), policy, "namespaces of teams only"),
+	Entry("that Kubernetes fills with a token", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
+	}), policy, "token of a ServiceAccount"),
+	Entry("with a certificate, which an Ingress may wait for", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
+	}), policy, "another type than Opaque"),
+	Entry("with a type of its own", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "another type than Opaque"),
+	Entry("that is not found by its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
+	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
+	Entry("that nothing takes along when it goes", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as its owner"),
+	Entry("that goes with something else", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as its owner"),
+	Entry("in the place of an upload's", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
+	}), policy, "a name that it made"),
+	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a name that it made"),
 )

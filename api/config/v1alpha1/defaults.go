@@ -43,6 +43,7 @@ func DefaultAPIServer() *APIServerConfiguration {
 		BindAddress:       ":8080",
 		Shutdown:          Shutdown{Delay: duration(3 * time.Second), Timeout: duration(20 * time.Second)},
 		RequestsPerMinute: 600,
+		Web:               Web{Enabled: true, SignInSecret: DefaultSignInSecret},
 	}
 }
 
@@ -56,6 +57,17 @@ func defaultCommon() Common {
 // SetDefaults fills a section that was named: a store has defaults only if there is one.
 func (m *Media) SetDefaults() {
 	m.Region, m.Bucket = "us-east-1", "herald-media"
+}
+
+// DefaultSignInSecret is the Secret of the web application in the release herald.
+const DefaultSignInSecret = "herald-web"
+
+// SetDefaults fills a section that was named: without a provider there are none.
+func (o *OIDC) SetDefaults() {
+	const prefix = "oidc:"
+	o.UsernameClaim, o.UsernamePrefix = "email", prefix
+	o.GroupsClaim, o.GroupsPrefix = "groups", prefix
+	o.Scopes = []string{"profile", "email"}
 }
 
 // Shared returns what both kinds of configuration have.

@@ -20,8 +20,9 @@ type ManagerConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	Common          `json:",inline"`
 
-	// ReleaseName is what the names of the installation's objects begin with: the lease and the role binding of the
-	// manager, the webhook with its Service and Secret, and the role for Secrets. The default is "herald".
+	// ReleaseName is what the names of the installation's objects begin with: the lease, the role bindings in teams'
+	// namespaces and the roles that they bind, the apiserver's account, and the webhook with its Service and Secret. The
+	// default is "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
 	// Kubernetes paces requests to the Kubernetes API.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
@@ -60,6 +61,41 @@ type APIServerConfiguration struct {
 	Shutdown Shutdown `json:"shutdown,omitzero"`
 	// RequestsPerMinute is how many requests each API key may make (600); 0 for no limit.
 	RequestsPerMinute int `json:"requestsPerMinute"`
+	// Web is the web application.
+	Web Web `json:"web,omitzero"`
+}
+
+// Web is the web application, which the apiserver serves beside the REST API.
+type Web struct {
+	// Enabled serves it (true). Without it the apiserver reads no Secret, and no secret of a platform's app.
+	Enabled bool `json:"enabled"`
+	// SignInSecret is the Secret, in the namespace of the installation, that the replicas share: the keys of sessions, the
+	// hashes of one-time links, and who has signed out everywhere ("herald-web").
+	SignInSecret string `json:"signInSecret,omitempty"`
+	// OIDC lets people in by an OpenID Connect provider; absent, they sign in by a one-time link of `herald signin-link`.
+	OIDC *OIDC `json:"oidc,omitempty"`
+}
+
+// OIDC is an OpenID Connect provider, and what of its claims names people.
+type OIDC struct {
+	// IssuerURL is the provider, as it calls itself in the claim iss, such as https://accounts.example.com.
+	IssuerURL string `json:"issuerURL"`
+	// ClientID is Herald at the provider. The address to send people back to is SITEURL/signin/oidc/callback.
+	ClientID string `json:"clientID"`
+	// ClientSecretFile holds the client's secret; empty for a public client. The file is read at each sign-in.
+	ClientSecretFile string `json:"clientSecretFile,omitempty"`
+	// UsernameClaim is the claim that names a person ("email", which counts only if email_verified is true).
+	UsernameClaim string `json:"usernameClaim,omitempty"`
+	// UsernamePrefix stands before it in roles' bindings ("oidc:").
+	UsernamePrefix string `json:"usernamePrefix"`
+	// GroupsClaim is the claim with the person's groups ("groups"); empty for none.
+	GroupsClaim string `json:"groupsClaim"`
+	// GroupsPrefix stands before each group in roles' bindings ("oidc:").
+	GroupsPrefix string `json:"groupsPrefix"`
+	// Scopes are asked for beside openid (profile, email).
+	Scopes []string `json:"scopes,omitempty"`
+	// CAFile is a PEM file with authorities to trust beside those of the system, for the provider alone.
+	CAFile string `json:"caFile,omitempty"`
 }
 
 // Common is what both processes have.
@@ -256,16 +292,20 @@ type Platform struct {
 	// default to the platform's own addresses; others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
+	// AuthorizeURL is the address of the site with the page on which people let Herald into an account, without that
+	// page's own path. It defaults to the platform's own.
+	AuthorizeURL string `json:"authorizeURL,omitempty"`
 	// FacebookURL is the address of the API for accounts of Instagram that were connected through their Facebook Page,
 	// and UploadURL that for their videos.
 	FacebookURL string `json:"facebookURL,omitempty"`
 	UploadURL   string `json:"uploadURL,omitempty"`
-	// Login says how accounts of Instagram were connected if their Secret names no scopes: "instagram" by default, or
-	// "facebook".
+	// Login says how accounts of Instagram are connected, and were if their Secret names no scopes: "instagram" by
+	// default, or "facebook".
 	Login string `json:"login,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
-	// ClientID identifies the app; TikTok calls it the client key. TikTok, X and YouTube need it to renew tokens.
+	// ClientID identifies the app; TikTok calls it the client key. It is needed to connect accounts, and on TikTok, X and
+	// YouTube to renew tokens.
 	ClientID string `json:"clientID,omitempty"`
 	// ClientSecretFile holds the app's secret; empty for a public client of X. The file is read again when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`

@@ -1,14 +1,17 @@
-{{/* The sections of the platforms, as in the configuration files. The apiserver reads no secrets. Takes a dict with root and process. */}}
+{{/* The sections of the platforms, as in the configuration files. An apiserver without the web application has no secrets. Takes a dict with
+root and process. */}}
 {{- define "herald.platforms" -}}
 {{- $all := dict -}}
-{{- $process := .process -}}
+{{- $secrets := or (eq .process "manager") (include "herald.web" .root) -}}
 {{- $sandbox := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
 {{- $evaluation := .root.Values.evaluation.enabled -}}
+{{- $root := .root -}}
 {{- range $name, $platform := .root.Values.platforms -}}
 {{- if $evaluation -}}
 {{- $base := printf "%s/%s" $sandbox $name -}}
-{{- $section := dict "apiURL" $base "webURL" $base "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
-{{- if eq $process "manager" -}}
+{{- $page := printf "%s/%s" (include "herald.evaluation.sandboxURL" $root) $name -}}
+{{- $section := dict "apiURL" $base "webURL" $page "authorizeURL" $page "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
+{{- if $secrets -}}
 {{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}
 {{- end -}}
 {{- $_ := set $all $name $section -}}
@@ -17,7 +20,7 @@
 {{- if $platform.clientID -}}
 {{- $_ := set $section "clientID" $platform.clientID -}}
 {{- end -}}
-{{- if and (eq $process "manager") (dig "clientSecret" "name" "" $platform) -}}
+{{- if and $secrets (dig "clientSecret" "name" "" $platform) -}}
 {{- $_ := set $section "clientSecretFile" (printf "/etc/herald/platforms/%s/client-secret" $name) -}}
 {{- end -}}
 {{- $_ := set $all $name $section -}}
@@ -26,7 +29,8 @@
 {{- toYaml $all -}}
 {{- end }}
 
-{{/* The section of the store, as in the configuration files; nothing without a store. */}}
+{{/* The section of the store, as in the configuration files; nothing without a store. That of a trial has another address for browsers:
+the apiserver alone signs for it, since the simulated platforms fetch what the manager signs from within the cluster. */}}
 {{- define "herald.media" -}}
 {{- if .Values.evaluation.enabled -}}
 endpoint: http://{{ include "herald.fullname" . }}-store.{{ .Release.Namespace }}.svc:9000
@@ -73,6 +77,9 @@ tracing:
 {{- with include "herald.media" .root }}
 media:
   {{- . | nindent 2 }}
+  {{- if and $.root.Values.evaluation.enabled (eq $.process "apiserver") }}
+  publicEndpoint: {{ include "herald.evaluation.storeURL" $.root | quote }}
+  {{- end }}
 {{- end }}
 platforms:
   {{- include "herald.platforms" . | nindent 2 }}
@@ -113,4 +120,35 @@ tls:
 {{- end }}
 {{- include "herald.configuration.common" (dict "root" . "process" "apiserver") }}
 {{ toYaml .Values.apiserver.config }}
+web:
+  {{- if include "herald.web" . }}
+  enabled: true
+  signInSecret: {{ include "herald.fullname" . }}-web
+  {{- with include "herald.oidc" . }}
+  oidc:
+    {{- . | nindent 4 }}
+  {{- end }}
+  {{- else }}
+  enabled: false
+  {{- end }}
+{{- end }}
+
+{{/* The section of the OpenID Connect provider; nothing without one. */}}
+{{- define "herald.oidc" -}}
+{{- with (.Values.web).oidc -}}
+{{- if .issuerURL -}}
+issuerURL: {{ .issuerURL | quote }}
+clientID: {{ .clientID | quote }}
+{{- if (.clientSecret).name }}
+clientSecretFile: /etc/herald/oidc/client-secret
+{{- end }}
+usernameClaim: {{ .usernameClaim | quote }}
+usernamePrefix: {{ .usernamePrefix | quote }}
+groupsClaim: {{ .groupsClaim | quote }}
+groupsPrefix: {{ .groupsPrefix | quote }}
+{{- with .scopes }}
+scopes: {{ toJson . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
 {{- end }}

@@ -61,8 +61,22 @@ app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
 {{- if .Values.siteURL -}}
 {{- trimSuffix "/" .Values.siteURL -}}
 {{- else if .Values.evaluation.enabled -}}
-{{- printf "http://%s-apiserver.%s.svc" (include "herald.fullname" .) .Release.Namespace -}}
+{{- "http://127.0.0.1:8080" -}}
 {{- end -}}
+{{- end }}
+
+{{/* Where browsers reach the simulated platforms and the store of a trial, without a slash at the end. The defaults are for values of a
+chart that did not have them. */}}
+{{- define "herald.evaluation.sandboxURL" -}}
+{{- .Values.evaluation.sandboxURL | default "http://127.0.0.1:9100" | trimSuffix "/" -}}
+{{- end }}
+{{- define "herald.evaluation.storeURL" -}}
+{{- .Values.evaluation.storeURL | default "http://127.0.0.1:9000" | trimSuffix "/" -}}
+{{- end }}
+
+{{/* Whether there is the web application. It is there unless the values say otherwise, also those of a chart that did not have it. */}}
+{{- define "herald.web" -}}
+{{- if dig "enabled" true (default dict .Values.web) -}}true{{- end -}}
 {{- end }}
 
 {{/* The host of the site's address, without its port. */}}
@@ -138,7 +152,7 @@ group: {{ default "cert-manager.io" .group }}
 {{- range .Values.networkPolicy.egressPorts -}}
 {{- $ports = append $ports (int .) -}}
 {{- end -}}
-{{- $addresses := list .Values.proxy.https .Values.proxy.http (.Values.tracing).endpoint -}}
+{{- $addresses := list .Values.proxy.https .Values.proxy.http (.Values.tracing).endpoint ((.Values.web).oidc).issuerURL -}}
 {{- with include "herald.media" . | fromYaml -}}
 {{- $addresses = append $addresses .endpoint -}}
 {{- end -}}

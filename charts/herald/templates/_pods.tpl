@@ -143,16 +143,29 @@ readOnlyRootFilesystem: true
   secret:
     secretName: {{ $name }}-webhook-certificate
 {{- end }}
+{{- else }}
+{{- if include "herald.tls.secret" .root }}
+- name: tls
+  secret:
+    secretName: {{ include "herald.tls.secret" .root }}
+{{- end }}
+{{- with ((.root.Values.web).oidc).clientSecret }}
+{{- if and .name (include "herald.web" $.root) }}
+- name: oidc
+  secret:
+    secretName: {{ .name }}
+    items:
+    - {key: {{ .key }}, path: client-secret}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if or (eq .process "manager") (include "herald.web" .root) }}
 {{- with include "herald.pod.clientSecrets" .root }}
 - name: platforms
   projected:
     sources:
     {{- . | nindent 4 }}
 {{- end }}
-{{- else if include "herald.tls.secret" .root }}
-- name: tls
-  secret:
-    secretName: {{ include "herald.tls.secret" .root }}
 {{- end }}
 {{- end }}
 

@@ -1,5 +1,5 @@
 {{/* Says everything that is wrong with the values at once. The schema has judged each of them alone before.
-`helm upgrade --reuse-values` leaves out the sections that the older chart did not have: tracing and metrics.dashboard of 0.1.0. */}}
+`helm upgrade --reuse-values` leaves out the sections that the older chart did not have: web, and tracing and metrics.dashboard of 0.1.0. */}}
 {{- define "herald.validate" -}}
 {{- $mistakes := list -}}
 {{- $v := .Values -}}
@@ -9,6 +9,7 @@
 {{- $mistakes = concat $mistakes (include "herald.validate.platforms" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.times" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.api" . | fromYamlArray) -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.web" . | fromYamlArray) -}}
 {{- if and $v.media.credentials.name (not $v.media.endpoint) -}}
 {{- $mistakes = append $mistakes "media.credentials.name is set without a store: set media.endpoint, or remove it" -}}
 {{- end -}}
@@ -58,6 +59,22 @@
 {{- range $values.env -}}
 {{- if has .name $own -}}
 {{- $mistakes = append $mistakes (printf "%s.env: the chart sets %s from %s; remove it, or that" $process .name (get $from .name)) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
+{{- end }}
+
+{{- define "herald.validate.web" -}}
+{{- $mistakes := list -}}
+{{- if and (include "herald.web" .) (get (urlParse (include "herald.siteURL" .)) "path") -}}
+{{- $mistakes = append $mistakes (printf "siteURL is %s: the web application is at the root of its host; remove the path, or set web.enabled: false" .Values.siteURL) -}}
+{{- end -}}
+{{- with (.Values.web).oidc -}}
+{{- if and .issuerURL (not .clientID) -}}
+{{- $mistakes = append $mistakes "web.oidc.clientID is required: write what the provider calls Herald" -}}
+{{- end -}}
+{{- if and (or .clientID (.clientSecret).name) (not .issuerURL) -}}
+{{- $mistakes = append $mistakes "web.oidc.issuerURL is required: write the address of the OpenID Connect provider, or remove web.oidc.clientID and clientSecret" -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
@@ -142,8 +159,8 @@
 {{- $mistakes = append $mistakes "apiserver.ingress.tlsSecret is set without an Ingress: set apiserver.ingress.enabled, or remove it" -}}
 {{- end -}}
 {{- end -}}
-{{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" .Values.siteURL) -}}
-{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" .Values.siteURL) -}}
+{{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" (include "herald.siteURL" .)) -}}
+{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" (include "herald.siteURL" .)) -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
 {{- end }}

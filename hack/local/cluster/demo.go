@@ -11,12 +11,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
 )
 
 // The demo team and what belongs to it.
@@ -42,7 +44,7 @@ type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 // ConnectionName is the name of the demo team's connection to its account on the platform.
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
-// Demo creates the demo team, its connections and its API key, waits until all of them are ready, and returns the key's
+// Demo creates the demo team, its connections, its API key and the right of the person who opens the one-time link, waits until all of them are ready, and returns the key's
 // token. What is there already is left as it is: tokens that the manager has renewed since, and what a person has changed.
 // Only a connection whose tokens the platform refuses is connected anew.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
@@ -60,6 +62,9 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	if err := WaitReady(ctx, c, team, &team.Status.Conditions); err != nil {
 		return "", err
 	}
+	if err := createMissing(ctx, c, linkBinding()); err != nil {
+		return "", err
+	}
 	group, inner := errgroup.WithContext(ctx)
 	for _, platform := range platforms {
 		group.Go(func() error { return connect(inner, c, platform, grant) })
@@ -71,6 +76,15 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	})
 	err = group.Wait()
 	return token, err
+}
+
+// linkBinding lets the person who opens the one-time link do everything in the demo team.
+func linkBinding() *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: "herald-link"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: person.Link}},
+	}
 }
 
 // demoToken creates the demo API key and returns the token that the manager made for it.

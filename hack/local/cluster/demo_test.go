@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,7 +69,7 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 func newCluster(t *testing.T, m manager, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -176,6 +177,21 @@ func TestDemo(t *testing.T) {
 				t.Errorf("the Secret holds %q, want %q: %s", got, tc.token, tc.reason)
 			}
 		})
+	}
+}
+
+// TestDemoLetsTheLinkIn: the person who opens the one-time link may do everything in the demo team.
+func TestDemoLetsTheLinkIn(t *testing.T) {
+	c := newCluster(t, manager{})
+	if _, err := Demo(t.Context(), c, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var bindings rbacv1.RoleBindingList
+	if err := c.List(t.Context(), &bindings, client.InNamespace(DemoNamespace)); err != nil || len(bindings.Items) != 1 {
+		t.Fatalf("got %d bindings, %v", len(bindings.Items), err)
+	}
+	if b := bindings.Items[0]; b.RoleRef.Name != "herald-admin" || b.Subjects[0].Kind != rbacv1.UserKind || b.Subjects[0].Name != "herald:link" {
+		t.Errorf("got %+v", b)
 	}
 }
 

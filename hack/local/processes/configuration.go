@@ -69,7 +69,7 @@ func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
 	for _, platform := range s.Platforms {
 		base := s.PlatformURL(platform)
 		section := &configv1alpha1.Platform{
-			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
+			APIURL: base, WebURL: base, AuthorizeURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
 			ClientID: contextName, ClientSecretFile: secret,
 		}
 		section.ListingLag.Duration = sandboxLag

@@ -45,11 +45,11 @@ const Admin = "admin"
 // service accounts in a cluster, so that they run with exactly the rights that config/rbac gives them.
 var users = map[string][2]string{
 	Admin:     {"herald-local-admin", "system:masters"},
-	Manager:   {"system:serviceaccount:" + systemNamespace + ":herald-manager", serviceAccountGroups},
-	APIServer: {"system:serviceaccount:" + systemNamespace + ":herald-apiserver", serviceAccountGroups},
+	Manager:   {"system:serviceaccount:" + SystemNamespace + ":herald-manager", serviceAccountGroups},
+	APIServer: {"system:serviceaccount:" + SystemNamespace + ":herald-apiserver", serviceAccountGroups},
 }
 
-const serviceAccountGroups = "system:serviceaccounts,system:serviceaccounts:" + systemNamespace
+const serviceAccountGroups = "system:serviceaccounts,system:serviceaccounts:" + SystemNamespace
 
 // writeCredentials makes the certificate of the control plane at the first call, and writes the tokens of all identities
 // and their kubeconfigs.
@@ -127,7 +127,7 @@ func (s *Setup) writeKubeconfig(identity, token string, certificate []byte) erro
 	config.Clusters[contextName] = &api.Cluster{Server: "https://" + s.Address(KubeAPIServer), CertificateAuthorityData: certificate}
 	config.AuthInfos[identity] = &api.AuthInfo{Token: token}
 	// Herald's own processes take their namespace from here, as a pod takes it from its service account.
-	namespace := systemNamespace
+	namespace := SystemNamespace
 	if identity == Admin {
 		namespace = s.Namespace
 	}

@@ -47,8 +47,8 @@ var portNames = []string{
 const (
 	// Bucket is the store's only one.
 	Bucket = "herald-media"
-	// systemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
-	systemNamespace = "herald-system"
+	// SystemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
+	SystemNamespace = "herald-system"
 )
 
 // Setup is what the processes need to know of each other. Prepare completes it.

@@ -74,9 +74,10 @@ func (c *Client) NoIdentity(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not say whose account this is", c.Name).Because(cause)
 }
 
-// NoToken says that a success of renewing a token brought none.
+// NoToken says that a success of renewing a token, or of exchanging a code for one,
+// brought none.
 func (c *Client) NoToken() *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, "%s said that it renewed the access token, but gave none", c.Name)
+	return platforms.Errorf(platforms.ClassUnknown, "%s reported a success, but gave no access token", c.Name)
 }
 
 // BadApp says that the platform does not know Herald's app.

@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oauth2 renews access tokens with refresh tokens (RFC 6749, section 6).
+// Package oauth2 obtains access tokens for codes, and renews them with refresh
+// tokens (RFC 6749, sections 4.1.3 and 6).
 package oauth2
 
 import (
@@ -76,8 +77,21 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 		}
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "there is no refresh token, so that the access token cannot be renewed").Advise(e.Dead.Remedy)
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
-	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}
+	resp, said, err := e.call(ctx, "refresh_token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
+	switch {
+	case err != nil:
+		return platforms.Token{}, e.Unanswered(err)
+	case e.failed(resp, said):
+		return platforms.Token{}, e.refused(resp, said.Error.String(), said.Description.String())
+	default:
+		return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
+	}
+}
+
+// call sends a form to the endpoint, once, in the name of the app. Errors are the
+// transport's.
+func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*transport.Response, answer, error) {
+	call := client.Call{Action: action, Path: e.Path, Timeout: e.Timeout}
 	app := e.App()
 	if app.Secret != "" {
 		r := http.Request{Header: http.Header{}}
@@ -88,13 +102,15 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	call.Body = client.Fields(form)
 	resp, err := e.Do(ctx, call)
 	if err != nil {
-		return platforms.Token{}, e.Unanswered(err)
+		return nil, answer{}, err
 	}
 	said, _ := jsondoc.Decode[answer](resp.Body)
-	if resp.Status != http.StatusOK || e.AnyStatus && said.Error != "" {
-		return platforms.Token{}, e.refused(resp, said.Error.String(), said.Description.String())
-	}
-	return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
+	return resp, said, nil
+}
+
+// failed reports whether an answer is an error.
+func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
+	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
 
 // Renewed reads the answer of a success that came now. What it leaves out stays as
@@ -118,11 +134,6 @@ func Renewed(c *client.Client, body []byte, old platforms.Token, now time.Time) 
 		token.RefreshExpiresAt = now.Add(life).UTC()
 	}
 	return token, nil
-}
-
-// Scopes splits a list of scopes, which some platforms write with commas.
-func Scopes(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
 // refused reads an error of the endpoint (RFC 6749, section 5.2).

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,6 +30,20 @@ const (
 type api struct {
 	url, token string
 	http       http.Client
+	// store sends files, whatever host their addresses name.
+	store http.Client
+}
+
+// storeAt reaches the store at a host and port of the cluster. The addresses that files go to are for browsers, which
+// reach it by another way, and they are signed: so the address stays, and the connection is made elsewhere.
+func storeAt(address string) http.Client {
+	if address == "" {
+		return http.Client{}
+	}
+	var dialer net.Dialer
+	return http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, address)
+	}}}
 }
 
 // refused is an answer that another try does not change.
@@ -135,7 +150,7 @@ func (a *api) upload(ctx context.Context, file, mimeType string) (string, error)
 		return "", err
 	}
 	req.Header.Set("Content-Type", mimeType)
-	resp, err := a.http.Do(req)
+	resp, err := a.store.Do(req)
 	if err != nil {
 		return "", fmt.Errorf("cannot upload %s: %w", file, err)
 	}

@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("client", flag.ContinueOnError)
 	flags.StringVar(&a.url, "url", "", "address of the REST API, ending in /api/v1")
 	tokenFile := flags.String("token-file", "", "file with the key")
+	store := flags.String("store", "", "host and port of the store, in the place of those that files are to go to")
 	picture := flags.String("picture", "", "file with a JPEG")
 	film := flags.String("film", "", "file with an MP4")
 	flags.IntVar(&l.posts, "posts", 1, "how many posts to make")
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the key: %w", err)
 	}
-	a.token = string(token)
+	a.token, a.store = string(token), storeAt(*store)
 	c, err := a.prepare(ctx, *picture, *film)
 	if err != nil {
 		return err

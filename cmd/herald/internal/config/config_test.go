@@ -27,6 +27,11 @@ func write(t *testing.T, text string) string {
 
 const managerHead = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
 
+const (
+	apiserverHead = "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\n"
+	oidcHead      = apiserverHead + "siteURL: https://herald.example.com\nweb: {oidc: {"
+)
+
 // TestTwentyMistakes checks a file with twenty mistakes. Each line that has one ends in a comment with a part of what is
 // to be said about it, and nothing is to be said about any other line.
 func TestTwentyMistakes(t *testing.T) {
@@ -68,40 +73,51 @@ func TestMistakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, text, want string
 	}{
-		"empty":             {"the file was not written", "", ":1: the file holds no fields"},
-		"comments":          {"no more than empty", "# nothing\n", ":1: the file holds no fields"},
-		"a list":            {"nor is this a configuration", "[]", ":1: the file holds no fields"},
-		"two documents":     {"the second would be ignored", managerHead + "---\na: b\n", ":3: a second document"},
-		"no YAML":           {"what follows cannot be read", managerHead + "platforms: {x: {}\nwebhook: [", "this is not YAML"},
-		"no kind":           {"nothing can be judged without it", "apiVersion: config.herald.dev/v1alpha1\n", ":1: kind: "},
-		"another kind":      {"a Pod is none", "apiVersion: v1\nkind: Pod\n", ":2: kind: "},
-		"another version":   {"what it means is not known", "apiVersion: config.herald.dev/v9\nkind: ManagerConfiguration\n", ":1: apiVersion: "},
-		"capitals":          {"the field that was meant is named", managerHead + "Webhook: {}\n", "write webhook"},
-		"old platforms":     {"a section of the file that had no version", managerHead + "x: {}\n", ":3: x: there is no such field"},
-		"alias":             {"lines could not be told", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not understood"},
-		"number as text":    {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
-		"section as text":   {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
-		"unlocked lease":    {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
-		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 9s}\n", "renewDeadline: it leaves no time"},
-		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m5s"},
-		"one port twice":    {"the default of health was that of the metrics once", managerHead + "metrics: {bindAddress: \":8081\"}\n", "metrics.bindAddress: health.bindAddress listens on port 8081 already"},
-		"no level":          {"it would be found out at night", managerHead + "log: {level: verbose}\n", "log.level: \"verbose\" is no level; write debug, info, warn, error"},
-		"collector":         {"nothing would arrive there", managerHead + "tracing: {endpoint: \"collector:4317\"}\n", "tracing.endpoint: it is no address"},
-		"token in address":  {"it would stand in a ConfigMap", managerHead + "tracing: {endpoint: \"https://u:hunter2@collector\"}\n", "tracing.endpoint: it is no address"},
-		"percent":           {"a share is meant", managerHead + "tracing: {samplingRatio: 10}\n", "tracing.samplingRatio: it is no share"},
-		"no share":          {"none or all of them would be meant", managerHead + "tracing: {samplingRatio: .nan}\n", "tracing.samplingRatio: it is no share"},
-		"no number":         {"requests could never be sent", managerHead + "kubernetes: {qps: .nan}\n", "kubernetes.qps"},
-		"no namespace":      {"every team would be left alone", managerHead + "namespaces: [team-acme, Team-B]\n", "namespaces[1]: \"Team-B\" is no name"},
-		"more fetches":      {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
-		"long release":      {"a Service takes 63 letters", managerHead + "releaseName: " + strings.Repeat("a", 44) + "\n", "43 characters at most"},
-		"nothing served":    {"an apiserver that serves nothing", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nbindAddress: \"0\"\n", "served nowhere"},
-		"half of a pair":    {"TLS needs both", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\ntls: {certFile: a}\n", "tls.keyFile: it is missing"},
-		"negative shutdown": {"time does not run back", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nshutdown: {delay: -1s}\n", "it is negative"},
-		"site address":      {"links would not work", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nsiteURL: herald.example.com\n", "https://herald.example.com"},
-		"store with path":   {"the bucket has a field of its own", managerHead + "media: {endpoint: \"https://s3.example.com/bucket\"}\n", "media.bucket"},
-		"other scheme":      {"S3 speaks HTTP", managerHead + "media: {endpoint: \"s3://bucket\"}\n", "write one like"},
-		"no store":          {"a section without its address", managerHead + "media: {}\n", "remove the section media"},
-		"unknown login":     {"there is no such way to connect", managerHead + "platforms: {instagram: {login: google}}\n", "write instagram or facebook"},
+		"empty":                {"the file was not written", "", ":1: the file holds no fields"},
+		"comments":             {"no more than empty", "# nothing\n", ":1: the file holds no fields"},
+		"a list":               {"nor is this a configuration", "[]", ":1: the file holds no fields"},
+		"two documents":        {"the second would be ignored", managerHead + "---\na: b\n", ":3: a second document"},
+		"no YAML":              {"what follows cannot be read", managerHead + "platforms: {x: {}\nwebhook: [", "this is not YAML"},
+		"no kind":              {"nothing can be judged without it", "apiVersion: config.herald.dev/v1alpha1\n", ":1: kind: "},
+		"another kind":         {"a Pod is none", "apiVersion: v1\nkind: Pod\n", ":2: kind: "},
+		"another version":      {"what it means is not known", "apiVersion: config.herald.dev/v9\nkind: ManagerConfiguration\n", ":1: apiVersion: "},
+		"capitals":             {"the field that was meant is named", managerHead + "Webhook: {}\n", "write webhook"},
+		"old platforms":        {"a section of the file that had no version", managerHead + "x: {}\n", ":3: x: there is no such field"},
+		"alias":                {"lines could not be told", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not understood"},
+		"number as text":       {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
+		"section as text":      {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
+		"unlocked lease":       {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
+		"one try":              {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 9s}\n", "renewDeadline: it leaves no time"},
+		"short shutdown":       {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m5s"},
+		"one port twice":       {"the default of health was that of the metrics once", managerHead + "metrics: {bindAddress: \":8081\"}\n", "metrics.bindAddress: health.bindAddress listens on port 8081 already"},
+		"no level":             {"it would be found out at night", managerHead + "log: {level: verbose}\n", "log.level: \"verbose\" is no level; write debug, info, warn, error"},
+		"collector":            {"nothing would arrive there", managerHead + "tracing: {endpoint: \"collector:4317\"}\n", "tracing.endpoint: it is no address"},
+		"token in address":     {"it would stand in a ConfigMap", managerHead + "tracing: {endpoint: \"https://u:hunter2@collector\"}\n", "tracing.endpoint: it is no address"},
+		"percent":              {"a share is meant", managerHead + "tracing: {samplingRatio: 10}\n", "tracing.samplingRatio: it is no share"},
+		"no share":             {"none or all of them would be meant", managerHead + "tracing: {samplingRatio: .nan}\n", "tracing.samplingRatio: it is no share"},
+		"no number":            {"requests could never be sent", managerHead + "kubernetes: {qps: .nan}\n", "kubernetes.qps"},
+		"no namespace":         {"every team would be left alone", managerHead + "namespaces: [team-acme, Team-B]\n", "namespaces[1]: \"Team-B\" is no name"},
+		"more fetches":         {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
+		"long release":         {"a Service takes 63 letters", managerHead + "releaseName: " + strings.Repeat("a", 44) + "\n", "43 characters at most"},
+		"nothing served":       {"an apiserver that serves nothing", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nbindAddress: \"0\"\n", "served nowhere"},
+		"half of a pair":       {"TLS needs both", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\ntls: {certFile: a}\n", "tls.keyFile: it is missing"},
+		"negative shutdown":    {"time does not run back", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nshutdown: {delay: -1s}\n", "it is negative"},
+		"site address":         {"links would not work", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nsiteURL: herald.example.com\n", "https://herald.example.com"},
+		"store with path":      {"the bucket has a field of its own", managerHead + "media: {endpoint: \"https://s3.example.com/bucket\"}\n", "media.bucket"},
+		"other scheme":         {"S3 speaks HTTP", managerHead + "media: {endpoint: \"s3://bucket\"}\n", "write one like"},
+		"no store":             {"a section without its address", managerHead + "media: {}\n", "remove the section media"},
+		"unknown login":        {"there is no such way to connect", managerHead + "platforms: {instagram: {login: google}}\n", "write instagram or facebook"},
+		"site below a path":    {"cookies and links would miss it", apiserverHead + "siteURL: https://example.com/herald\n", "siteURL: it has a path"},
+		"no name of a Secret":  {"nobody could sign in", apiserverHead + "web: {signInSecret: Herald_Web}\n", "web.signInSecret: \"Herald_Web\" is no name"},
+		"a Secret of no name":  {"nor then", apiserverHead + "web: {signInSecret: \"\"}\n", "web.signInSecret"},
+		"OIDC without a site":  {"people could not be sent back", apiserverHead + "web: {oidc: {issuerURL: \"https://id.example.com\", clientID: a}}\n", "web.oidc: the provider could not send people back"},
+		"OIDC without issuer":  {"there is nobody to ask", oidcHead + "clientID: a}}\n", "web.oidc.issuerURL: it is missing"},
+		"OIDC without client":  {"the provider would not know Herald", oidcHead + "issuerURL: \"https://id.example.com\"}}\n", "web.oidc.clientID: it is missing"},
+		"OIDC in the clear":    {"others could let themselves in", oidcHead + "clientID: a, issuerURL: \"http://id.example.com\"}}\n", "it is not HTTPS"},
+		"OIDC as Kubernetes":   {"groups of the provider would be those of the cluster", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", groupsPrefix: \"system:\"}}\n", "web.oidc.groupsPrefix: names that begin so"},
+		"OIDC as the link":     {"so would the name of the one-time link", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", usernamePrefix: \"herald:\"}}\n", "web.oidc.usernamePrefix: names that begin so"},
+		"OIDC without a name":  {"people would be nobody", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", usernameClaim: \"\"}}\n", "web.oidc.usernameClaim: it is missing"},
+		"OIDC, an empty scope": {"providers refuse it", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", scopes: [email, \"\"]}}\n", "web.oidc.scopes: one of them is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Check(write(t, tc.text))
@@ -175,5 +191,45 @@ platforms: {x: {clientID: "1"}, facebook: {}}
 	want.Platforms = configv1alpha1.Platforms{X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestOIDC(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         configv1alpha1.OIDC
+	}{
+		"the least": {
+			"what is left out has a default", `clientID: herald, issuerURL: "https://id.example.com"}}`,
+			configv1alpha1.OIDC{
+				IssuerURL: "https://id.example.com", ClientID: "herald", UsernameClaim: "email", UsernamePrefix: "oidc:",
+				GroupsClaim: "groups", GroupsPrefix: "oidc:", Scopes: []string{"profile", "email"},
+			},
+		},
+		"everything": {
+			"an empty prefix is one, and so is an empty claim of groups",
+			`clientID: herald, issuerURL: "http://127.0.0.1:5556", clientSecretFile: /a, usernameClaim: sub, usernamePrefix: "", groupsClaim: "", groupsPrefix: "g:", scopes: [groups], caFile: /b}}`,
+			configv1alpha1.OIDC{
+				IssuerURL: "http://127.0.0.1:5556", ClientID: "herald", ClientSecretFile: "/a", UsernameClaim: "sub",
+				GroupsPrefix: "g:", Scopes: []string{"groups"}, CAFile: "/b",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := APIServer(write(t, oidcHead+tc.text+"\n"))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(&tc.want, got.Web.OIDC); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWithoutTheWeb(t *testing.T) {
+	got, err := APIServer(write(t, apiserverHead+"siteURL: https://example.com/herald\nweb: {enabled: false}\n"))
+	if err != nil || got.Web.Enabled {
+		t.Errorf("an installation for programs may lie below a path: %v, %v", got, err)
 	}
 }

@@ -118,6 +118,9 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 		}
 	}
 	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+	if c.Web.Enabled {
+		j.web(c)
+	}
 }
 
 // listens judges where a process listens: the addresses that both have and the one
@@ -183,7 +186,9 @@ func (j *judge) tracing(t *configv1alpha1.Tracing) {
 }
 
 func (j *judge) platform(path string, p *configv1alpha1.Platform) {
-	for name, address := range map[string]string{"apiURL": p.APIURL, "webURL": p.WebURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL} {
+	for name, address := range map[string]string{
+		"apiURL": p.APIURL, "webURL": p.WebURL, "authorizeURL": p.AuthorizeURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL,
+	} {
 		if address != "" {
 			j.webAddress(path+"."+name, address, "https://graph.example.com")
 		}

@@ -1,0 +1,12 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+// What the apiserver may do for the web application, beside what it may for the REST API
+// (apiserver/kube). An installation without the web application does not have these rights.
+//
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create

@@ -1,0 +1,460 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// kept is a draft that was made in an earlier month.
+func kept(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: person.Namespace, Name: "p1", UID: "u1", Generation: 1, ResourceVersion: "7",
+			CreationTimestamp: metav1.NewTime(now.AddDate(0, -1, -9)),
+		},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText, Draft: true, OnUnknownOutcome: v1alpha1.OnUnknownFail,
+			Targets: []v1alpha1.PostTarget{target("acme")},
+		},
+	}
+	for _, edit := range edits {
+		edit(post)
+	}
+	return post
+}
+
+func scheduledFor(at time.Time) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.ScheduledAt = false, v1alpha1.NewTimePtr(at) }
+}
+
+func claimed(p *v1alpha1.Post) {
+	p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{Number: 1, ID: "a"}}}
+}
+
+// saying is what a post says, with the same words at each of the connections.
+func saying(words string, connections ...string) v1alpha1.PostSpec {
+	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryText}
+	for _, name := range connections {
+		spec.Targets = append(spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: words})
+	}
+	return spec
+}
+
+var (
+	tomorrow  = now.Add(24 * time.Hour)
+	nextMonth = now.AddDate(0, 1, 0)
+)
+
+// stage is a service of a starter team with one post.
+type stage struct {
+	*bridge.Service
+	posts  *posts
+	counts *counts
+	events *events
+}
+
+func staged(post *v1alpha1.Post) *stage {
+	s := &stage{posts: &posts{stored: map[string]*v1alpha1.Post{post.Name: post}}, counts: newCounts(), events: &events{}}
+	s.Service = counting(s.posts, s.counts)
+	s.Events = s.events
+	return s
+}
+
+func (s *stage) post() *v1alpha1.Post { return s.posts.stored["p1"] }
+
+// A change is stored if all rules hold, and otherwise nothing of it.
+func TestChange(t *testing.T) {
+	t.Parallel()
+	seen := bridge.Version(kept())
+	publish := func(spec v1alpha1.PostSpec, at *time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.Publish(ctx, person, "p1", seen, spec, at)
+			return err
+		}
+	}
+	update := func(spec v1alpha1.PostSpec) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.UpdateDraft(ctx, person, "p1", seen, spec)
+			return err
+		}
+	}
+	edit := func(spec v1alpha1.PostSpec, at time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			spec.ScheduledAt = v1alpha1.NewTimePtr(at)
+			_, err := s.EditScheduled(ctx, person, "p1", seen, spec)
+			return err
+		}
+	}
+	reschedule := func(at time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.Reschedule(ctx, person, "p1", seen, at)
+			return err
+		}
+	}
+	move := func(from, at time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.Move(ctx, person, "p1", from, at)
+			return err
+		}
+	}
+	notReady := func(s *stage) {
+		s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
+			return readiness.Result{State: readiness.Reconnect, Message: "gone"}
+		}
+	}
+	asDraft := saying("New", "acme")
+	asDraft.Draft = true
+	inbox := saying("New", "acme", "box")
+	inbox.Targets[1].TikTok = &v1alpha1.TikTokOptions{Draft: true}
+	other := saying("Hello", "acme")
+	other.Category = v1alpha1.CategoryTree
+	for name, tc := range map[string]struct {
+		reason  string
+		post    *v1alpha1.Post
+		change  func(context.Context, *stage) error
+		prepare func(*stage)
+		want    string
+		message string
+		act     bridge.Act // "" if nothing is written
+	}{
+		"DraftEdited":          {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
+		"DraftNotReady":        {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
+		"DraftUnchanged":       {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftOfNobody":        {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
+		"NotADraft":            {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is scheduled by now, and this can be done with a draft only", ""},
+		"Published":            {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"PublishedAsItIs":      {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Scheduled":            {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"ScheduledBefore":      {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
+		"CaptionMissing":       {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
+		"NotReady":             {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNow":         {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", kept(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNowNotReady": {"nor is there any time then", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", kept(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
+		"OverInbox":            {"what was counted before is given back", kept(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
+		"OtherCategory":        {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"Edited":               {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
+		"EditedNotReady":       {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
+		"EditedNewNotReady":    {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
+		"EditedDraft":          {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Rescheduled":          {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
+		"RescheduledSame":      {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"RescheduledBroken": {"what waits to be mended can be moved", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
+		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
+		"RescheduledPast":  {"there is no way back in time", kept(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
+		"RescheduledLast":  {"no time can hold it", kept(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
+		"RescheduledDraft": {"a slip of the hand must not publish a draft", kept(), reschedule(tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Moved":            {"a calendar shows no more than its time", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
+		"MovedMeanwhile":   {"another person moved it", kept(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "was changed since", ""},
+		"MovedDraft":       {"it has no time", kept(), move(tomorrow, nextMonth), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Claimed":          {"a call may be under way", kept(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
+		"Due": {"what it waits for is recorded: it is processing", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
+		}), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
+		"Cancelled": {"it stays cancelled", kept(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is cancelled by now", ""},
+		"Leaving":   {"it is being deleted", kept(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
+		"ChangedMeanwhile": {"what another person wrote is not lost", kept(func(p *v1alpha1.Post) {
+			p.Generation, p.Annotations = 2, map[string]string{v1alpha1.LastAuthorAnnotation: "oidc:ada"}
+		}), update(saying("New", "acme")), nil, "CONFLICT", "was changed since you opened it, last by oidc:ada; nothing of yours was stored", ""},
+		"MadeAnew":     {"another post has its name now", kept(func(p *v1alpha1.Post) { p.UID = "u2" }), update(saying("New", "acme")), nil, "CONFLICT", "was changed since", ""},
+		"StatusOnly":   {"the manager's notes are no change", kept(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
+		"Unsubscribed": {"the trial has ended", kept(), update(saying("New", "acme")), func(s *stage) { s.Owner = func(string) *v1alpha1.Team { return nil } }, "SUBSCRIPTION_REQUIRED", `namespace "team-a"`, ""},
+		"OverPlan":     {"another request took the last one", kept(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
+		"NoSuchPost":   {"it was deleted", kept(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := tc.post.DeepCopy()
+			s := staged(tc.post)
+			if tc.prepare != nil {
+				tc.prepare(s)
+			}
+			err := tc.change(t.Context(), s)
+			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) {
+				t.Fatalf("%s: error %v, want %q with %q", tc.reason, err, tc.want, tc.message)
+			}
+			if tc.act == "" {
+				if post := s.post(); post != nil && !cmp.Equal(before, post) || s.posts.updates > 0 || s.events.written != nil {
+					t.Errorf("%s: something was written: %+v, %v", tc.reason, post, s.events.written)
+				}
+				if held := s.counts.held(t, plan.XPosts(now)); held != nil {
+					t.Errorf("%s: %v stays counted", tc.reason, held)
+				}
+				return
+			}
+			if diff := cmp.Diff([]string{string(tc.act) + " Post/p1: by herald:link in the web application"}, s.events.written); diff != "" {
+				t.Errorf("%s: its trail:\n%s", tc.reason, diff)
+			}
+			if got := s.post().Annotations[v1alpha1.LastAuthorAnnotation]; got != person.Author {
+				t.Errorf("%s: it was last written by %q", tc.reason, got)
+			}
+			if s.posts.updates != 1 {
+				t.Errorf("%s: %d writes", tc.reason, s.posts.updates)
+			}
+		})
+	}
+}
+
+// What a person publishes is what stands in the form.
+func TestPublishStoresTheForm(t *testing.T) {
+	t.Parallel()
+	s := staged(kept())
+	spec := saying("New", "acme", "beta")
+	spec.Cancelled, spec.Draft = true, true // a form has no say in that
+	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, &tomorrow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *spec.DeepCopy()
+	want.Cancelled, want.Draft = false, false
+	want.ScheduledAt, want.OnUnknownOutcome = v1alpha1.NewTimePtr(tomorrow), v1alpha1.OnUnknownFail
+	if diff := cmp.Diff(want, s.post().Spec); diff != "" {
+		t.Errorf("stored is -want +got:\n%s", diff)
+	}
+	if bridge.Version(got) != bridge.Version(s.post()) || bridge.Version(got) == bridge.Version(kept()) {
+		t.Errorf("version %s, stored %s: the next change needs the new one", bridge.Version(got), bridge.Version(s.post()))
+	}
+	listed := s.ListPosts(person, postindex.Query{Limit: 10})
+	if listed.Total != 1 || listed.Posts[0].Status != v1alpha1.PhaseScheduled || !listed.Posts[0].DisplayAt.Equal(tomorrow) {
+		t.Errorf("listed at once: %+v", listed)
+	}
+}
+
+// Whatever goes wrong with the write of a promotion, and whoever comes between: the post is
+// promoted once or not at all, and counted exactly if it may be.
+func TestPublishOnce(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("read: connection reset by peer")
+	conflict := fault{err: apierrors.NewConflict(resource, "p1", errors.New("written"))}
+	frozen := fault{err: apierrors.NewInvalid(schema.GroupKind{Kind: "Post"}, "p1", field.ErrorList{field.Forbidden(nil, "the spec is frozen")})}
+	invalid := fault{err: apierrors.NewInvalid(schema.GroupKind{Kind: "Post"}, "p1", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "targets").Index(0).Child("caption"), "x", "no"),
+	})}
+	once := func(do func(*posts)) func(*posts) {
+		done := false
+		return func(p *posts) {
+			if !done {
+				done = true
+				do(p)
+			}
+		}
+	}
+	write := func(edit func(*v1alpha1.Post)) func(*posts) {
+		return once(func(p *posts) {
+			post := p.stored["p1"].DeepCopy()
+			edit(post)
+			p.put(post)
+		})
+	}
+	publishedBy := func(words string) func(*posts) {
+		return write(func(p *v1alpha1.Post) {
+			p.Spec.Draft, p.Spec.Targets = false, saying(words, "acme").Targets
+		})
+	}
+	held := map[int]int{0: 1}
+	for name, tc := range map[string]struct {
+		reason  string
+		faults  []fault
+		between func(*posts)
+		want    string
+		message string
+		draft   bool // it stays one
+		held    map[int]int
+		events  int
+	}{
+		"Plain":         {"nothing goes wrong", nil, nil, "", "", false, held, 1},
+		"Landed":        {"the answer was lost", []fault{{true, lost}}, nil, "", "", false, held, 1},
+		"NotLanded":     {"the request was lost", []fault{{false, lost}}, nil, "", "", false, held, 1},
+		"LostTwice":     {"and again", []fault{{false, lost}, {true, lost}}, nil, "", "", false, held, 1},
+		"StaysLost":     {"nobody can tell, so that it stays counted until the manager finds out", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "maybe", "", true, held, 0},
+		"StatusBetween": {"the manager noted that the draft is fine", nil, write(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), "", "", false, held, 1},
+		"Twice":         {"a second press of the button came first, and published the same", nil, publishedBy("New"), "", "", false, nil, 0},
+		"OtherBetween":  {"another person published something else", nil, publishedBy("Other"), "CONFLICT", "is being delivered", false, nil, 0},
+		"EditedBetween": {"another person changed the draft", nil, write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }), "CONFLICT", "was changed since", true, nil, 0},
+		"CancelBetween": {"another person cancelled it", nil, write(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), "CONFLICT", "is cancelled", true, nil, 0},
+		"AlwaysBetween": {"something writes it all the time", []fault{conflict, conflict, conflict, conflict, conflict}, nil, "CONFLICT", "at the same time", true, nil, 0},
+		"Frozen":        {"the resource says that delivery has begun", []fault{frozen}, write(claimed), "CONFLICT", "is being delivered", true, nil, 0},
+		"Invalid":       {"the resource refuses it", []fault{invalid}, nil, "VALIDATION_ERROR", "targets[0].caption: ", true, nil, 0},
+		"TooLarge":      {"it does not fit", []fault{{err: apierrors.NewRequestEntityTooLargeError("limit")}}, nil, "VALIDATION_ERROR", "too large", true, nil, 0},
+		"Forbidden":     {"Herald may not", []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, nil, "internal", "", true, nil, 0},
+		"Deleted":       {"it was deleted", nil, once(func(p *posts) { delete(p.stored, "p1") }), "NOT_FOUND", "", true, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := staged(kept())
+			s.posts.faults, s.posts.between = tc.faults, tc.between
+			spec := saying("New", "acme")
+			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, nil)
+			got := code(err)
+			if errors.Is(err, bridge.ErrMaybeChanged) {
+				got = "maybe"
+			}
+			if got != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) {
+				t.Fatalf("%s: error %v, want %q with %q", tc.reason, err, tc.want, tc.message)
+			}
+			if post := s.post(); post != nil && post.Spec.Draft != tc.draft {
+				t.Errorf("%s: draft is %v", tc.reason, post.Spec.Draft)
+			}
+			if diff := cmp.Diff(tc.held, s.counts.held(t, plan.XPosts(now))); diff != "" {
+				t.Errorf("%s: counted in this month -want +got:\n%s", tc.reason, diff)
+			}
+			if len(s.events.written) != tc.events {
+				t.Errorf("%s: its trail is %v", tc.reason, s.events.written)
+			}
+			if err != nil {
+				return
+			}
+			updates := s.posts.updates
+			if _, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, nil); err != nil || s.posts.updates != updates {
+				t.Errorf("%s: the same again: %v, %d writes more", tc.reason, err, s.posts.updates-updates)
+			}
+		})
+	}
+}
+
+// The count follows a post to another month, and to what it takes after an edit.
+func TestCountFollows(t *testing.T) {
+	t.Parallel()
+	december, january := plan.XPosts(now), plan.XPosts(nextMonth)
+	s := staged(kept())
+	seen := func() string { return bridge.Version(s.post()) }
+	for _, step := range []struct {
+		reason            string
+		do                func() error
+		december, january map[int]int
+	}{
+		{"a draft takes nothing", func() error {
+			_, err := s.UpdateDraft(t.Context(), person, "p1", seen(), saying("New", "acme", "beta"))
+			return err
+		}, nil, nil},
+		{"scheduled, it takes one for each account", func() error {
+			_, err := s.Publish(t.Context(), person, "p1", seen(), saying("New", "acme", "beta"), &tomorrow)
+			return err
+		}, map[int]int{0: 1, 1: 1}, nil},
+		{"on another day of the month it takes no more", func() error {
+			_, err := s.Reschedule(t.Context(), person, "p1", seen(), tomorrow.Add(48*time.Hour))
+			return err
+		}, map[int]int{0: 1, 1: 1}, nil},
+		{"in another month it takes that month's", func() error {
+			_, err := s.Reschedule(t.Context(), person, "p1", seen(), nextMonth)
+			return err
+		}, nil, map[int]int{0: 1, 1: 1}},
+		{"with one account less it takes less", func() error {
+			spec := saying("New", "acme")
+			spec.ScheduledAt = v1alpha1.NewTimePtr(nextMonth)
+			_, err := s.EditScheduled(t.Context(), person, "p1", seen(), spec)
+			return err
+		}, nil, map[int]int{0: 1}},
+		{"published at once it takes this month's, although it was made in another", func() error {
+			_, err := s.Publish(t.Context(), person, "p1", seen(), saying("New", "acme"), nil)
+			return err
+		}, map[int]int{0: 1}, nil},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.reason, err)
+		}
+		if diff := cmp.Diff(step.december, s.counts.held(t, december)); diff != "" {
+			t.Errorf("%s: December -want +got:\n%s", step.reason, diff)
+		}
+		if diff := cmp.Diff(step.january, s.counts.held(t, january)); diff != "" {
+			t.Errorf("%s: January -want +got:\n%s", step.reason, diff)
+		}
+	}
+}
+
+// Two requests publish the same draft at once: between reading and writing of the one, the
+// other is served from beginning to end.
+func TestPublishTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := staged(kept())
+	seen, spec := bridge.Version(kept()), saying("New", "acme")
+	s.posts.between = func(p *posts) {
+		p.between = nil
+		if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.held(t, plan.XPosts(now))); diff != "" {
+		t.Errorf("the one that came second gives back what is its own alone:\n%s", diff)
+	}
+	if len(s.events.written) != 1 || s.post().Generation != 2 {
+		t.Errorf("it was published %d times: %v", s.post().Generation-1, s.events.written)
+	}
+}
+
+func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	s := staged(kept())
+	s.posts.faults = []fault{{false, context.Canceled}}
+	s.posts.between = func(*posts) { leave() }
+	if _, err := s.Publish(ctx, person, "p1", bridge.Version(kept()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
+		t.Errorf("error %v after %d writes, want one that is uncertain, and 1", err, s.posts.updates)
+	}
+}
+
+// The files of a draft are examined when it is published, like those of a new post: one
+// that was uploaded a moment ago is good, one that never came is not.
+func TestPublishVerifiesFiles(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		found  v1alpha1.MediaPhase
+		err    error
+		want   string
+	}{
+		"Uploaded": {"its upload ended after the draft was kept", v1alpha1.MediaUploaded, nil, ""},
+		"Rejected": {"it is not what was said", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
+		"Missing":  {"it never came", "", store.ErrNotFound, "VALIDATION_ERROR"},
+		"Away":     {"the store does not answer", "", errors.New("boom"), "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, f := judging()
+			draft := kept(func(p *v1alpha1.Post) {
+				p.Spec.Category = v1alpha1.CategoryImage
+				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "fresh"}}}
+				p.Spec.Targets = saying("a", "x").Targets
+			})
+			p := &posts{stored: map[string]*v1alpha1.Post{"p1": draft.DeepCopy()}}
+			s.Posts, s.Quota = p, newCounts()
+			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				return v1alpha1.MediaStatus{Phase: tc.found}, tc.err
+			}
+			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(draft), draft.Spec, nil)
+			if code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if p.stored["p1"].Spec.Draft != (tc.want != "") {
+				t.Errorf("%s: draft is %v", tc.reason, p.stored["p1"].Spec.Draft)
+			}
+			if tc.want == "" && f.stored["fresh"].Status.Phase != v1alpha1.MediaUploaded {
+				t.Errorf("%s: what was found is not recorded", tc.reason)
+			}
+		})
+	}
+}

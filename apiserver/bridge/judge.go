@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/rules"
+)
+
+// judgement is a post that is judged before it is stored.
+type judgement struct {
+	post *v1alpha1.Post
+	// planned is the post as the team's plan counts it. It differs from post in the
+	// time alone: one that was a draft and goes out at once does so now, and not when
+	// it was created.
+	planned *v1alpha1.Post
+	// problems are those of the request that the post does not show.
+	problems []string
+	now      time.Time
+}
+
+// judge refuses a post that breaks a rule, that the team's plan does not allow, or
+// whose accounts are not ready, which ready tells of the connections that the post
+// names. It returns what the post takes, of which nothing is reserved yet, and the
+// connections.
+func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[string]*v1alpha1.Connection) error) (*needs, *lookup, error) {
+	connections := s.lookup(j.post.Namespace)
+	find := connections.in(ctx)
+	needs, err := s.withinPlan(ctx, j.planned, find)
+	if err != nil {
+		return nil, nil, err
+	}
+	media, err := s.mediaOf(ctx, j.post)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs := checkTime(j.post)
+	errs = append(errs, rules.Validate(j.post, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
+	errs = append(errs, rules.ValidateTime(j.post, j.now)...)
+	if connections.err != nil {
+		return nil, nil, fmt.Errorf("read a connection: %w", connections.err)
+	}
+	if len(errs) > 0 || len(j.problems) > 0 {
+		return nil, nil, invalid(errs, j.problems...)
+	}
+	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
+		return nil, nil, err
+	}
+	notReady := ready(connections.known)
+	// Only now, because a check may just have learnt what a TikTok account can
+	// choose; but what is wrong comes before what is not ready.
+	if errs := rules.ValidateOptions(j.post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
+		refused := invalid(errs)
+		refused.Code = CodeTikTokPrivacy
+		return nil, nil, refused
+	}
+	if notReady != nil {
+		return nil, nil, notReady
+	}
+	return needs, connections, nil
+}

@@ -1,0 +1,343 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
+)
+
+const (
+	// keyNameLength and tokenNameLength are how many characters of 5 bits follow the
+	// "k-" and the "t-": 80 and 40 bits. The names are no secrets; they must be new.
+	keyNameLength, tokenNameLength = 16, 8
+	// maxDescription and maxTokens are the schema's bounds.
+	maxDescription, maxTokens = 500, 2
+)
+
+// Keys reads and writes API keys in the Kubernetes API.
+type Keys interface {
+	List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error)
+	Get(ctx context.Context, namespace, name string) (*v1alpha1.APIKey, error)
+	Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error)
+	// Update stores what differs between two states of a key, on the condition that it
+	// is still as it was before.
+	Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error)
+}
+
+// KeyState says whether a key opens anything.
+type KeyState string
+
+// The states of a key.
+const (
+	KeyActive  KeyState = "active"
+	KeyExpired KeyState = "expired"
+	KeyRevoked KeyState = "revoked"
+)
+
+// Key is an API key as people see it.
+type Key struct {
+	ID, Description string
+	State           KeyState
+	CreatedAt       time.Time
+	// ExpiresAt and LastUsedAt are zero for never. The latter is true to within an hour.
+	ExpiresAt, LastUsedAt time.Time
+	// Author is who made the key in the web application; empty if it came otherwise. Only
+	// the tokens of the former can be replaced here.
+	Author string
+	// Tokens are one or two, oldest first.
+	Tokens []KeyToken
+}
+
+// KeyToken is a token of a key.
+type KeyToken struct {
+	Name string
+	// Shown is the beginning of the token, to recognise it by; empty if it is not known.
+	Shown string
+	// CreatedAt and ExpiresAt are zero while they are not known, or for never.
+	CreatedAt, ExpiresAt time.Time
+	// Secret names the Secret that holds the token; empty if there is none.
+	Secret string
+}
+
+// NewToken is a token that was just made. It is shown once and stored nowhere.
+type NewToken struct {
+	// Key is the id of its key, and Name its name there.
+	Key, Name string
+	// Token is the token itself. It must not be logged.
+	Token string
+}
+
+// ListKeys returns the API keys of the caller's team, newest first.
+func (s *Service) ListKeys(ctx context.Context, caller Caller) ([]Key, error) {
+	found, err := s.Keys.List(ctx, caller.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list the API keys: %w", err)
+	}
+	now := s.Clock.Now()
+	keys := make([]Key, len(found))
+	for i := range found {
+		keys[i] = viewKey(&found[i], now)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return keys, nil
+}
+
+// CreateKey makes an API key with one token. A zero expiresAt means never.
+func (s *Service) CreateKey(ctx context.Context, caller Caller, description string, expiresAt time.Time) (NewToken, error) {
+	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
+		Namespace: caller.Namespace, Name: "k-" + randomName(keyNameLength),
+		Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: caller.Author},
+	}}
+	key.Spec.Description = strings.TrimSpace(description)
+	if !expiresAt.IsZero() {
+		key.Spec.ExpiresAt = v1alpha1.NewTimePtr(expiresAt)
+	}
+	if errs := checkKey(key, s.Clock.Now()); len(errs) > 0 {
+		return NewToken{}, invalid(errs)
+	}
+	made := newToken(key)
+	addToken(key, &made)
+	created, err := createOnce(ctx,
+		func() (*v1alpha1.APIKey, error) { return s.Keys.Create(ctx, key) },
+		func() (*v1alpha1.APIKey, error) { return s.Keys.Get(ctx, key.Namespace, key.Name) })
+	if err != nil {
+		return NewToken{}, fmt.Errorf("create an API key: %w", err)
+	}
+	s.Acted(ctx, caller, ActKeyCreated, created)
+	return made, nil
+}
+
+// ofWeb reports whether a key was made in the web application. The tokens of others are
+// declared by another tool, which would take back what is changed here; the apiserver has
+// no right to them either (config/rbac/policies.yaml).
+func ofWeb(key *v1alpha1.APIKey) bool { return key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb }
+
+func notOfWeb(id string) *Error {
+	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", id)
+}
+
+// RollKey gives a key that was made in the web application a second token beside the
+// first: both work, until RemoveToken takes the first away.
+func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
+	// One token, however often it is written: an earlier write may come into effect late.
+	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
+	err := s.changeKey(ctx, caller, id, ActTokenAdded, func(key *v1alpha1.APIKey) error {
+		switch state := stateOfKey(key, s.Clock.Now()); {
+		case hasToken(key, made.Name):
+			return nil // the answer to the write was lost
+		case !ofWeb(key):
+			return notOfWeb(id)
+		case state != KeyActive:
+			return errorf(CodeConflict, "API key %s is %s; make a new one", id, state)
+		case len(key.WantedTokens()) >= maxTokens:
+			return errorf(CodeConflict, "API key %s has two tokens already; remove the one that is not used any more first", id)
+		}
+		key.Spec.Tokens = slices.Clone(key.WantedTokens())
+		addToken(key, &made)
+		return nil
+	})
+	if err != nil {
+		return NewToken{}, err
+	}
+	return made, nil
+}
+
+// RemoveToken takes one of two tokens away from a key that was made in the web
+// application. It stops working at once. One that is gone already is no error.
+func (s *Service) RemoveToken(ctx context.Context, caller Caller, id, token string) error {
+	return s.changeKey(ctx, caller, id, ActTokenRemoved, func(key *v1alpha1.APIKey) error {
+		switch {
+		case !hasToken(key, token):
+			return nil
+		case !ofWeb(key):
+			return notOfWeb(id)
+		case len(key.WantedTokens()) == 1:
+			return errorf(CodeConflict, "this is the only token of API key %s; revoke the key instead", id)
+		}
+		isIt := func(t v1alpha1.APIKeyToken) bool { return t.Name == token }
+		key.Spec.Tokens = slices.DeleteFunc(slices.Clone(key.WantedTokens()), isIt)
+		setShownTokens(key, shownTokens(key))
+		return nil
+	})
+}
+
+// RevokeKey ends an API key at once and for good. One that is revoked already is no error.
+func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error {
+	return s.changeKey(ctx, caller, id, ActKeyRevoked, func(key *v1alpha1.APIKey) error {
+		key.Spec.Revoked = true
+		return nil
+	})
+}
+
+// changeKey changes a key as it is when it is written. change gets a copy of it; one that
+// it leaves as it is needs no write.
+func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) error) error {
+	lost := false
+	var last error
+	for range changeTries {
+		key, err := s.readKey(ctx, caller, id)
+		if err != nil {
+			return err
+		}
+		wanted := key.DeepCopy()
+		if refused := change(wanted); refused != nil {
+			return refused
+		}
+		if v1alpha1.SemanticEqual(key.Spec, wanted.Spec) {
+			if lost {
+				s.Acted(ctx, caller, act, key)
+			}
+			return nil
+		}
+		signed(&wanted.ObjectMeta, caller)
+		written, err := s.Keys.Update(ctx, key, wanted)
+		switch {
+		case err == nil:
+			s.Acted(ctx, caller, act, written)
+			return nil
+		case apierrors.IsConflict(err):
+			last = errorf(CodeConflict, "API key %s is being changed at the same time; try again", id)
+		case answerLost(err) && ctx.Err() == nil:
+			lost, last = true, fmt.Errorf("change an API key, which may be changed nevertheless: %w", err)
+		default:
+			return fmt.Errorf("change an API key: %w", err)
+		}
+	}
+	return last
+}
+
+func (s *Service) readKey(ctx context.Context, caller Caller, id string) (*v1alpha1.APIKey, error) {
+	unknown := errorf(CodeNotFound, "this team has no API key %q", id)
+	if !validName(id) {
+		return nil, unknown
+	}
+	key, err := s.Keys.Get(ctx, caller.Namespace, id)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, unknown
+	case err != nil:
+		return nil, fmt.Errorf("read an API key: %w", err)
+	}
+	return key, nil
+}
+
+// checkKey returns what is wrong with a key that is to be made.
+func checkKey(key *v1alpha1.APIKey, now time.Time) field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	if n := utf8.RuneCountInString(key.Spec.Description); n > maxDescription {
+		errs = append(errs, field.Invalid(spec.Child("description"), field.OmitValueType{},
+			fmt.Sprintf("has %d characters and may have at most %d; shorten it", n, maxDescription)))
+	}
+	switch end := key.Spec.ExpiresAt; {
+	case end == nil:
+	case !end.After(now):
+		errs = append(errs, field.Forbidden(spec.Child("expiresAt"), "must be in the future; leave it out for a key that never expires"))
+	case end.Year() > lastYear:
+		errs = append(errs, field.Forbidden(spec.Child("expiresAt"), fmt.Sprintf("must not lie after the year %d", lastYear)))
+	}
+	return errs
+}
+
+func newToken(key *v1alpha1.APIKey) NewToken {
+	return NewToken{Key: key.Name, Name: "t-" + randomName(tokenNameLength), Token: apitoken.New(key.Namespace, key.Name)}
+}
+
+// addToken stores the hash of a token, and its beginning, in its key.
+func addToken(key *v1alpha1.APIKey, made *NewToken) {
+	key.Spec.Tokens = append(key.Spec.Tokens, v1alpha1.APIKeyToken{Name: made.Name, SHA256: apitoken.Hash(key.Namespace, key.Name, made.Token)})
+	shown := shownTokens(key)
+	shown[made.Name] = apitoken.Shown(made.Token)
+	setShownTokens(key, shown)
+}
+
+func randomName(length int) string { return strings.ToLower(rand.Text()[:length]) }
+
+func hasToken(key *v1alpha1.APIKey, name string) bool {
+	return slices.ContainsFunc(key.WantedTokens(), func(t v1alpha1.APIKeyToken) bool { return t.Name == name })
+}
+
+// shownTokens returns the beginnings of tokens by their names.
+func shownTokens(key *v1alpha1.APIKey) map[string]string {
+	shown := map[string]string{}
+	for entry := range strings.SplitSeq(key.Annotations[v1alpha1.ShownTokensAnnotation], ",") {
+		if name, beginning, ok := strings.Cut(entry, "="); ok {
+			shown[name] = beginning
+		}
+	}
+	return shown
+}
+
+// setShownTokens notes the beginnings of those tokens that the key has.
+func setShownTokens(key *v1alpha1.APIKey, shown map[string]string) {
+	var entries []string
+	for _, token := range key.WantedTokens() {
+		if beginning := shown[token.Name]; beginning != "" {
+			entries = append(entries, token.Name+"="+beginning)
+		}
+	}
+	metav1.SetMetaDataAnnotation(&key.ObjectMeta, v1alpha1.ShownTokensAnnotation, strings.Join(entries, ","))
+}
+
+func viewKey(key *v1alpha1.APIKey, now time.Time) Key {
+	view := Key{
+		ID: key.Name, Description: key.Spec.Description, State: stateOfKey(key, now), CreatedAt: key.CreationTimestamp.Time,
+		ExpiresAt: timeOf(key.Spec.ExpiresAt), LastUsedAt: timeOf(key.Status.LastUsedAt), Author: key.Annotations[v1alpha1.AuthorAnnotation],
+	}
+	shown := shownTokens(key)
+	for _, wanted := range key.WantedTokens() {
+		token := KeyToken{Name: wanted.Name, Shown: shown[wanted.Name], ExpiresAt: timeOf(key.EndOf(wanted))}
+		if found := key.Status.Token(wanted.Name); found != nil {
+			token.CreatedAt = found.CreatedAt.Time
+			if found.Prefix != "" {
+				token.Shown = found.Prefix
+			}
+			if found.SecretRef != nil {
+				token.Secret = found.SecretRef.Name
+			}
+		}
+		view.Tokens = append(view.Tokens, token)
+	}
+	return view
+}
+
+// stateOfKey says whether any token of a key is good.
+func stateOfKey(key *v1alpha1.APIKey, now time.Time) KeyState {
+	if key.Spec.Revoked || key.DeletionTimestamp != nil {
+		return KeyRevoked
+	}
+	good := slices.ContainsFunc(key.WantedTokens(), func(t v1alpha1.APIKeyToken) bool {
+		end := key.EndOf(t)
+		return end == nil || now.Before(end.Time)
+	})
+	if !good {
+		return KeyExpired
+	}
+	return KeyActive
+}
+
+func timeOf(t *v1alpha1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

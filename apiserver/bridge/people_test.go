@@ -1,0 +1,391 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// What a person creates says so; what a program creates is as before.
+func TestAuthor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason      string
+		caller      bridge.Caller
+		origin      string
+		author      string
+		wantsEvents []string
+	}{
+		"Person":  {"who it was stands on the post", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
+		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
+	} {
+		p, trail := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
+		s := service(p, inMemory("acme"))
+		s.Events = trail
+		in := hello("acme")
+		in.IdempotencyKey = "form"
+		var id string
+		for range 2 { // the form is sent twice
+			made, err := s.CreatePost(t.Context(), tc.caller, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = made.ID
+		}
+		post := p.stored[id]
+		if len(p.stored) != 1 || post.Labels[v1alpha1.OriginLabel] != tc.origin || post.Annotations[v1alpha1.AuthorAnnotation] != tc.author {
+			t.Errorf("%s: %s: %d posts, %v, %v", name, tc.reason, len(p.stored), post.Labels, post.Annotations)
+		}
+		for i := range trail.written {
+			trail.written[i] = strings.ReplaceAll(trail.written[i], id, "P")
+		}
+		if diff := cmp.Diff(tc.wantsEvents, trail.written); diff != "" {
+			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)
+		}
+		in.Spec.Targets[0].Caption = "Other"
+		_, err := s.CreatePost(t.Context(), tc.caller, in)
+		if isForm := strings.Contains(err.Error(), "this form has created post"); code(err) != "CONFLICT" || isForm != (tc.author != "") {
+			t.Errorf("%s: the key is used for something else: %v", name, err)
+		}
+	}
+}
+
+// The trail of an act is a line of the log and an event. An event that cannot be written
+// changes nothing.
+func TestActed(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	trail := &events{err: errors.New("boom")}
+	s := service(&posts{}, &connections{})
+	s.Events, s.Log = trail, slog.New(slog.NewTextHandler(&out, nil))
+	ctx := request.With(t.Context(), &request.Info{ID: "r-17"})
+	s.Acted(ctx, caller, bridge.ActConnected, onX("acme"))
+	if out.Len() > 0 || trail.written != nil {
+		t.Errorf("a program leaves no trail: %s", &out)
+	}
+	s.Acted(ctx, person, bridge.ActConnected, onX("acme"))
+	s.Acted(ctx, person, bridge.ActKeyRevoked, &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "k"}})
+	want := []string{"ConnectedByPerson Connection/acme: by herald:link in the web application", "KeyRevokedByPerson APIKey/k: by herald:link in the web application"}
+	if diff := cmp.Diff(want, trail.written); diff != "" {
+		t.Error(diff)
+	}
+	const line = `level=INFO msg="A person acted" person=herald:link act=ConnectedByPerson kind=Connection namespace=team-a name=acme requestId=r-17`
+	if !strings.Contains(out.String(), line) || !strings.Contains(out.String(), "level=WARN") {
+		t.Errorf("logged:\n%s\nwant %s, and a warning", &out, line)
+	}
+}
+
+func TestCancelByPerson(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		caller bridge.Caller
+		last   string
+		events int
+	}{
+		"Person": {person, "herald:link", 1}, "Program": {caller, "", 0},
+	} {
+		s := staged(kept(scheduledFor(tomorrow)))
+		if err := s.CancelPost(t.Context(), tc.caller, "p1"); err != nil {
+			t.Fatal(err)
+		}
+		post := s.post()
+		if !post.Spec.Cancelled || post.Annotations[v1alpha1.LastAuthorAnnotation] != tc.last || len(s.events.written) != tc.events {
+			t.Errorf("%s: %+v, %v, %v", name, post.Spec, post.Annotations, s.events.written)
+		}
+	}
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	undecided := func(p *v1alpha1.Post) {
+		p.Spec.Draft = false
+		p.Spec.Targets = append(p.Spec.Targets, target("beta"))
+		for i := range int32(2) {
+			p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{
+				Index: i, State: v1alpha1.TargetUndecided, Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", Outcome: v1alpha1.OutcomeUnknown},
+			})
+		}
+	}
+	waiting := func(value string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.SettleAnnotation: value} }
+	}
+	first := func(edit func(*v1alpha1.TargetStatus)) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) { edit(&p.Status.Targets[0]) }
+	}
+	busy := fault{err: apierrors.NewConflict(resource, "p1", errors.New("written"))}
+	posted, notSent := bridge.Verdict{Posted: true, ExternalID: " 1991 "}, bridge.Verdict{}
+	lost := errors.New("read: connection reset by peer")
+	for name, tc := range map[string]struct {
+		reason  string
+		edits   []func(*v1alpha1.Post)
+		faults  []fault
+		target  int
+		verdict bridge.Verdict
+		want    string
+		value   string // of the annotation then
+		events  int
+	}{
+		"Posted":       {"a person found it", nil, nil, 0, posted, "", "0=posted:1991", 1},
+		"NotSent":      {"a person looked and it is not there", nil, nil, 1, notSent, "", "1=not-sent", 1},
+		"BesideOther":  {"the manager has not taken over the other one yet", []func(*v1alpha1.Post){waiting("1=not-sent")}, nil, 0, posted, "", "1=not-sent,0=posted:1991", 1},
+		"Again":        {"the button was pressed twice", []func(*v1alpha1.Post){waiting("0=posted:1991")}, nil, 0, posted, "", "0=posted:1991", 0},
+		"Contradicts":  {"two people found out different things", []func(*v1alpha1.Post){waiting("0=not-sent")}, nil, 0, posted, "CONFLICT", "0=not-sent", 0},
+		"Malformed":    {"what the manager cannot read is replaced", []func(*v1alpha1.Post){waiting("x")}, nil, 0, posted, "", "0=posted:1991", 1},
+		"Address":      {"an address is no id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "https://x.com/a/1991"}, "VALIDATION_ERROR", "", 0},
+		"Smuggled":     {"an id is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
+		"NoID":         {"nothing was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
+		"NoSuchTarget": {"the post has two", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
+		"Negative":     {"there are none before the first", nil, nil, -1, notSent, "VALIDATION_ERROR", "", 0},
+		"Decided":      {"the platform told after all", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1" })}, nil, 0, posted, "CONFLICT", "", 0},
+		"DecidedSo":    {"the manager has taken it over", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1991" })}, nil, 0, posted, "", "", 0},
+		"NotSentSo": {"the manager has taken that over, too", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+			t.State, t.Attempt.Outcome = v1alpha1.TargetPending, v1alpha1.OutcomeNotSent
+		})}, nil, 0, notSent, "", "", 0},
+		"NothingSent": {"there is no call to settle", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+			t.State, t.Attempt = v1alpha1.TargetPending, nil
+		})}, nil, 0, notSent, "CONFLICT", "", 0},
+		"AlwaysWritten": {"something writes it all the time", nil, []fault{busy, busy, busy, busy, busy}, 0, posted, "CONFLICT", "", 0},
+		"NothingBegun":  {"there is nothing to settle", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
+		"Conflict":      {"the manager wrote in between", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
+		"Lost":          {"the answer was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Landed":        {"it took effect all the same", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Forbidden":     {"Herald may not", nil, []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, 0, posted, "internal", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := staged(kept(append([]func(*v1alpha1.Post){undecided}, tc.edits...)...))
+			s.posts.faults = tc.faults
+			err := s.Settle(t.Context(), person, "p1", tc.target, tc.verdict)
+			if code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if got := s.post().Annotations[v1alpha1.SettleAnnotation]; got != tc.value {
+				t.Errorf("%s: the annotation is %q, want %q", tc.reason, got, tc.value)
+			}
+			signed := s.post().Annotations[v1alpha1.LastAuthorAnnotation] == person.Author
+			if len(s.events.written) != tc.events || signed != (tc.events > 0) {
+				t.Errorf("%s: its trail is %v, %v", tc.reason, s.events.written, s.post().Annotations)
+			}
+		})
+	}
+}
+
+func TestDuplicate(t *testing.T) {
+	t.Parallel()
+	file := func(name string, phase v1alpha1.MediaPhase) *v1alpha1.Media {
+		return &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: phase}}
+	}
+	refs := func(names ...string) (refs []v1alpha1.LocalReference) {
+		for _, name := range names {
+			refs = append(refs, v1alpha1.LocalReference{Name: name})
+		}
+		return refs
+	}
+	here := []v1alpha1.PostTarget{target("acme")}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		want   v1alpha1.PostSpec
+		left   []string
+	}{
+		"Draft":     {"the new one is decided anew", v1alpha1.PostSpec{Draft: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
+		"Scheduled": {"so is its time", v1alpha1.PostSpec{ScheduledAt: v1alpha1.NewTimePtr(now), Cancelled: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
+		"Accounts": {
+			"one is not connected any more",
+			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}},
+			v1alpha1.PostSpec{Targets: here},
+			[]string{`account "gone" is not connected any more`},
+		},
+		"Images": {
+			"what is still there stays, in its order",
+			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "expired", "a", "gone", "b", "not/a/name")}},
+			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "a", "b")}},
+			[]string{`file "a.jpg" (expired) is not kept any more; upload it again`, `file "gone" is not kept any more; upload it again`, `file "not/a/name" is not kept any more; upload it again`},
+		},
+		"Video": {
+			"the form asks for another one",
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}},
+			[]string{`file "gone" is not kept any more; upload it again`},
+		},
+		"Tree": {
+			"cards keep their texts",
+			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
+			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs()}, {MediaRefs: refs("a")}}}},
+			[]string{`file "gone" is not kept any more; upload it again`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &files{stored: map[string]*v1alpha1.Media{
+				"a": file("a", v1alpha1.MediaUploaded), "b": file("b", v1alpha1.MediaUploaded), "expired": file("expired", v1alpha1.MediaExpired),
+			}}
+			s := withFiles(f)
+			s.Posts = &posts{stored: map[string]*v1alpha1.Post{"p1": {ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: tc.spec}}}
+			got, err := s.DuplicatePost(t.Context(), person, "p1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !v1alpha1.SemanticEqual(tc.want, got.Spec) {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, cmp.Diff(tc.want, got.Spec))
+			}
+			if diff := cmp.Diff(tc.left, got.LeftOut); diff != "" {
+				t.Errorf("%s: what is left out -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPreviewMedia(t *testing.T) {
+	t.Parallel()
+	f := &files{stored: map[string]*v1alpha1.Media{
+		"m":       {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: "u"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 4, Height: 3}},
+		"pending": {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "pending", UID: "p"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending}},
+		"refused": {Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaRejected}},
+	}}
+	s := withFiles(f)
+	got, err := s.PreviewMedia(t.Context(), person, "m")
+	want := bridge.MediaPreview{
+		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
+	}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if got, err := s.PreviewMedia(t.Context(), person, "pending"); err != nil || got.URL != "https://store/team-a/p?valid=15m0s" {
+		t.Errorf("a file that was uploaded a moment ago, before it is examined: %+v, %v", got, err)
+	}
+	if got, err := s.PreviewMedia(t.Context(), person, "refused"); err != nil || got.URL != "" || got.FileName != "a.jpg" {
+		t.Errorf("a file that was refused is not there any more: %+v, %v", got, err)
+	}
+	for _, name := range []string{"nobody", "../m"} {
+		if _, err := s.PreviewMedia(t.Context(), person, name); code(err) != "NOT_FOUND" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.signing = errors.New("boom")
+	if _, err := s.PreviewMedia(t.Context(), person, "m"); code(err) != "internal" {
+		t.Errorf("the store is away: %v", err)
+	}
+	s.Files = nil
+	if got, err := s.PreviewMedia(t.Context(), person, "m"); err != nil || got.URL != "" {
+		t.Errorf("there is no store any more: %+v, %v", got, err)
+	}
+}
+
+func TestViewTeam(t *testing.T) {
+	t.Parallel()
+	made := metav1.NewTime(now.Add(-24 * time.Hour))
+	trial := v1alpha1.Subscription{State: v1alpha1.SubscriptionTrialing, Plan: v1alpha1.PlanStarter}
+	for name, tc := range map[string]struct {
+		reason       string
+		subscription v1alpha1.Subscription
+		want         bridge.TeamView
+	}{
+		"Trial": {"it ends a week after the team was made", trial, bridge.TeamView{
+			Plan: "starter", State: "trialing", TrialEndsAt: now.Add(6 * 24 * time.Hour), XPosts: bridge.Meter{Used: 2, Limit: 30}, Accounts: bridge.Meter{Used: 2, Limit: 10},
+		}},
+		"Unlimited": {"nothing is counted", v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
+			Plan: "unlimited", State: "active", Accounts: bridge.Meter{Used: 2},
+		}},
+		"PastDue": {"it may create nothing", v1alpha1.Subscription{State: v1alpha1.SubscriptionPastDue, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
+			Plan: "unlimited", State: "pastDue", Accounts: bridge.Meter{Used: 2}, Refusal: "the team's subscription is past due; pay it to go on posting",
+		}},
+	} {
+		s := staged(kept())
+		s.Connections = &listing{all: []*v1alpha1.Connection{
+			onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
+			account("leaving", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.DeletionTimestamp = &made }),
+		}}
+		s.Owner = func(string) *v1alpha1.Team {
+			return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", CreationTimestamp: made}, Spec: v1alpha1.TeamSpec{DisplayName: "ACME", Subscription: tc.subscription}}
+		}
+		used := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Status: v1alpha1.UsageStatus{Used: 2}}
+		s.Quota = reading{newCounts(), used}
+		tc.want.Name, tc.want.DisplayName = "acme", "ACME"
+		got, err := s.ViewTeam(t.Context(), person)
+		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %s: %v\n%s", name, tc.reason, err, diff)
+		}
+	}
+	s := staged(kept())
+	s.Owner = func(string) *v1alpha1.Team { return nil }
+	if _, err := s.ViewTeam(t.Context(), person); code(err) != "NOT_FOUND" {
+		t.Errorf("no team owns the namespace: %v", err)
+	}
+}
+
+// reading is a count of posts to X that is as it is said.
+type reading struct {
+	*counts
+
+	usage *v1alpha1.Usage
+}
+
+func (r reading) Read(context.Context, string, v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
+	return r.usage, nil
+}
+
+func TestFollowPost(t *testing.T) {
+	t.Parallel()
+	s := service(&posts{}, &connections{})
+	signals, stopped := make(chan struct{}, 1), false
+	s.Follow = func(namespace, name string) (<-chan struct{}, func(), bool) {
+		return signals, func() { stopped = true }, namespace == "team-a" && name == "p1"
+	}
+	changes, stop, err := s.FollowPost(person, "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signals <- struct{}{}
+	<-changes
+	stop()
+	if !stopped {
+		t.Error("it goes on")
+	}
+	if _, _, err := s.FollowPost(person, "p2"); code(err) != "RATE_LIMITED" {
+		t.Errorf("too many follow: %v", err)
+	}
+}
+
+func TestPostsOfPages(t *testing.T) {
+	t.Parallel()
+	s := staged(kept())
+	read, err := s.ReadPost(t.Context(), person, "p1")
+	if err != nil || read.Name != "p1" {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	if _, err := s.ReadPost(t.Context(), person, "../p1"); code(err) != "NOT_FOUND" {
+		t.Errorf("no post can have that name: %v", err)
+	}
+	if _, err := s.UpdateDraft(t.Context(), person, "p1", bridge.Version(read), saying("New", "acme")); err != nil {
+		t.Fatal(err)
+	}
+	if counts := s.CountPosts(person); counts[v1alpha1.PhaseDraft] != 1 || len(counts) != 1 {
+		t.Errorf("counted: %v", counts)
+	}
+	created := read.CreationTimestamp.Time
+	found, more := s.PostsBetween(person, &postindex.Range{From: created, To: created.Add(time.Second), Max: 1})
+	if len(found) != 1 || found[0].Title != "New" || more {
+		t.Errorf("found %+v, more %v", found, more)
+	}
+	if month := plan.XPosts(created); s.counts.held(t, month) != nil {
+		t.Error("a draft takes nothing")
+	}
+}

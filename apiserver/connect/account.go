@@ -1,0 +1,274 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/platforms"
+)
+
+// mostConflicts is how often a removal gives way to others that write the connection,
+// such as the manager.
+const mostConflicts = 5
+
+// managedByLabel is Kubernetes' own label for the program that made an object.
+const managedByLabel = "app.kubernetes.io/managed-by"
+
+// ConnectionName is the name of an account's connection. It is always the same, so
+// that two replicas, or two tabs, make one.
+func ConnectionName(namespace string, platform v1alpha1.Platform, accountID string) string {
+	sum := sha256.Sum256([]byte(namespace + "\x00" + string(platform) + "\x00" + accountID))
+	return string(platform) + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+}
+
+// connect stores the account that was agreed to: the one of the connection that is to
+// be renewed, or else the only one. renewed says that it had a connection.
+func (s *Service) connect(ctx context.Context, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
+	if f.Reconnect != "" {
+		existing, err := s.find(ctx, f.Space, f.Reconnect)
+		if err != nil {
+			return nil, false, err
+		}
+		choice, err := s.sameAccount(existing, choices)
+		if err != nil {
+			return nil, false, err
+		}
+		connection, err = s.renew(ctx, f, existing, choice)
+		return connection, true, err
+	}
+	choice := &choices[0]
+	existing, err := s.existing(ctx, f, choice.Identity.AccountID)
+	if err != nil {
+		return nil, false, err
+	}
+	if existing == nil {
+		if err := s.requireRoom(f.Space); err != nil {
+			return nil, false, err
+		}
+		connection, err = s.create(ctx, f, choice)
+		if !apierrors.IsAlreadyExists(err) {
+			return connection, false, err
+		}
+		// Another replica or tab was quicker.
+		if existing, err = s.existing(ctx, f, choice.Identity.AccountID); err != nil {
+			return nil, false, err
+		}
+		if existing == nil {
+			return nil, false, refusef(bridge.CodeConflict, "nothing was connected: the account was disconnected at the same time; connect it again")
+		}
+	}
+	connection, err = s.renew(ctx, f, existing, choice)
+	return connection, true, err
+}
+
+// sameAccount returns the choice that is a connection's account.
+func (s *Service) sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
+	names := make([]string, len(choices))
+	for i := range choices {
+		if choices[i].Identity.AccountID == existing.Spec.AccountID {
+			return &choices[i], nil
+		}
+		identity := &choices[i].Identity
+		names[i] = account(cmp.Or(identity.Username, identity.DisplayName), identity.AccountID)
+	}
+	return nil, refusef(bridge.CodeConflict, "nothing was changed: connection %q is the account %s, but access was allowed to %s; "+
+		"sign in to %s with the right account and connect it again, or connect the other one as an account of its own",
+		existing.Name, account(cmp.Or(existing.Status.Username, existing.Status.AccountName), existing.Spec.AccountID),
+		strings.Join(names, ", "), s.title(existing.Spec.Platform))
+}
+
+// account names an account to people.
+func account(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return fmt.Sprintf("%q (%s)", name, id)
+}
+
+// existing finds the connection of an account, whatever its name: people may have
+// applied one of their own. It returns nil if there is none.
+func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1alpha1.Connection, error) {
+	names := []string{ConnectionName(f.Space, f.Platform, accountID)}
+	others := s.Connections.List(f.Space)
+	slices.SortFunc(others, func(a, b *v1alpha1.Connection) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for _, c := range others {
+		if c.Spec.Platform == f.Platform && c.Spec.AccountID == accountID && c.DeletionTimestamp.IsZero() && c.Name != names[0] {
+			names = append(names, c.Name)
+		}
+	}
+	for i, name := range names {
+		found, err := s.Connections.Live(ctx, f.Space, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read connection %q: %w", name, err)
+		case found.DeletionTimestamp != nil && i == 0:
+			return nil, refusef(bridge.CodeConflict, "nothing was connected: the account's connection %q is still being removed; try again in a moment", name)
+		case found.Spec.Platform == f.Platform && found.Spec.AccountID == accountID && found.DeletionTimestamp == nil:
+			return found, nil
+		case i == 0:
+			return nil, refusef(bridge.CodeConflict, "nothing was connected: connection %q belongs to another account; delete it", name)
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// create makes the connection of an account, and then its Secret. In this order
+// nothing is lost if the process dies in between: the connection says that its Secret
+// is missing, and connecting the account again completes it. A Secret without its
+// connection could not be found again, since nothing lists Secrets, and would have no
+// owner that takes it along.
+func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
+	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)
+	secret := secretName(base)
+	created, err := s.Connections.Create(ctx, &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: f.Space, Name: base, Labels: labels(),
+			Annotations: map[string]string{v1alpha1.AuthorAnnotation: f.Person, v1alpha1.MadeSecretPrefix + secret: s.stamp()},
+		},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: f.Platform, AccountID: choice.Identity.AccountID, CredentialsSecretRef: v1alpha1.LocalReference{Name: secret},
+		},
+	})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("create the connection of an account: %w", err)
+	}
+	if err := s.keep(ctx, created, secret, choice.Token); err != nil {
+		s.abandon(ctx, created, secret)
+		return nil, err
+	}
+	// The manager may have missed the Secret a moment ago, and would look again in its
+	// own time.
+	if err := s.Connections.Annotate(ctx, created, map[string]string{v1alpha1.ProbeAnnotation: rand.Text()}); err != nil {
+		s.Log.WarnContext(ctx, "A new connection could not be examined at once", "namespace", f.Space, "connection", base, "error", err)
+	}
+	s.Log.InfoContext(ctx, "An account was connected", describe(f, created)...)
+	return created, nil
+}
+
+// abandon removes a connection whose Secret could not be made, so that the account is as it was before. One that another
+// tab gave a Secret meanwhile stays.
+func (s *Service) abandon(ctx context.Context, created *v1alpha1.Connection, secret string) {
+	for range mostConflicts {
+		found, err := s.Connections.Live(ctx, created.Namespace, created.Name)
+		if err == nil && (found.UID != created.UID || found.Spec.CredentialsSecretRef.Name != secret) {
+			return
+		}
+		if err == nil {
+			err = s.Connections.DeleteUnchanged(ctx, found)
+		}
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return
+		case !apierrors.IsConflict(err):
+			s.Log.WarnContext(ctx, "A connection without credentials could not be removed",
+				"namespace", created.Namespace, "connection", created.Name, "error", err)
+			return
+		}
+	}
+}
+
+// renew gives a connection new credentials: it notes the Secret, makes it, and then
+// refers to it. Until the last step the old credentials stay in use, so that the
+// account is never without. What a process that dies leaves is noted on the
+// connection, where the manager finds and removes it; it removes the old Secret as
+// well, if Herald made it, once the new one works.
+func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connection, choice *platforms.Choice) (*v1alpha1.Connection, error) {
+	secret := secretName(ConnectionName(f.Space, existing.Spec.Platform, existing.Spec.AccountID))
+	if err := s.Connections.Annotate(ctx, existing, map[string]string{v1alpha1.MadeSecretPrefix + secret: s.stamp()}); err != nil {
+		return nil, fmt.Errorf("note the new credentials of connection %q: %w", existing.Name, err)
+	}
+	if err := s.keep(ctx, existing, secret, choice.Token); err != nil {
+		return nil, err
+	}
+	renewed, err := s.Connections.UseSecret(ctx, existing, secret, map[string]string{
+		v1alpha1.AuthorAnnotation: f.Person, v1alpha1.ProbeAnnotation: rand.Text(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("give connection %q new credentials: %w", existing.Name, err)
+	}
+	s.Log.InfoContext(ctx, "An account was connected again", describe(f, renewed)...)
+	return renewed, nil
+}
+
+// describe says in a line of the log who connected what.
+func describe(f *flow, connection *v1alpha1.Connection) []any {
+	return []any{
+		"person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform, "account", connection.Spec.AccountID,
+	}
+}
+
+// keep makes the Secret of a connection, which goes with it.
+func (s *Service) keep(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
+	err := s.Secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: connection.Namespace, Name: name, Labels: labels(),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Connection", Name: connection.Name, UID: connection.UID, Controller: new(true),
+			}},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: credentials(token),
+	})
+	if apierrors.IsForbidden(err) {
+		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", connection.Namespace, "error", err)
+		return refusef(bridge.CodeReadinessUnavailable, "nothing was connected: Herald may not keep credentials in the namespace %q; "+
+			"a moment after a team was made this passes, otherwise the administrator has to look at the Team's conditions", connection.Namespace)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the credentials of connection %q: %w", connection.Name, err)
+	}
+	return nil
+}
+
+// credentials are a token in the form that the manager reads.
+func credentials(token platforms.Token) map[string][]byte {
+	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
+	for key, text := range map[string]string{v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes} {
+		if text != "" {
+			data[key] = []byte(text)
+		}
+	}
+	for key, at := range map[string]time.Time{
+		v1alpha1.CredentialsExpiresAt: token.ExpiresAt, v1alpha1.CredentialsRefreshExpiresAt: token.RefreshExpiresAt,
+	} {
+		if !at.IsZero() {
+			data[key] = []byte(at.UTC().Format(time.RFC3339))
+		}
+	}
+	return data
+}
+
+// labels say of a connection and its Secret that Herald's web application made them.
+func labels() map[string]string {
+	return map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb, managedByLabel: "herald"}
+}
+
+// stamp is the time as an annotation holds it.
+func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
+
+// secretName makes a name for a Secret that nothing else has. With the prefix of an
+// annotation it stays below the limit of 63 characters.
+func secretName(base string) string { return base + "-" + strings.ToLower(rand.Text()[:10]) }

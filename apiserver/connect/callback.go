@@ -1,0 +1,195 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Outcome is what came of a flow.
+type Outcome struct {
+	// Namespace is the team's, also with an error; empty if the flow is not known.
+	Namespace string
+	// Connection is the account that was connected; nil if the person has to choose.
+	Connection *v1alpha1.Connection
+	// Renewed says that there was a connection of the account before, which has new
+	// credentials now.
+	Renewed bool
+	// Options are the accounts to choose from, and Pending is what Choose wants of
+	// the page on which the person does: it carries tokens, sealed, and may be longer
+	// than a cookie can.
+	Options []Option
+	Pending string
+	// Cookie removes that of the flow; nil if there is none. It has to be set with an
+	// error as well.
+	Cookie *http.Cookie
+}
+
+// Option is an account that can be chosen.
+type Option struct {
+	Identity platforms.Identity
+	// Connection is the name of the connection that the account has already; empty if
+	// it has none.
+	Connection string
+}
+
+// errUnknownFlow answers what cannot be told from a forged callback: it says nothing
+// of why.
+var errUnknownFlow = &bridge.Error{
+	Code: bridge.CodeValidation,
+	Message: "nothing was connected: this attempt took longer than ten minutes, was begun in another session, or is over already; " +
+		"begin again on the page of the team's connections",
+}
+
+// pending is what waits for a choice.
+type pending struct {
+	Flow    flow               `json:"flow"`
+	Choices []platforms.Choice `json:"choices"`
+}
+
+// Callback takes a person back from a platform: query is what came with them, and
+// cookie returns the value of a cookie by its name. It connects the account, or
+// returns the accounts to choose from.
+func (s *Service) Callback(
+	ctx context.Context, v Visitor, platform v1alpha1.Platform, query url.Values, cookie func(name string) string,
+) (Outcome, error) {
+	f, err := s.open(v, query.Get("state"), cookie)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Namespace: f.Space, Cookie: s.cookie(f.State, "", -1)}
+	if err := v.May(ctx, f.Space); err != nil {
+		return Outcome{Cookie: out.Cookie}, err
+	}
+	switch {
+	case f.Platform != platform:
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", s.title(platform), s.title(f.Platform))
+	case query.Has("error"):
+		return out, denied(s.title(platform), query.Get("error"))
+	case query.Get("code") == "":
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", s.title(platform))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	choices, err := s.exchange(ctx, f, query.Get("code"))
+	if err != nil {
+		return out, err
+	}
+	if f.Reconnect == "" && len(choices) > 1 {
+		out.Options = s.options(f, choices)
+		out.Pending = s.Sealer.Seal(purposeChoice, &pending{Flow: *f, Choices: choices}, flowLife)
+		return out, nil
+	}
+	out.Connection, out.Renewed, err = s.connect(ctx, f, choices)
+	return out, err
+}
+
+// open returns the flow that a state names, if it is one of the visitor's.
+func (s *Service) open(v Visitor, state string, cookie func(string) string) (*flow, error) {
+	// What rand.Text writes; anything else is no part of a name of ours.
+	if state == "" || strings.ContainsFunc(state, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }) {
+		return nil, errUnknownFlow
+	}
+	var f flow
+	sealed := cookie(s.cookie(state, "", 0).Name)
+	if sealed == "" || s.Sealer.Open(purposeFlow, sealed, &f) != nil || f.State != state || !f.belongs(v) {
+		return nil, errUnknownFlow
+	}
+	return &f, nil
+}
+
+// denied words what the platform of a name answered instead of a code. Its description is not
+// shown: anyone can write one into a link.
+func denied(name, code string) error {
+	if code == "access_denied" || code == "user_denied" {
+		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)
+	}
+	if len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
+		return r != '_' && !unicode.IsLower(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII
+	}) {
+		code = "unknown"
+	}
+	return refusef(bridge.CodeValidation, "nothing was connected: %s refused with the error %s; if it repeats, "+
+		"the administrator has to check the app's redirect address and permissions there", name, code)
+}
+
+// exchange turns a code into the accounts that it reaches.
+func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {
+	connector, err := s.connector(f.Platform)
+	if err != nil {
+		return nil, err
+	}
+	token, err := connector.Exchange(ctx, platforms.Code{Value: code, RedirectURI: s.redirect(f.Platform), Verifier: f.Verifier})
+	if err != nil {
+		return nil, s.explain(ctx, f, err)
+	}
+	choices, err := connector.Choices(ctx, token)
+	if err != nil {
+		return nil, s.explain(ctx, f, err)
+	}
+	return choices, nil
+}
+
+// explain makes an answer of what a platform said, and logs why.
+func (s *Service) explain(ctx context.Context, f *flow, err error) error {
+	failure, ok := errors.AsType[*platforms.Error](err)
+	if !ok {
+		return err
+	}
+	s.Log.WarnContext(ctx, "An account was not connected", "person", f.Person, "namespace", f.Space, "platform", f.Platform,
+		"class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
+	code := bridge.CodeReadinessUnavailable
+	if failure.Class == platforms.ClassReconnect || failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassRefresh {
+		code = bridge.CodeValidation
+	}
+	return refusef(code, "nothing was connected: %s", failure.Error())
+}
+
+// options are the choices as a page shows them, by name.
+func (s *Service) options(f *flow, choices []platforms.Choice) []Option {
+	taken := map[string]string{}
+	for _, c := range s.Connections.List(f.Space) {
+		if c.Spec.Platform == f.Platform && c.DeletionTimestamp.IsZero() {
+			taken[c.Spec.AccountID] = c.Name
+		}
+	}
+	options := make([]Option, len(choices))
+	for i, c := range choices {
+		options[i] = Option{Identity: c.Identity, Connection: taken[c.Identity.AccountID]}
+	}
+	slices.SortStableFunc(options, func(a, b Option) int { return strings.Compare(a.Identity.DisplayName, b.Identity.DisplayName) })
+	return options
+}
+
+// Choose connects the account with an id, among those that Callback returned under
+// sealed.
+func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID string) (Outcome, error) {
+	var p pending
+	if s.Sealer.Open(purposeChoice, sealed, &p) != nil || !p.Flow.belongs(v) {
+		return Outcome{}, errUnknownFlow
+	}
+	if err := v.May(ctx, p.Flow.Space); err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Namespace: p.Flow.Space}
+	i := slices.IndexFunc(p.Choices, func(c platforms.Choice) bool { return c.Identity.AccountID == accountID })
+	if i < 0 {
+		return out, refusef(bridge.CodeValidation, "nothing was connected: choose one of the accounts that are offered")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	var err error
+	out.Connection, out.Renewed, err = s.connect(ctx, &p.Flow, p.Choices[i:i+1])
+	return out, err
+}

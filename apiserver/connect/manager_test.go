@@ -1,0 +1,87 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+)
+
+// The manager reads what the apiserver has written.
+var _ = Describe("A connected account", func() {
+	examine := func(ctx context.Context, d *desk, name string) *v1alpha1.Connection {
+		GinkgoHelper()
+		manager, err := connection.New(connection.Options{
+			Client: env.Client, APIReader: env.Client, Clock: d.clock, Platforms: registry,
+			Store: credentials.NewStore(env.Client, env.Client, d.clock, "the manager"),
+		})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = manager.Reconcile(ctx, ctrl.Request{NamespacedName: objectKey(d.namespace, name)})
+		Expect(err).NotTo(HaveOccurred())
+		found := &v1alpha1.Connection{}
+		Expect(env.Client.Get(ctx, objectKey(d.namespace, name), found)).To(Succeed())
+		return found
+	}
+
+	DescribeTable("is found good", func(ctx SpecContext, platform v1alpha1.Platform, ends bool) {
+		d, account := newDesk(ctx), newAccount(ctx, platform)
+		out := d.connect(ctx, visitor("ann"), platform, account)
+		found := examine(ctx, d, out.Connection.Name)
+		ready := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionReady)
+		Expect(ready).NotTo(BeNil())
+		Expect(ready.Reason).To(Equal(v1alpha1.ReasonConnected), ready.Message)
+		Expect(found.Status.TokenExpiresAt != nil).To(Equal(ends))
+		Expect(found.Status.LastHandledProbe).To(Equal(found.Annotations[v1alpha1.ProbeAnnotation]))
+	},
+		Entry("on X", v1alpha1.PlatformX, true),
+		Entry("on Threads", v1alpha1.PlatformThreads, true),
+		Entry("on Instagram", v1alpha1.PlatformInstagram, true),
+		Entry("on Facebook", v1alpha1.PlatformFacebook, false),
+		Entry("on TikTok", v1alpha1.PlatformTikTok, true),
+		Entry("on YouTube", v1alpha1.PlatformYouTube, true),
+	)
+
+	It("keeps one Secret, however often it is connected again", func(ctx SpecContext) {
+		d, who, account := newDesk(ctx), visitor("ann"), newAccount(ctx, v1alpha1.PlatformX)
+		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
+		examine(ctx, d, first.Connection.Name)
+		for range 3 {
+			d.connect(ctx, who, v1alpha1.PlatformX, account)
+		}
+		_, kept := d.all(ctx)
+		Expect(kept).To(HaveLen(4))
+		d.clock.Step(20 * time.Minute)
+		d.connect(ctx, who, v1alpha1.PlatformX, account)
+		examine(ctx, d, first.Connection.Name)
+		found, secret := d.stored(ctx, first.Connection.Name)
+		_, kept = d.all(ctx)
+		Expect(names(kept)).To(ConsistOf(secret.Name))
+		noted := 0
+		for key := range found.Annotations {
+			if strings.HasPrefix(key, v1alpha1.MadeSecretPrefix) {
+				noted++
+			}
+		}
+		Expect(noted).To(Equal(1), "the annotations do not grow")
+	})
+})
+
+func names(secrets []corev1.Secret) []string {
+	out := make([]string, len(secrets))
+	for i := range secrets {
+		out[i] = secrets[i].Name
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/text"
+)
+
+const (
+	// maxNote is how many bytes the note of an event has (events.k8s.io/v1: 1 kB), and
+	// maxInstance, how many the name of who reports it has.
+	maxNote, maxInstance = 1024, 128
+	// actionOfPerson is what the events of this package tell of.
+	actionOfPerson = "PersonActed"
+)
+
+// Events writes events.
+type Events struct {
+	client   rest.Interface
+	instance string
+	clock    clock.PassiveClock
+}
+
+// NewEvents returns an Events.
+func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) (*Events, error) {
+	client, err := newClient(config, userAgent, "/apis", eventsv1.SchemeGroupVersion, kinds(eventsv1.SchemeGroupVersion, &eventsv1.Event{}))
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("read the name of this machine for events: %w", err)
+	}
+	return &Events{client: client, instance: text.TruncateBytes(FieldOwner+"-"+host, maxInstance), clock: clock}, nil
+}
+
+// Write stores an event about an object, in its namespace. Each call makes an event of its
+// own: nothing is counted together, since each tells of another act.
+func (e *Events) Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error {
+	event := &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: about.Namespace, Name: "herald-" + strings.ToLower(rand.Text())},
+		EventTime:           metav1.NewMicroTime(e.clock.Now()),
+		ReportingController: FieldOwner,
+		ReportingInstance:   e.instance,
+		Action:              actionOfPerson,
+		Reason:              reason,
+		Regarding:           *about,
+		Note:                text.TruncateBytes(note, maxNote),
+		Type:                corev1.EventTypeNormal,
+	}
+	return e.client.Post().Namespace(about.Namespace).Resource("events").Body(event).Do(ctx).Error()
+}

@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// maxFollowers is how many follow posts at once in this process. Each is an open page of a
+// person, and costs some hundred bytes here.
+const maxFollowers = 2000
+
+// followed names a post that is followed.
+type followed struct{ namespace, name string }
+
+// followers are told when a post may have changed. While there are none, a change costs
+// one atomic read.
+type followers struct {
+	count atomic.Int64
+
+	mu sync.Mutex
+	// of holds the channels of each post that is followed. A channel has room for one
+	// signal, so that telling never waits, and changes that come faster than they are
+	// read become one.
+	of map[followed]map[chan struct{}]struct{}
+}
+
+func newFollowers() *followers { return &followers{of: map[followed]map[chan struct{}]struct{}{}} }
+
+func (f *followers) follow(post followed) (changes <-chan struct{}, stop func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count.Load() >= maxFollowers {
+		return nil, nil, false
+	}
+	f.count.Add(1)
+	signal := make(chan struct{}, 1)
+	if f.of[post] == nil {
+		f.of[post] = map[chan struct{}]struct{}{}
+	}
+	f.of[post][signal] = struct{}{}
+	return signal, sync.OnceFunc(func() { f.leave(post, signal) }), true
+}
+
+func (f *followers) leave(post followed, signal chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count.Add(-1)
+	delete(f.of[post], signal)
+	if len(f.of[post]) == 0 {
+		delete(f.of, post)
+	}
+}
+
+func (f *followers) changed(post followed) {
+	if f.count.Load() == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tell(f.of[post])
+}
+
+// allChanged tells all followers.
+func (f *followers) allChanged() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, signals := range f.of {
+		tell(signals)
+	}
+}
+
+func tell(signals map[chan struct{}]struct{}) {
+	for signal := range signals {
+		select {
+		case signal <- struct{}{}:
+		default: // the one before has not been received yet
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Secrets reads and writes the Secrets of one namespace. Of these the apiserver may read the
+// one of the web application, and no other.
+type Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
+
+// NewSecrets returns a client for the Secrets of a namespace.
+func NewSecrets(config *rest.Config, userAgent, namespace string) (*Secrets, error) {
+	client, err := newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, kinds(corev1.SchemeGroupVersion, &corev1.Secret{}, &corev1.SecretList{}))
+	if err != nil {
+		return nil, err
+	}
+	return gentype.NewClientWithList("secrets", client, metav1.ParameterCodec, namespace,
+		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
+}
+
+// Reviews asks what a user may do.
+type Reviews = gentype.Client[*authorizationv1.SubjectAccessReview]
+
+// NewReviews returns a client that asks the Kubernetes API what users may do.
+func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
+	client, err := newClient(config, userAgent, "/apis", authorizationv1.SchemeGroupVersion,
+		kinds(authorizationv1.SchemeGroupVersion, &authorizationv1.SubjectAccessReview{}))
+	if err != nil {
+		return nil, err
+	}
+	return gentype.NewClient("subjectaccessreviews", client, metav1.ParameterCodec, metav1.NamespaceNone,
+		func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }), nil
+}
+
+// List returns the teams that own their namespaces, in no order.
+func (t *Teams) List() []*v1alpha1.Team {
+	all := t.GetIndexer().List()
+	owners := make([]*v1alpha1.Team, 0, len(all))
+	for _, obj := range all {
+		if team, ok := obj.(*v1alpha1.Team); ok && t.Owner(team.Spec.Namespace) == team {
+			owners = append(owners, team)
+		}
+	}
+	return owners
+}

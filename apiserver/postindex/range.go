@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postindex
+
+import (
+	"sort"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Range selects the posts of a namespace that a calendar shows.
+type Range struct {
+	// From and To bound the display time: From belongs to the range, To does not. They
+	// count in whole milliseconds.
+	From, To time.Time
+	// Status and Platform narrow the list; empty means any.
+	Status   v1alpha1.PostPhase
+	Platform v1alpha1.Platform
+	// Max is how many posts are returned at most. It must be positive.
+	Max int
+}
+
+// Between returns the posts whose display time lies in a range, in the order of lists:
+// the newest first. more says that there are others, older than these.
+func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.namespaces[namespace]
+	if p == nil {
+		return nil, false
+	}
+	f := filter{r.Status, r.Platform}
+	l := p.lists[f]
+	if l == nil {
+		return nil, false
+	}
+	// Lists are in descending order of time.
+	behind := func(before time.Time) int {
+		return sort.Search(l.Len(), func(i int) bool {
+			at, _ := l.GetAt(i)
+			return p.at(at).displayAt < before.UnixMilli()
+		})
+	}
+	first, end := behind(r.To), behind(r.From)
+	if first >= end {
+		return nil, false
+	}
+	found, _ = p.page(f, first, min(r.Max, end-first), nil)
+	return found, end-first > r.Max
+}
+
+// Counts returns how many posts of a namespace are in each state that lists show; a state
+// without posts is not in it.
+func (x *Index) Counts(namespace string) map[v1alpha1.PostPhase]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	counts := map[v1alpha1.PostPhase]int{}
+	if p := x.namespaces[namespace]; p != nil {
+		for f, l := range p.lists {
+			if f.status != "" && f.platform == "" {
+				counts[f.status] = l.Len()
+			}
+		}
+	}
+	return counts
+}

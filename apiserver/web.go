@@ -1,0 +1,154 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/rest"
+	webpages "github.com/herald-social/herald/apiserver/web"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/platforms"
+)
+
+// WebConfig is what the web application is made of, beside what the REST API is.
+type WebConfig struct {
+	// Namespace is that of this installation, and SignInSecret the Secret there that the
+	// replicas share.
+	Namespace    string
+	SignInSecret string
+	// OIDC lets people in; without it they sign in by a one-time link.
+	OIDC *signin.OIDC
+	// LinkCommand makes a one-time link when an administrator runs it.
+	LinkCommand string
+	// Platforms are those whose accounts people may connect, with the secrets of their apps.
+	Platforms platforms.Registry
+	// StoreOrigins are where browsers upload files to, separated by spaces; empty
+	// without a store.
+	StoreOrigins string
+}
+
+// web is the web application.
+type web struct {
+	sessions *session.Manager
+	handler  http.Handler
+	// close ends what would go on for minutes.
+	close func()
+}
+
+// newWeb returns the web application; nil if it is not wanted.
+func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections) (*web, error) {
+	if config.Web == nil {
+		return nil, nil //nolint:nilnil // nil serves the REST API alone
+	}
+	secrets, err := kube.NewSecrets(config.Kubernetes, config.UserAgent, config.Web.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	reviews, err := kube.NewReviews(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := kube.NewCredentials(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	served := func() []*v1alpha1.Team {
+		var mine []*v1alpha1.Team
+		for _, team := range teams.List() {
+			if config.Namespaces.Include(team.Spec.Namespace) {
+				mine = append(mine, team)
+			}
+		}
+		return mine
+	}
+	w := &web{sessions: session.NewManager(session.Options{
+		Secrets: secrets, Namespace: config.Web.Namespace, Name: config.Web.SignInSecret,
+		Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
+	})}
+	connector := connect.New(connect.Config{
+		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
+		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
+	})
+	pages := webpages.New(webpages.Config{
+		Service: service, Sessions: w.sessions, Access: access.New(reviews, served, config.Clock),
+		SignIn: signin.Options{
+			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
+			Clock: config.Clock, Log: config.Log,
+		},
+		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
+		Clock: config.Clock, Log: config.Log,
+	})
+	w.close = pages.Close
+	w.handler, err = w.guarded(pages, config.SiteURL)
+	return w, err
+}
+
+// consentOrigins are those of the pages on which people let Herald into their accounts.
+func consentOrigins(registry platforms.Registry) []string {
+	var origins []string
+	for _, platform := range registry {
+		connector, ok := platform.(platforms.Connector)
+		if !ok {
+			continue
+		}
+		address, err := connector.ConsentURL(platforms.Consent{})
+		if err != nil {
+			continue // it has no app
+		}
+		if u, err := url.Parse(address); err == nil && !slices.Contains(origins, u.Scheme+"://"+u.Host) {
+			origins = append(origins, u.Scheme+"://"+u.Host)
+		}
+	}
+	slices.Sort(origins)
+	return origins
+}
+
+// guarded puts before the pages what stands before all of them: no other site sends a form
+// here, and each request has its session.
+func (w *web) guarded(pages *webpages.Site, siteURL string) (http.Handler, error) {
+	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
+	// A proxy may change the host that requests are for.
+	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
+		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
+	}
+	guarded := crossOrigin.Handler(w.sessions.Handler(pages))
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		pages.Guard(out.Header())
+		// http.ServeMux would redirect these.
+		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
+			rest.WriteNotFound(out, r)
+			return
+		}
+		guarded.ServeHTTP(out, r)
+	}), nil
+}
+
+// site is the handler of the pages; nil if there are none.
+func (w *web) site() http.Handler {
+	if w == nil {
+		return nil
+	}
+	return w.handler
+}
+
+// run keeps sessions until ctx ends.
+func (w *web) run(ctx context.Context) {
+	if w != nil {
+		w.sessions.Run(ctx)
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+//go:embed assets/*.css assets/*.js assets/*.svg
+var files embed.FS
+
+// asset is a file that pages load. Its name holds a hash of its content, so that browsers keep it for good.
+type asset struct {
+	contentType      string
+	plain, compacted []byte
+}
+
+// assets are those files: by the names in their addresses, and their addresses by their names.
+type assets struct {
+	byName map[string]asset
+	paths  map[string]string
+}
+
+// hashLength is how many hex digits of its hash a file's name holds: enough to tell two versions apart.
+const hashLength = 12
+
+func newAssets() assets {
+	all := assets{map[string]asset{}, map[string]string{}}
+	entries, _ := files.ReadDir("assets") // it is in the program
+	for _, entry := range entries {
+		data, _ := files.ReadFile("assets/" + entry.Name())
+		var compacted bytes.Buffer
+		packer, _ := gzip.NewWriterLevel(&compacted, gzip.BestCompression)
+		_, _ = packer.Write(data)
+		_ = packer.Close()
+		name := hashed(entry.Name(), data)
+		all.byName[name] = asset{mime.TypeByExtension(path.Ext(entry.Name())), data, compacted.Bytes()}
+		all.paths[entry.Name()] = "/assets/" + name
+	}
+	return all
+}
+
+// hashed is the name of a file in its address.
+func hashed(name string, data []byte) string {
+	sum := sha256.Sum256(data)
+	extension := path.Ext(name)
+	return strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:])[:hashLength] + extension
+}
+
+// path is the address of a file.
+func (a assets) path(name string) string { return a.paths[name] }
+
+// ServeHTTP serves a file.
+func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found, ok := a.byName[r.PathValue("file")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	head, body := w.Header(), found.plain
+	head.Set("Content-Type", found.contentType)
+	head.Set("Cache-Control", "public, max-age=31536000, immutable")
+	head.Set("Vary", "Accept-Encoding")
+	if request.TakesGzip(r) {
+		head.Set("Content-Encoding", "gzip")
+		body = found.compacted
+	}
+	_, _ = w.Write(body) // the reader may have gone
+}

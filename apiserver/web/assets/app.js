@@ -1,0 +1,235 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What pages do beyond links and forms. Each part looks for attributes, which README.md lists; without this file a page
+// still works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
+
+const on = (type, act, options) => document.addEventListener(type, act, options);
+
+// say tells people something, those with a screen reader too.
+function say(text) {
+  const region = document.getElementById("status");
+  if (region) region.textContent = text;
+}
+
+// --- Times: in the zone and language of the person who looks.
+
+const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
+const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
+const styles = { date, time, both: { ...date, ...time } };
+
+function showTime(element) {
+  const at = new Date(element.dateTime);
+  if (isNaN(at)) return;
+  element.lang = locale;
+  element.textContent = at.toLocaleString(locale, styles[element.dataset.show]);
+  element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
+}
+
+// utcField is the hidden field that takes in UTC what a person enters in local time.
+function utcField(input) {
+  const found = input.form.elements.namedItem(input.dataset.utc);
+  if (found) return found;
+  const made = create("input", { type: "hidden", name: input.dataset.utc });
+  input.after(made);
+  return made;
+}
+
+// toUTC leaves the seconds of a time that was not changed: the input shows none.
+function toUTC(input) {
+  const field = utcField(input), at = new Date(input.value), before = new Date(field.value);
+  const same = Math.floor(at / 60000) === Math.floor(before / 60000);
+  field.value = isNaN(at) ? "" : (same ? before : at).toISOString();
+}
+
+function fromUTC(input) {
+  const at = new Date(utcField(input).value);
+  if (!isNaN(at)) input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+}
+
+for (const type of ["input", "change"]) on(type, ({ target }) => target.matches("input[data-utc]") && toUTC(target), true);
+
+// The server draws a calendar in the zone that the cookie names. The first page comes before the cookie, and is asked for
+// once more.
+document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+const drawn = document.querySelector("[data-in-zone]");
+if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !== zone) {
+  sessionStorage.setItem("zone", zone);
+  location.reload();
+}
+
+// --- The calendar: a post that is dragged to another day keeps its time of the day. What is sent is the post's own form,
+// which a person with a keyboard fills in without dragging.
+
+let post;
+
+const dayUnder = ({ target }) => post && target.closest("[data-day]");
+
+on("dragstart", ({ target, dataTransfer }) => {
+  post = target.closest?.("[data-post]");
+  if (post) dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
+});
+
+on("dragover", (event) => {
+  const day = dayUnder(event);
+  if (day) event.preventDefault();
+  if (post) mark(day);
+});
+
+on("drop", (event) => {
+  const day = dayUnder(event)?.dataset.day;
+  if (!day) return;
+  event.preventDefault();
+  const input = post.querySelector("input[data-utc]");
+  if (input.value.startsWith(day)) return;
+  input.value = day + input.value.slice(10);
+  toUTC(input);
+  input.form.requestSubmit();
+});
+
+on("dragend", () => mark((post = undefined)));
+
+// mark gives the day that would take the post the attribute data-over, for styles.
+function mark(day) {
+  for (const old of document.querySelectorAll("[data-day][data-over]")) if (old !== day) delete old.dataset.over;
+  if (day) day.dataset.over = "";
+}
+
+// --- Dialogs, and questions before what cannot be undone.
+
+on("click", ({ target }) => {
+  const opener = target.closest("[data-dialog]");
+  if (opener) document.getElementById(opener.dataset.dialog).showModal();
+});
+
+function create(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+let confirmed;
+
+function ask(form, submitter) {
+  const question = create("p", { id: "question", textContent: form.dataset.confirm });
+  const no = create("button", { value: "", autofocus: true, textContent: "Cancel" });
+  const yes = create("button", { value: "yes", className: "danger", textContent: submitter?.textContent ?? "Yes" });
+  const dialog = create("dialog", {}, create("form", { method: "dialog" }, question, create("div", { className: "actions" }, no, yes)));
+  dialog.setAttribute("aria-labelledby", "question");
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (dialog.returnValue !== "yes") return;
+    confirmed = form;
+    form.requestSubmit(submitter);
+    confirmed = undefined;
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// It runs before what listens on the form itself, htmx for one, and keeps from that what is not to be sent yet.
+on("submit", (event) => {
+  const form = event.target;
+  for (const input of form.querySelectorAll("input[data-utc]")) toUTC(input);
+  if (!form.dataset.confirm || confirmed === form) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  ask(form, event.submitter);
+}, true);
+
+// --- Copying, such as of a key that is shown once.
+
+on("click", async ({ target }) => {
+  const button = target.closest("[data-copy]");
+  if (!button) return;
+  const source = document.querySelector(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    say("Copied");
+  } catch {
+    // Browsers refuse on plain http, except from this machine.
+    getSelection().selectAllChildren(source);
+    say("Selected: copy it with your keyboard");
+  }
+});
+
+// --- Server-sent events: HTML that our own server has written. An event named stop ends them.
+
+const listening = new WeakSet();
+
+function listen(area, pause = 1000) {
+  const source = new EventSource(area.dataset.events);
+  let shown;
+  source.onopen = () => (pause = 1000);
+  source.onmessage = ({ data }) => {
+    if (!area.isConnected) return source.close();
+    const focus = document.activeElement;
+    if (data === shown || (area.contains(focus) && focus.matches("input") && focus.value)) return; // what is being typed stays
+    shown = data;
+    const focused = area.contains(document.activeElement) && document.activeElement.id;
+    area.innerHTML = data;
+    prepare(area);
+    globalThis.htmx?.process(area);
+    if (focused) document.getElementById(focused)?.focus();
+  };
+  source.addEventListener("stop", () => source.close());
+  // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED && area.isConnected) setTimeout(listen, pause, area, Math.min(pause * 2, 60000));
+  };
+}
+
+// --- What is written is kept in this browser until it is stored: a tab that is closed loses nothing.
+
+const writing = document.querySelector("form[data-keep]");
+const kept = "herald-writing";
+const typed = "textarea, input[type=text], input:not([type]), input[type=radio], input[type=checkbox], select";
+
+function keepWriting() {
+  const fields = [...writing.querySelectorAll(typed)].map(({ id, value, checked }) => [id, value, checked]);
+  localStorage.setItem(kept, JSON.stringify({ of: writing.dataset.keep, fields }));
+}
+
+function restoreWriting() {
+  const { of, fields } = JSON.parse(localStorage.getItem(kept) ?? "{}");
+  if (of !== writing.dataset.keep) return;
+  for (const [id, value, checked] of fields) {
+    const field = id && document.getElementById(id);
+    if (!field) continue;
+    if (field.type === "radio" || field.type === "checkbox") field.checked = checked;
+    else field.value = value;
+  }
+  say("What you wrote before is here again");
+}
+
+// The next page says what was done with it. Whoever signs in next on this computer finds nothing.
+const done = ["created", "scheduled", "saved", "discarded"];
+if (done.includes(new URLSearchParams(location.search).get("said"))) localStorage.removeItem(kept);
+on("submit", ({ target }) => target.getAttribute("action") === "/signout" && localStorage.removeItem(kept));
+if (writing) {
+  restoreWriting();
+  let pause;
+  writing.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(keepWriting, 400);
+  });
+}
+
+// --- What is there now, and what is brought later.
+
+const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
+
+function prepare(root) {
+  all(root, "time[data-show]").forEach(showTime);
+  all(root, "input[data-utc]").forEach(fromUTC);
+  for (const item of all(root, "[data-post]")) item.draggable = true;
+  for (const named of all(root, "[data-zone]")) named["value" in named ? "value" : "textContent"] = zone;
+  for (const area of all(root, "[data-events]")) {
+    if (listening.has(area)) continue;
+    listening.add(area);
+    listen(area);
+  }
+}
+
+prepare(document);
+on("htmx:load", ({ detail }) => detail.elt !== document.body && prepare(detail.elt));

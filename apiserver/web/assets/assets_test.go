@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assets
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"regexp"
+	"testing"
+)
+
+// ownLimit is how large a script of ours may be, in bytes, with its comments. What a page needs is to stay readable.
+const ownLimit = 10 * 1024
+
+// TestForeign compares a file that others wrote with what the README says of it.
+func TestForeign(t *testing.T) {
+	readme := read(t, "README.md")
+	rows := regexp.MustCompile(`\| \[([^\]]+)\]\([^)]*\) \| ([0-9.]+) \| [^|]+ \| [^|]+ \| ([0-9a-f]{64}) \|`).FindAllSubmatch(readme, -1)
+	if len(rows) != 1 {
+		t.Fatalf("README.md lists %d files of others, want 1", len(rows))
+	}
+	name, version, want := string(rows[0][1]), rows[0][2], string(rows[0][3])
+	content := read(t, name)
+	sum := sha256.Sum256(content)
+	if got := hex.EncodeToString(sum[:]); got != want {
+		t.Errorf("SHA-256 of %s is %s, and README.md says %s", name, got, want)
+	}
+	if !bytes.Contains(content, append([]byte("version:\""), append(version, '"')...)) {
+		t.Errorf("%s does not call itself version %s, as README.md does", name, version)
+	}
+}
+
+// TestOwn holds what every script of ours promises.
+func TestOwn(t *testing.T) {
+	forbidden := regexp.MustCompile(`\beval\(|new Function|document\.write|outerHTML|insertAdjacentHTML|window\.(confirm|alert|prompt)|\.style\b`)
+	for _, name := range []string{"app.js", "upload.js"} {
+		t.Run(name, func(t *testing.T) {
+			content := read(t, name)
+			if len(content) > ownLimit {
+				t.Errorf("it has %d bytes, more than %d", len(content), ownLimit)
+			}
+			if found := forbidden.Find(content); found != nil {
+				t.Errorf("it uses %q, which a strict policy refuses or which turns text into markup", found)
+			}
+			// The one place takes what our own server sends as an event.
+			if writes := bytes.Count(content, []byte("innerHTML =")); writes > 1 || name != "app.js" && writes > 0 {
+				t.Errorf("it writes innerHTML at %d places", writes)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

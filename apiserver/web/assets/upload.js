@@ -1,0 +1,201 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Files that go straight to the store, with progress: [data-upload], see README.md. A module, like app.js.
+
+const on = (type, act, options) => document.addEventListener(type, act, options);
+
+// What this page uploads or failed to, by the item of the list: {file, busy, failed, request}. What is in the store is not
+// in here.
+const uploads = new Map();
+
+const areaOf = (element) => element.closest("[data-upload]");
+const chooser = (area) => area.querySelector("input[type=file]");
+
+// say tells people something about an area, those with a screen reader too.
+function say(area, text) {
+  area.querySelector("[role=status]").textContent = text;
+}
+
+// changed lets what listens to the form's changes, such as previews, know of files.
+const changed = (area) => area.dispatchEvent(new Event("change", { bubbles: true }));
+
+function add(area, file) {
+  const list = area.querySelector("[data-files]");
+  if (!chooser(area).multiple) [...list.children].forEach(remove);
+  const item = area.querySelector("template").content.firstElementChild.cloneNode(true);
+  item.draggable = true;
+  item.querySelector("[data-file]").textContent = file.name;
+  for (const button of item.querySelectorAll("button")) button.setAttribute("aria-label", `${button.textContent.trim()} ${file.name}`);
+  item.querySelector("progress").setAttribute("aria-label", `Upload of ${file.name}`);
+  preview(item, file);
+  list.append(item);
+  uploads.set(item, { file });
+  send(item);
+}
+
+function preview(item, file) {
+  const [, kind] = /^(image|video)\//.exec(file.type) ?? [];
+  if (!kind) return;
+  const picture = document.createElement(kind === "image" ? "img" : kind);
+  if (kind === "image") picture.alt = "";
+  picture.src = URL.createObjectURL(file);
+  item.querySelector("[data-preview]").append(picture);
+}
+
+async function send(item) {
+  const upload = uploads.get(item), area = areaOf(item), { file } = upload;
+  const progress = item.querySelector("progress"), retry = item.querySelector("[data-retry]");
+  progress.removeAttribute("value");
+  show({ busy: true });
+  say(area, `Uploading ${file.name}`);
+  try {
+    const made = await announce(area, file);
+    if (!uploads.has(item)) return; // removed meanwhile
+    await put(made.upload_url, upload, progress);
+    const field = { type: "hidden", name: area.dataset.name ?? "media", value: made.id };
+    item.append(Object.assign(document.createElement("input"), field));
+    uploads.delete(item);
+    show({});
+    say(area, `${file.name} is uploaded`);
+    changed(area);
+  } catch (problem) {
+    if (!uploads.has(item)) return;
+    show({ failed: true });
+    say(area, `${file.name} was not uploaded: ${problem.message}`);
+  }
+
+  function show({ busy = false, failed = false }) {
+    Object.assign(upload, { busy, failed });
+    progress.hidden = !busy;
+    retry.hidden = !failed;
+  }
+}
+
+// announce asks the server for the id of a file and the address to which it goes.
+async function announce(area, file) {
+  const answer = await fetch(area.dataset.upload, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify({ name: file.name, mime_type: file.type, size_bytes: file.size }),
+  });
+  const made = await answer.json().catch(() => ({}));
+  if (answer.ok && made.upload_url) return made;
+  const signedOut = answer.redirected || answer.status === 401;
+  throw new Error(made.error?.message ?? (signedOut ? "sign in again" : `the server answered ${answer.status}`));
+}
+
+// put uses XMLHttpRequest, because fetch does not tell how far an upload is.
+function put(address, upload, progress) {
+  return new Promise((done, failed) => {
+    const request = (upload.request = new XMLHttpRequest());
+    request.upload.onprogress = ({ loaded, total }) => (progress.value = loaded / total);
+    request.onload = () => (request.status < 300 ? done() : failed(new Error(`the store answered ${request.status}`)));
+    request.onerror = request.onabort = () => failed(new Error("the connection broke"));
+    request.open("PUT", address);
+    request.setRequestHeader("Content-Type", upload.file.type);
+    request.send(upload.file);
+  });
+}
+
+function remove(item) {
+  const area = areaOf(item), upload = uploads.get(item), source = item.querySelector("[data-preview] > *")?.src;
+  uploads.delete(item);
+  upload?.request?.abort();
+  if (source?.startsWith("blob:")) URL.revokeObjectURL(source);
+  item.remove();
+  changed(area);
+}
+
+// move puts an item one place forward or back, and leaves the focus where it is.
+function move(item, way, button) {
+  const other = way === "up" ? item.previousElementSibling : item.nextElementSibling;
+  if (!other) return;
+  other[way === "up" ? "before" : "after"](item);
+  button.focus();
+  say(areaOf(item), `Now number ${[...item.parentElement.children].indexOf(item) + 1}`);
+  changed(areaOf(item));
+}
+
+on("change", (event) => {
+  const { target } = event, area = target.type === "file" && areaOf(target);
+  if (!area) return;
+  event.stopPropagation(); // what counts is when they are uploaded
+  for (const file of target.files) add(area, file);
+  target.value = ""; // the same file can be chosen again
+}, true);
+
+on("click", ({ target }) => {
+  const button = target.closest("[data-upload] [data-files] button"), item = target.closest("[data-files] > *");
+  if (!button) return;
+  const { dataset } = button, area = areaOf(item);
+  if (dataset.move) move(item, dataset.move, button);
+  if ("retry" in dataset) {
+    item.querySelector("[data-remove]").focus(); // the button that was pressed disappears
+    send(item);
+  }
+  if (!("remove" in dataset)) return;
+  remove(item);
+  chooser(area).focus();
+  say(area, "Removed");
+});
+
+// --- Drag and drop, of files from elsewhere and of items to another place.
+
+let dragged;
+
+on("dragstart", ({ target, dataTransfer }) => {
+  dragged = target.closest?.("[data-files] > *");
+  if (dragged) dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
+});
+
+// under is the area that would take what is dragged.
+function under({ target, dataTransfer }) {
+  const area = areaOf(target);
+  return (dragged ? area?.contains(dragged) : dataTransfer.types.includes("Files")) ? area : null;
+}
+
+on("dragover", (event) => {
+  const area = under(event), other = dragged && event.target.closest("[data-files] > *");
+  mark(area);
+  if (!area) return;
+  event.preventDefault();
+  if (!other || other === dragged) return;
+  const isLater = dragged.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
+  other[isLater ? "after" : "before"](dragged);
+});
+
+on("drop", (event) => {
+  const area = under(event);
+  mark();
+  if (!area) return;
+  event.preventDefault();
+  if (dragged) return changed(area);
+  const { files } = event.dataTransfer;
+  for (const file of chooser(area).multiple ? files : [...files].slice(0, 1)) add(area, file);
+});
+
+on("dragend", () => mark((dragged = undefined)));
+on("dragleave", ({ relatedTarget }) => relatedTarget || mark());
+
+// mark gives the area that would take it the attribute data-over, for styles.
+function mark(area) {
+  for (const old of document.querySelectorAll("[data-upload][data-over]")) if (old !== area) delete old.dataset.over;
+  if (area) area.dataset.over = "";
+}
+
+// --- Nothing is sent, and no page is left, without a file that a person has chosen.
+
+on("submit", (event) => {
+  for (const [item, { file, busy }] of uploads) {
+    if (!event.target.contains(item)) continue;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    say(areaOf(item), busy ? `${file.name} is still being uploaded` : `${file.name} is not uploaded: try again, or remove it`);
+    return item.scrollIntoView({ block: "nearest" });
+  }
+}, true);
+
+addEventListener("beforeunload", (event) => [...uploads.values()].some(({ busy }) => busy) && event.preventDefault());
+
+for (const item of document.querySelectorAll("[data-upload] [data-files] > *")) item.draggable = true;

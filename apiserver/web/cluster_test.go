@@ -1,0 +1,223 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// cluster is a Kubernetes API in memory, with what the pages need of one.
+type cluster struct {
+	mu          sync.Mutex
+	posts       map[string]*v1alpha1.Post
+	keys        map[string]*v1alpha1.APIKey
+	media       map[string]*v1alpha1.Media
+	connections map[string][]*v1alpha1.Connection
+	teams       []*v1alpha1.Team
+	versions    int
+	// writes counts everything that was written.
+	writes int
+	// signals are those of the pages that follow a post, and followed counts them.
+	signals  map[string]chan struct{}
+	followed int
+}
+
+func missing(kind, name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, name)
+}
+
+func (c *cluster) stamp(o *metav1.ObjectMeta) {
+	c.versions++
+	c.writes++
+	o.ResourceVersion = strconv.Itoa(c.versions)
+	o.UID = types.UID(o.Namespace + "-" + o.Name)
+}
+
+type postsOf struct{ *cluster }
+
+func (c postsOf) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.posts[post.Namespace+"/"+post.Name]; ok {
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "posts"}, post.Name)
+	}
+	stored := post.DeepCopy()
+	stored.Generation, stored.CreationTimestamp = 1, metav1.NewTime(now)
+	c.stamp(&stored.ObjectMeta)
+	c.posts[stored.Namespace+"/"+stored.Name] = stored
+	return stored.DeepCopy(), nil
+}
+
+func (c postsOf) Get(_ context.Context, namespace, name string) (*v1alpha1.Post, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if post, ok := c.posts[namespace+"/"+name]; ok {
+		return post.DeepCopy(), nil
+	}
+	return nil, missing("posts", name)
+}
+
+func (c postsOf) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := after.Namespace + "/" + after.Name
+	stored, ok := c.posts[key]
+	if !ok {
+		return nil, missing("posts", after.Name)
+	}
+	if stored.ResourceVersion != before.ResourceVersion {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "posts"}, after.Name, nil)
+	}
+	next := after.DeepCopy()
+	if !v1alpha1.SemanticEqual(stored.Spec, next.Spec) {
+		next.Generation++
+	}
+	c.stamp(&next.ObjectMeta)
+	c.posts[key] = next
+	return next.DeepCopy(), nil
+}
+
+type keysOf struct{ *cluster }
+
+func (c keysOf) List(_ context.Context, namespace string) ([]v1alpha1.APIKey, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []v1alpha1.APIKey
+	for _, name := range slices.Sorted(maps.Keys(c.keys)) {
+		if strings.HasPrefix(name, namespace+"/") {
+			all = append(all, *c.keys[name].DeepCopy())
+		}
+	}
+	return all, nil
+}
+
+func (c keysOf) Get(_ context.Context, namespace, name string) (*v1alpha1.APIKey, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if key, ok := c.keys[namespace+"/"+name]; ok {
+		return key.DeepCopy(), nil
+	}
+	return nil, missing("apikeys", name)
+}
+
+func (c keysOf) Create(_ context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored := key.DeepCopy()
+	c.stamp(&stored.ObjectMeta)
+	c.keys[key.Namespace+"/"+key.Name] = stored
+	return stored.DeepCopy(), nil
+}
+
+func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return c.Create(ctx, after)
+}
+
+type mediaOf struct{ *cluster }
+
+func (c mediaOf) Create(_ context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored := media.DeepCopy()
+	c.stamp(&stored.ObjectMeta)
+	c.media[media.Namespace+"/"+media.Name] = stored
+	return stored.DeepCopy(), nil
+}
+
+func (c mediaOf) Get(_ context.Context, namespace, name string) (*v1alpha1.Media, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if media, ok := c.media[namespace+"/"+name]; ok {
+		return media.DeepCopy(), nil
+	}
+	return nil, missing("media", name)
+}
+
+func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
+	return media, nil
+}
+
+func (c mediaOf) AwaitUntil(context.Context, string, string, time.Time) error { return nil }
+
+type connectionsOf struct{ *cluster }
+
+func (c connectionsOf) Get(namespace, name string) *v1alpha1.Connection {
+	for _, connection := range c.connections[namespace] {
+		if connection.Name == name {
+			return connection
+		}
+	}
+	return nil
+}
+
+func (c connectionsOf) List(namespace string) []*v1alpha1.Connection {
+	return slices.Clone(c.connections[namespace])
+}
+
+func (c connectionsOf) Live(_ context.Context, namespace, name string) (*v1alpha1.Connection, error) {
+	if connection := c.Get(namespace, name); connection != nil {
+		return connection, nil
+	}
+	return nil, missing("connections", name)
+}
+
+func (connectionsOf) Create(context.Context, *v1alpha1.Connection) (*v1alpha1.Connection, error) {
+	return nil, missing("connections", "new")
+}
+
+func (connectionsOf) Annotate(context.Context, *v1alpha1.Connection, map[string]string) error {
+	return nil
+}
+
+func (connectionsOf) UseSecret(context.Context, *v1alpha1.Connection, string, map[string]string) (*v1alpha1.Connection, error) {
+	return nil, missing("connections", "new")
+}
+
+func (c connectionsOf) Delete(context.Context, *v1alpha1.Connection) error {
+	c.writes++
+	return nil
+}
+
+func (c connectionsOf) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
+	return c.Delete(ctx, of)
+}
+
+// store signs addresses of a store that there is not.
+type store struct{}
+
+func (store) PresignPut(_ context.Context, key, _ string) (string, time.Time, error) {
+	return "https://store.example/" + key + "?put", now.Add(time.Hour), nil
+}
+
+func (store) PresignGet(_ context.Context, key string, _ time.Duration) (string, error) {
+	return "https://store.example/" + key + "?get", nil
+}
+
+type events struct{}
+
+func (events) Write(context.Context, *corev1.ObjectReference, string, string) error { return nil }
+
+type quota struct{}
+
+func (quota) Read(context.Context, string, v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
+	return &v1alpha1.Usage{}, nil
+}
+
+func (quota) Amend(_ context.Context, _ string, _ v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
+	return change(&v1alpha1.Usage{})
+}

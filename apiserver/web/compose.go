@@ -1,0 +1,264 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// What a form says that no post can be made of.
+var (
+	errNoTime     = errors.New("choose a day and a time, or publish now")
+	errNoAudience = errors.New("choose who can see the post on TikTok")
+	errNoMoment   = errors.New("the cover picture's moment is a number of seconds, such as 2.5")
+	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
+)
+
+// maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
+const maxForm = 2 << 20
+
+// compose is the page on which a post is written: an empty one, or one like another.
+func (s *Site) compose(w http.ResponseWriter, v *visit) error {
+	written, left := newWriting(v.zone), []string(nil)
+	if from := v.URL.Query().Get("from"); from != "" {
+		like, err := s.Service.DuplicatePost(v.Context(), v.caller, from)
+		if err != nil {
+			return err
+		}
+		written, left = writingOf(&like.Spec, v.zone), like.LeftOut
+	} else if accounts := s.usable(v); len(accounts) == 1 {
+		written.targets = []targetWriting{{connection: accounts[0].Name}}
+	}
+	if day, err := time.ParseInLocation(dateForm, v.URL.Query().Get("day"), v.zone); err == nil {
+		written.on(day, v.now)
+	}
+	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left, fresh: v.URL.RawQuery == ""}))
+	return nil
+}
+
+// create makes a post of the form.
+func (s *Site) create(w http.ResponseWriter, v *visit) error {
+	written, err := s.readForm(w, v)
+	if err != nil {
+		return err
+	}
+	form := &composer{writing: written, title: "New post", action: v.path("posts/new")}
+	if s.changesParts(w, v, form) {
+		return nil
+	}
+	spec, err := written.spec(s.platforms(v))
+	if err == nil {
+		err = audienceChosen(&spec)
+	}
+	if err != nil {
+		return s.again(w, v, form, err)
+	}
+	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{Spec: spec, IdempotencyKey: written.key})
+	if err != nil {
+		return s.again(w, v, form, err)
+	}
+	v.leave(w, "posts/"+made.ID, wordFor(written.when))
+	return nil
+}
+
+// wordFor names what was done with a form.
+func wordFor(when string) string {
+	switch when {
+	case whenLater:
+		return "scheduled"
+	case whenDraft:
+		return "saved"
+	default:
+		return "created"
+	}
+}
+
+// readForm reads what was written.
+func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
+	v.Body = http.MaxBytesReader(w, v.Body, maxForm)
+	if err := v.ParseForm(); err != nil {
+		return nil, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}
+	}
+	written := readWriting(v.PostForm)
+	if written.zone == "" {
+		written.zone = v.zone.String()
+	}
+	return written, nil
+}
+
+// changesParts adds or takes away a part of a thread, if that is what was asked for.
+func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
+	switch v.PostForm.Get("do") {
+	case "add":
+		form.cards = append(form.cards[:min(len(form.cards), maxCards-1)], v1alpha1.TreeCard{})
+	case "drop":
+		form.cards = form.cards[:max(len(form.cards)-1, 2)]
+	default:
+		return false
+	}
+	s.render(w, v, http.StatusOK, s.composer(v, form))
+	return true
+}
+
+// again shows the form as it was sent, and why nothing came of it. Other errors than those that a person can do something about go up.
+func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error) error {
+	var known *bridge.Error
+	switch {
+	case errors.As(err, &known):
+		form.problems = s.inWords(v, form.writing, known)
+		s.render(w, v, statusOf(known), s.composer(v, form))
+	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
+		form.problems = []string{sentence(err.Error())}
+		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
+	default:
+		return err
+	}
+	return nil
+}
+
+// platforms finds the platform of an account.
+func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
+	return func(name string) v1alpha1.Platform {
+		if account := s.account(v, name); account != nil {
+			return account.Spec.Platform
+		}
+		return ""
+	}
+}
+
+// edit is the page on which a draft or a scheduled post is written again.
+func (s *Site) edit(w http.ResponseWriter, v *visit) error {
+	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if twice(&post.Spec) {
+		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
+	}
+	written := writingOf(&post.Spec, v.zone)
+	written.version = bridge.Version(post)
+	s.render(w, v, http.StatusOK, s.composer(v, s.editor(v, post, written)))
+	return nil
+}
+
+// editor is the form for a post that exists.
+func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer {
+	title := "Edit scheduled post"
+	if post.Spec.Draft {
+		title = "Edit draft"
+	}
+	return &composer{writing: written, title: title, action: v.path("posts/" + post.Name + "/edit"), kept: true, scheduled: !post.Spec.Draft}
+}
+
+// twice reports whether a post names an account twice.
+func twice(spec *v1alpha1.PostSpec) bool {
+	seen := map[string]bool{}
+	for i := range spec.Targets {
+		if seen[spec.Targets[i].ConnectionRef.Name] {
+			return true
+		}
+		seen[spec.Targets[i].ConnectionRef.Name] = true
+	}
+	return false
+}
+
+// change stores what was written again: as a draft, to be published now, or at a time.
+func (s *Site) change(w http.ResponseWriter, v *visit) error {
+	id := v.PathValue("id")
+	written, err := s.readForm(w, v)
+	if err != nil {
+		return err
+	}
+	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	written.category = post.Spec.Category
+	form := s.editor(v, post, written)
+	if s.changesParts(w, v, form) {
+		return nil
+	}
+	spec, err := written.spec(s.platforms(v))
+	if err == nil {
+		err = audienceChosen(&spec)
+	}
+	if err != nil {
+		return s.again(w, v, form, err)
+	}
+	spec.OnUnknownOutcome = post.Spec.OnUnknownOutcome
+	switch {
+	case written.when == whenDraft:
+		_, err = s.Service.UpdateDraft(v.Context(), v.caller, id, written.version, spec)
+	case post.Spec.Draft, written.when != whenLater:
+		at, _ := written.time()
+		_, err = s.Service.Publish(v.Context(), v.caller, id, written.version, spec, at)
+	default:
+		_, err = s.Service.EditScheduled(v.Context(), v.caller, id, written.version, spec)
+	}
+	if err != nil {
+		return s.again(w, v, form, err)
+	}
+	v.leave(w, "posts/"+id, wordFor(written.when))
+	return nil
+}
+
+// maxUploadRequest is the greatest size of the request for an upload address in bytes.
+const maxUploadRequest = 16 << 10
+
+// upload registers a file and answers with the address that it is to be uploaded to.
+func (s *Site) upload(w http.ResponseWriter, v *visit) error {
+	var in struct {
+		Name     string `json:"name"`
+		MimeType string `json:"mime_type"`
+		Size     int64  `json:"size_bytes"`
+	}
+	err := json.NewDecoder(http.MaxBytesReader(w, v.Body, maxUploadRequest)).Decode(&in)
+	if err != nil {
+		err = &bridge.Error{Code: bridge.CodeValidation, Message: "the request for an upload could not be read"}
+	}
+	var made bridge.MediaUpload
+	if err == nil {
+		made, err = s.Service.CreateMediaUpload(v.Context(), v.caller, bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
+			FileName: path.Base(strings.ReplaceAll(in.Name, `\`, "/")), MimeType: v1alpha1.MimeType(in.MimeType), SizeBytes: in.Size,
+		}})
+	}
+	if err != nil {
+		return s.uploadFailed(w, v, err)
+	}
+	answer(w, http.StatusCreated, map[string]string{"id": made.ID, "upload_url": made.UploadURL})
+	return nil
+}
+
+func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
+	status, message := http.StatusInternalServerError, "it is our fault; try again"
+	if known, ok := errors.AsType[*bridge.Error](err); ok {
+		status, message = statusOf(known), known.Message
+	} else {
+		request.From(v.Context()).Err = err
+	}
+	answerError(w, status, message)
+	return nil
+}
+
+// answerError tells the page's script what is wrong.
+func answerError(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
+}
+
+// answer writes JSON, for the page's script.
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the reader may have gone
+}

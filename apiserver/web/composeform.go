@@ -1,0 +1,246 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"slices"
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// composer is the form in which a post is written, new or again.
+type composer struct {
+	*writing
+
+	title string
+	// action is where the form is sent to.
+	action string
+	// kept says that the post exists: its kind cannot be changed.
+	kept bool
+	// scheduled says that it has a time: it cannot become a draft again.
+	scheduled bool
+	// fresh says that nothing was written yet: what the browser has kept of an earlier attempt comes back.
+	fresh bool
+	// left is what a post like another one cannot have.
+	left []string
+	// problems are why it was not taken.
+	problems []string
+}
+
+// render shows the form beside what it will look like.
+func (s *Site) composer(v *visit, c *composer) view {
+	accounts := s.usable(v)
+	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
+		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), h.Method("post"), h.Action(c.action),
+			// Enter in a field presses the first button of a form.
+			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
+			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
+			h.Div(h.Class("write"),
+				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
+					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
+				g.If(len(c.left) > 0, note(neutral, h.P(g.Text("Left out:")), items(c.left))),
+				s.kindFields(c),
+				s.accountFields(v, c, accounts),
+				s.textFields(c),
+				s.mediaFields(v, c),
+				s.cardFields(v, c),
+				s.timeFields(v, c),
+				h.Div(h.Class("actions send"),
+					submit("Publish now", "primary when-now"), submit("Schedule", "primary when-later"), submit("Save draft", "primary when-draft"),
+					link(v.path("posts")+"?said=discarded", "Discard", "quiet"),
+				),
+			),
+			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
+				h.Div(h.ID("check"), g.Attr("hx-post", v.path("compose/check")), g.Attr("hx-include", "#compose"),
+					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
+					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),
+		),
+	}}
+}
+
+// usable are the accounts that a post may go to, by platform and name.
+func (s *Site) usable(v *visit) []*v1alpha1.Connection {
+	return slices.DeleteFunc(s.accounts(v), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
+}
+
+// choice is one of several, of which one is chosen.
+func choice(name, value, label string, chosen bool) g.Node {
+	id := name + "-" + value
+	return h.Span(
+		h.Input(h.Type("radio"), h.ID(id), h.Name(name), h.Value(value), g.If(chosen, h.Checked())),
+		h.Label(h.For(id), g.Text(label)),
+	)
+}
+
+func (s *Site) kindFields(c *composer) g.Node {
+	if c.kept {
+		return hidden("category", string(c.category))
+	}
+	return h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
+		g.Map([]v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}, func(k v1alpha1.Category) g.Node {
+			return choice("category", string(k), categories[k], k == c.category)
+		}))
+}
+
+// kind is the class of fields that only some kinds of posts have. The style shows those of the kind that is chosen.
+func (c *composer) class(of string) g.Node {
+	if c.kept {
+		return h.Class(of + " chosen-" + string(c.category))
+	}
+	return h.Class(of)
+}
+
+func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connection) g.Node {
+	if len(accounts) == 0 {
+		return note(caution, paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
+	}
+	return h.FieldSet(h.Class("pick"), h.Legend(g.Text("Where it goes")),
+		h.Ul(g.Map(accounts, func(a *v1alpha1.Connection) g.Node {
+			t, chosen := c.target(a.Name)
+			id := "target-" + a.Name
+			return h.Li(
+				h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), g.If(chosen, h.Checked())),
+				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))))),
+				h.Div(h.Class("options"), s.ownFields(a, &t)),
+			)
+		})))
+}
+
+// ownFields are those of one account.
+func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
+	own, title := "own-"+a.Name, "title-"+a.Name
+	return g.Group{
+		g.El("output", h.ID("count-"+a.Name), h.Class("count"), h.For("caption "+own)),
+		g.If(a.Spec.Platform == v1alpha1.PlatformYouTube, h.P(h.Class("only-video field"),
+			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
+		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
+		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
+			h.Summary(g.Text("Another text for "+titleOf(a.Spec.Platform))),
+			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+titleOf(a.Spec.Platform))),
+			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), typed(t.caption))),
+	}
+}
+
+// privacies are the words for the levels of privacy that can be asked for. TikTok has others, which Herald's posts do not.
+var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
+
+// privacyOptions are the levels that the account offers. One that the post has stays, even where the account does not offer it any
+// more: another would be chosen without a word, and the rules say what is wrong with it. None is chosen beforehand: TikTok wants a
+// person to do it (Content Sharing Guidelines).
+func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
+	if has != "" && !slices.Contains(offered, string(has)) {
+		offered = append(slices.Clone(offered), string(has))
+	}
+	return g.Group{
+		g.If(has == "", h.Option(h.Value(""), g.Text("Choose"))),
+		g.Map(offered, func(name string) g.Node {
+			level := v1alpha1.TikTokPrivacyLevel(name)
+			label, known := privacies[level]
+			return g.If(known, h.Option(h.Value(name), g.If(level == has, h.Selected()), g.Text(label)))
+		}),
+	}
+}
+
+// tiktokFields are what only TikTok asks for. What an account cannot choose is not offered (TikTok's Content Sharing Guidelines).
+func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
+	may := a.Status.TikTok
+	if may == nil {
+		may = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}}
+	}
+	box := func(name, class, label string, ticked, disabled bool) g.Node {
+		id := name + "-" + a.Name
+		return h.Span(h.Class("box "+class), h.Input(h.Type("checkbox"), h.ID(id), h.Name(id), h.Value("yes"), g.If(ticked && !disabled, h.Checked()), g.If(disabled, h.Disabled())),
+			h.Label(h.For(id), g.Text(label)))
+	}
+	on := func(b *bool) bool { return b == nil || *b }
+	id := "privacy-" + a.Name
+	return h.Div(h.Class("only-media tiktok"), hidden("tiktok-"+a.Name, "yes"),
+		h.P(h.Class("field"), h.Label(h.For(id), g.Text("Who can see it on TikTok")), h.Select(h.ID(id), h.Name(id),
+			privacyOptions(may.PrivacyLevelOptions, t.tiktok.PrivacyLevel))),
+		h.P(h.Class("boxes"),
+			box("comment", "", "Comments", on(t.tiktok.AllowComment), may.CommentDisabled),
+			box("duet", "only-video", "Duets", on(t.tiktok.AllowDuet), may.DuetDisabled),
+			box("stitch", "only-video", "Stitches", on(t.tiktok.AllowStitch), may.StitchDisabled),
+			box("music", "only-image", "Let TikTok add music", t.tiktok.AutoAddMusic, false),
+			box("ai", "", "Made with AI", t.tiktok.IsAIGenerated, false),
+			box("inbox", "", "Send to the app's inbox as a draft", t.tiktok.Draft, false),
+		),
+	)
+}
+
+func (s *Site) textFields(c *composer) g.Node {
+	return h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
+		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
+}
+
+// cardFields are the parts of a chain of posts.
+func (s *Site) cardFields(v *visit, c *composer) g.Node {
+	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
+		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node {
+			n := strconv.Itoa(i)
+			card := c.cards[i]
+			return h.Li(
+				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
+				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Rows("4"), typed(card.Caption)),
+				s.dropZone(v, "media-"+n, "Pictures and videos of part "+strconv.Itoa(i+1), "image/jpeg,image/png,image/webp,video/mp4,video/quicktime", true, namesOf(card.MediaRefs)),
+			)
+		})),
+		h.P(h.Class("actions"),
+			h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("add"), h.FormNoValidate(), g.Text("Add a part")),
+			g.If(len(c.cards) > 2, h.Button(h.Type("submit"), h.Class("button small quiet"), h.Name("do"), h.Value("drop"), h.FormNoValidate(), g.Text("Remove the last part"))),
+		))
+}
+
+func (s *Site) mediaFields(v *visit, c *composer) g.Node {
+	var videos []string
+	if c.video != "" {
+		videos = []string{c.video}
+	}
+	return g.Group{
+		h.Div(c.class("only-image"), s.dropZone(v, "image", "Images", "image/jpeg,image/png,image/webp", true, c.images)),
+		h.Div(c.class("only-video"),
+			s.dropZone(v, "video", "Video", "video/mp4,video/quicktime", false, videos),
+			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
+				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
+	}
+}
+
+// dropZone takes files, which the page's script uploads. Those that were uploaded before stand in it.
+func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
+	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
+		h.Label(h.Class("choose"), g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here"),
+			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()))),
+		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
+			return file(v.thumb(s, id), hidden(name, id), id)
+		})),
+		h.P(h.Role("status"), h.Class("soft")),
+		g.El("template", file(nil, nil, "")),
+	)
+}
+
+// file is one in a drop zone.
+func file(preview, field g.Node, name string) g.Node {
+	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
+	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.Text(name)), field,
+		g.El("progress", h.Max("1"), g.Attr("hidden")),
+		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", "up"), of("Move up"), g.Text("Move up")),
+		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", "down"), of("Move down"), g.Text("Move down")),
+		h.Button(h.Type("button"), h.Class("button small"), h.Data("retry", ""), g.Attr("hidden"), of("Try again"), g.Text("Try again")),
+		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("remove", ""), of("Remove"), g.Text("Remove")))
+}
+
+func (s *Site) timeFields(v *visit, c *composer) g.Node {
+	return h.FieldSet(h.Class("times"), h.Legend(g.Text("When")),
+		h.Div(h.Class("kinds"),
+			choice("when", whenNow, "Now", c.when == whenNow),
+			choice("when", whenLater, "At a time", c.when == whenLater),
+			g.If(!c.scheduled, choice("when", whenDraft, "Keep as a draft", c.when == whenDraft)),
+		),
+		h.P(h.Class("field when-later"), h.Label(h.For("at"), g.Text("Day and time ("), h.Span(h.Data("zone", ""), g.Text(v.zone.String())), g.Text(")")),
+			hidden("scheduled_at", c.at), h.Input(h.Type("datetime-local"), h.ID("at"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Value(c.local))))
+}

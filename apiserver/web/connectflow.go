@@ -1,0 +1,147 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"net/http"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// visitor is the person of a session, for the flow that connects accounts.
+func (s *Site) visitor(of session.Session, need right) connect.Visitor {
+	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string) error {
+		may, err := s.Access.May(ctx, of.Person, namespace, need.verb, need.resource)
+		if err == nil && !may {
+			err = &errForbidden{"You may not " + need.verb + " " + need.resource + " in the namespace " + namespace + ". Ask the people who run Herald for a role there."}
+		}
+		return err
+	}}
+}
+
+// connect sends a person to a platform, to let Herald into an account.
+func (s *Site) connect(w http.ResponseWriter, v *visit) error {
+	if _, err := s.readForm(w, v); err != nil {
+		return err
+	}
+	started, err := s.Connect.Begin(v.Context(), s.visitor(v.session, createConnection), v.namespace,
+		v1alpha1.Platform(v.PostForm.Get("platform")), v.PostForm.Get("connection"))
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, started.Cookie)
+	// Browsers hold redirects after a form to the policy's form-action, those of the platform to other hosts of its own too, and those
+	// are not known. A page that leads on is no form.
+	to := titleOf(started.Platform)
+	w.Header().Set("Refresh", "0; url="+started.Address)
+	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
+		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
+	return nil
+}
+
+// callback takes a person back from a platform.
+func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
+	of, ok := session.From(r.Context())
+	if !ok {
+		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was connected. Sign in, then begin again."), link("/signin", "Sign in", "primary"))
+		return
+	}
+	value := func(name string) string {
+		cookie, err := r.Cookie(name)
+		if err != nil {
+			return ""
+		}
+		return cookie.Value
+	}
+	out, err := s.Connect.Callback(r.Context(), s.visitor(of, createConnection), v1alpha1.Platform(r.PathValue("platform")), r.URL.Query(), value)
+	if out.Cookie != nil {
+		http.SetCookie(w, out.Cookie)
+	}
+	s.connected(w, r, of.Person, out, err)
+}
+
+// choose connects the account that a person has chosen among several.
+func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
+	of, ok := session.From(r.Context())
+	if !ok {
+		s.toSignIn(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	out, err := s.Connect.Choose(r.Context(), s.visitor(of, createConnection), r.PostFormValue("pending"), r.PostFormValue("account"))
+	s.connected(w, r, of.Person, out, err)
+}
+
+// connected shows what came of a flow.
+func (s *Site) connected(w http.ResponseWriter, r *http.Request, who person.Person, out connect.Outcome, err error) {
+	accounts := "/teams/" + out.Namespace + "/connections"
+	switch {
+	case err != nil:
+		s.notConnected(w, r, out.Namespace, err)
+	case out.Connection == nil:
+		s.choices(w, r, out)
+	default:
+		act, word := bridge.ActConnected, "connected"
+		if out.Renewed {
+			act, word = bridge.ActReconnected, "reconnected"
+		}
+		s.Service.Acted(r.Context(), bridge.Caller{Namespace: out.Namespace, Author: who.Name}, act, out.Connection)
+		http.Redirect(w, r, accounts+"?said="+word+"#"+out.Connection.Name, http.StatusSeeOther)
+	}
+}
+
+// notConnected says why an account was not connected, and leads back.
+func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace string, err error) {
+	known, ok := asError(err)
+	if !ok {
+		s.failure(w, r, nil, err)
+		return
+	}
+	back := "/"
+	if namespace != "" {
+		back = "/teams/" + namespace + "/connections"
+	}
+	s.page(w, statusOf(known), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
+}
+
+// choices asks which of several accounts is to be connected.
+func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outcome) {
+	platform := v1alpha1.Platform(r.PathValue("platform"))
+	s.page(w, http.StatusOK, "Which account of "+titleOf(platform)+"?",
+		h.Form(h.Method("post"), h.Action("/connect/"+string(platform)+"/choose"), h.Class("pick"),
+			hidden("pending", out.Pending),
+			h.FieldSet(h.Legend(h.Class("hidden"), g.Text("Accounts")), h.Ul(g.Map(indexes(len(out.Options)), func(i int) g.Node {
+				of := out.Options[i]
+				id := "account-" + of.Identity.AccountID
+				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("account"), h.Value(of.Identity.AccountID), h.Required(), g.If(i == 0, h.Checked())),
+					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(of.Identity.DisplayName)),
+						g.If(of.Identity.Username != "", h.Span(h.Class("soft"), g.Text("@"+of.Identity.Username))),
+						g.If(of.Connection != "", h.Span(h.Class("soft"), g.Text("connected already; it is connected again"))))))
+			}))),
+			submit("Connect this account", "primary"),
+		),
+		link("/teams/"+out.Namespace+"/connections", "Connect none", "quiet"),
+	)
+}
+
+// disconnect removes an account.
+func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
+	out, err := s.Connect.Disconnect(v.Context(), s.visitor(v.session, deleteConnection), v.namespace, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s.Service.Acted(v.Context(), v.caller, bridge.ActDisconnected, out.Connection)
+	s.render(w, v, http.StatusOK, view{title: "Disconnected", place: placeAccounts, content: []g.Node{
+		note(good, paragraph(out.Message)), h.P(link(v.path("connections"), "To the accounts", "primary")),
+	}})
+	return nil
+}

@@ -1,0 +1,148 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// warnBefore is how long before an account has to be connected again people are told.
+const warnBefore = 14 * 24 * time.Hour
+
+// accountState is how an account stands, for people.
+type accountState struct {
+	tone        tone
+	label, text string
+	// reconnect says that connecting the account again helps.
+	reconnect bool
+}
+
+// stateOf words how an account stands.
+func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
+	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+	switch by := c.Status.ReconnectBy; {
+	case c.Spec.Disabled:
+		return accountState{tone: neutral, label: "Disabled", text: "Nothing is published to it while it is disabled."}
+	case ready == nil:
+		return accountState{tone: neutral, label: "Being checked", text: "Herald is asking the platform about the account."}
+	case ready.Status != metav1.ConditionTrue:
+		return accountState{
+			tone: bad, label: "Not ready", text: sentence(ready.Message),
+			reconnect: ready.Reason != v1alpha1.ReasonPlatformUnavailable && ready.Reason != v1alpha1.ReasonPlanLimit,
+		}
+	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
+		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
+	case by != nil && by.Sub(now) < 0:
+		return accountState{tone: caution, label: "Ended", text: "It was to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+	case by != nil && by.Sub(now) < warnBefore:
+		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+	default:
+		return accountState{tone: good, label: "Ready"}
+	}
+}
+
+// accounts are those of the team, by platform and name.
+func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
+	all := slices.DeleteFunc(s.Service.Connections.List(v.namespace), func(c *v1alpha1.Connection) bool { return !c.DeletionTimestamp.IsZero() })
+	slices.SortFunc(all, func(a, b *v1alpha1.Connection) int {
+		return cmp.Or(slices.Index(platformOrder, a.Spec.Platform)-slices.Index(platformOrder, b.Spec.Platform), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// connections is the page of the accounts.
+func (s *Site) connections(w http.ResponseWriter, v *visit) error {
+	accounts := s.accounts(v)
+	view := view{title: "Accounts", place: placeAccounts}
+	if limit := plan.LimitsOf(v.team).Accounts; limit > 0 {
+		view.content = append(view.content, h.P(h.Class("soft"), g.Text("The plan has room for "+counted(limit, "account")+"; "+strconv.Itoa(len(accounts))+" are connected.")))
+	}
+	if len(accounts) == 0 {
+		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))
+	} else {
+		view.content = append(view.content, h.Ul(h.Class("accounts"), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
+	}
+	if v.may.connect {
+		view.content = append(view.content, s.connectButtons(v))
+	}
+	s.render(w, v, http.StatusOK, view)
+	return nil
+}
+
+// connectButtons leads to the consent of each platform that this installation has an app of.
+func (s *Site) connectButtons(v *visit) g.Node {
+	offered := s.Connect.Available()
+	if len(offered) == 0 {
+		return note(neutral, paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
+			"They find out how in docs/platform-setup.md."))
+	}
+	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
+		h.Ul(h.Class("connect"), g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
+			return g.If(slices.Contains(offered, p), h.Li(form(v.path("connections/connect"), "", hidden("platform", string(p)),
+				h.Button(h.Type("submit"), h.Class("button"), chip(p), g.Text("Connect "+titleOf(p))))))
+		})))
+}
+
+// accountCard is one account.
+func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
+	state := stateOf(c, v.now)
+	offered := slices.Contains(s.Connect.Available(), c.Spec.Platform)
+	return h.Li(h.Class("card account"), h.ID(c.Name),
+		h.Div(h.Class("target-head"), avatar(c, c.Spec.Platform),
+			h.Span(h.Class("account"), h.H2(g.Text(nameOfAccount(c, c.Name))),
+				h.Span(h.Class("soft"), g.Text(handleOn(c)))),
+			h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(state.label))),
+		g.If(state.text != "", note(state.tone, paragraph(state.text))),
+		h.Dl(h.Class("small"),
+			g.Iff(c.Status.ConnectedAt != nil, func() g.Node { return fact("Connected", v.moment(c.Status.ConnectedAt.Time)) }),
+			g.Iff(c.Status.ReconnectBy != nil, func() g.Node { return fact("Connect again before", v.moment(c.Status.ReconnectBy.Time)) }),
+			g.Iff(c.Status.LastProbedAt != nil, func() g.Node { return fact("Checked", v.about(c.Status.LastProbedAt.Time)) }),
+			g.Map(c.Status.RateLimits, func(l v1alpha1.RateLimit) g.Node { return s.limit(v, l) }),
+			fact("Id", h.Code(g.Text(c.Name))),
+		),
+		h.Div(h.Class("actions"),
+			g.If(v.may.connect && offered, form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name),
+				submit("Connect again", classes("small", state.reconnect, "primary")))),
+			g.If(v.may.disconnect, form(v.path("connections/"+c.Name+"/disconnect"),
+				"Disconnect "+nameOfAccount(c, c.Name)+"? Posts that are scheduled for it will not be published there.", submit("Disconnect", "small danger"))),
+		),
+	)
+}
+
+// handleOn tells an account apart from others of the same name.
+func handleOn(c *v1alpha1.Connection) string {
+	if c.Status.Username == "" {
+		return titleOf(c.Spec.Platform)
+	}
+	return titleOf(c.Spec.Platform) + ", @" + c.Status.Username
+}
+
+// limitNames are the words for the platforms' limits.
+var limitNames = map[string]string{
+	"postsPerDay": "Posts left in 24 hours", "repliesPerDay": "Replies left in 24 hours", "postsPerWindow": "Posts left in this window",
+	"appPostsPerDay": "Posts left for all accounts", "usage": "Calls left, percent", "appUsage": "Calls left for all accounts, percent",
+}
+
+// limit is what remains of one of the platform's limits.
+func (s *Site) limit(v *visit, l v1alpha1.RateLimit) g.Node {
+	left := strconv.Itoa(int(l.Remaining))
+	if l.Limit > 0 {
+		left += " of " + strconv.Itoa(int(l.Limit))
+	}
+	return fact(cmp.Or(limitNames[l.Name], l.Name), g.Text(left), g.Iff(l.ResetsAt != nil && l.ResetsAt.After(v.now), func() g.Node {
+		return g.Group{g.Text(", more "), v.about(l.ResetsAt.Time)}
+	}))
+}

@@ -1,0 +1,190 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// picture is a square picture that says nothing of its own.
+func picture(path string, side int) g.Node {
+	return h.Img(h.Src(path), h.Alt(""), h.Width(strconv.Itoa(side)), h.Height(strconv.Itoa(side)))
+}
+
+// drawings are small pictures of lines, on a field of 24 by 24.
+var drawings = map[string]string{
+	"home":     `<path d="M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z"/>`,
+	"posts":    `<path d="M5 5h14M5 12h14M5 19h9"/>`,
+	"calendar": `<path d="M4 7a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v11a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2zM4 10h16M8 3v4M16 3v4"/>`,
+	"accounts": `<path d="M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20c0-3.3 2.700-6 6-6s6 2.700 6 6M16 4.500a3.500 3.500 0 0 1 0 6.500M18 14.500c1.900.9 3 2.900 3 5.500"/>`,
+	"key":      `<path d="M8 18a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 11l8-8M16 6l3 3M14 8l2 2"/>`,
+	"team":     `<path d="M4 20V6l8-3v17M12 9l8 2v9M3 20h18M7 9h2M7 13h2M15 14h2"/>`,
+	"plus":     `<path d="M12 5v14M5 12h14"/>`,
+	"outward":  `<path d="M9 5H5v14h14v-4M13 5h6v6M19 5l-9 9"/>`,
+	"alert":    `<path d="M12 4 2.500 20h19zM12 10v4M12 17v.1"/>`,
+	"check":    `<path d="m5 13 4 4L19 7"/>`,
+	"before":   `<path d="m14 6-6 6 6 6"/>`,
+	"after":    `<path d="m10 6 6 6-6 6"/>`,
+}
+
+// drawing is one of them, beside words that say the same.
+func drawing(name string) g.Node {
+	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
+}
+
+// titles are the names of the platforms, as they spell them.
+var titles = map[v1alpha1.Platform]string{
+	v1alpha1.PlatformFacebook: "Facebook", v1alpha1.PlatformInstagram: "Instagram", v1alpha1.PlatformThreads: "Threads",
+	v1alpha1.PlatformTikTok: "TikTok", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "YouTube",
+}
+
+// titleOf is the name of a platform for people.
+func titleOf(p v1alpha1.Platform) string {
+	if title, ok := titles[p]; ok {
+		return title
+	}
+	return string(p)
+}
+
+// chip is a platform's mark.
+func chip(p v1alpha1.Platform) g.Node {
+	letters := map[v1alpha1.Platform]string{
+		v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
+		v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
+	}
+	return h.Span(h.Class("chip on-"+string(p)), h.Title(titleOf(p)), h.Role("img"), h.Aria("label", titleOf(p)), g.Text(letters[p]))
+}
+
+// phases are the words for phases.
+var phases = map[v1alpha1.PostPhase]string{
+	v1alpha1.PhaseDraft: "Draft", v1alpha1.PhaseScheduled: "Scheduled", v1alpha1.PhaseProcessing: "Being published",
+	v1alpha1.PhasePosted: "Posted", v1alpha1.PhaseFailed: "Failed", v1alpha1.PhaseCancelled: "Cancelled",
+}
+
+// badge shows a phase.
+func badge(phase v1alpha1.PostPhase) g.Node {
+	return h.Span(h.Class("badge is-"+string(phase)), g.Text(phases[phase]))
+}
+
+// form is a form that is sent to the site itself. confirm, if it is not empty, is what a person is asked before.
+func form(action, confirm string, content ...g.Node) g.Node {
+	return h.Form(h.Method("post"), h.Action(action), g.If(confirm != "", h.Data("confirm", confirm)), g.Group(content))
+}
+
+// submit is the button of a form.
+func submit(label, class string) g.Node {
+	return h.Button(h.Type("submit"), h.Class(strings.TrimSpace("button "+class)), g.Text(label))
+}
+
+// link is a button that leads to a page.
+func link(path, label, class string) g.Node {
+	return h.A(h.Class(strings.TrimSpace("button "+class)), h.Href(path), g.Text(label))
+}
+
+// typed is what stands in a field of several lines. Browsers drop a line break right after the tag (HTML, "textarea"), so there is one
+// more than what was typed.
+func typed(text string) g.Node { return g.Text("\n" + text) }
+
+// hidden is a field that a person does not see.
+func hidden(name, value string) g.Node {
+	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
+}
+
+// onTheWeb reports whether an address that comes from elsewhere is one of the web, and nothing that runs.
+func onTheWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// outward is the address of a link to elsewhere: nothing but the web is linked.
+func outward(address string) g.Node {
+	if !onTheWeb(address) {
+		address = "#"
+	}
+	return g.Group{h.Href(address), h.Rel("noopener noreferrer nofollow"), h.Target("_blank")}
+}
+
+// elsewhere is a link to another site.
+func elsewhere(address, label string) g.Node {
+	return h.A(h.Class("outward"), outward(address), g.Text(label), drawing("outward"), h.Span(h.Class("hidden"), g.Text(" (opens in a new tab)")))
+}
+
+// tone is how good a message is, for its colours.
+type tone string
+
+// The tones.
+const (
+	neutral tone = "info"
+	good    tone = "good"
+	caution tone = "warning"
+	bad     tone = "bad"
+)
+
+// note is a message in a box.
+func note(of tone, content ...g.Node) g.Node {
+	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
+}
+
+// empty stands where nothing is yet.
+func empty(title, text string, actions ...g.Node) g.Node {
+	return h.Div(h.Class("empty"), h.H2(g.Text(title)), h.P(g.Text(text)), g.If(len(actions) > 0, h.P(h.Class("actions"), g.Group(actions))))
+}
+
+// The forms in which times are shown.
+const (
+	dayForm    = "2 Jan 2006"
+	momentForm = "2 Jan 2006, 15:04"
+)
+
+// moment shows a time in the viewer's zone.
+func (v *visit) moment(at time.Time) g.Node {
+	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(at.In(v.zone).Format(momentForm)))
+}
+
+// about shows how far off a time is, in one unit.
+func (v *visit) about(at time.Time) g.Node {
+	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(distance(at.Sub(v.now))))
+}
+
+// distance words how long it is until something, or since then.
+func distance(d time.Duration) string {
+	past := d < 0
+	d = d.Abs()
+	var n int
+	var unit string
+	switch {
+	case d < 45*time.Second:
+		if past {
+			return "just now"
+		}
+		return "in a moment"
+	case d < 90*time.Minute:
+		n, unit = int(d.Round(time.Minute)/time.Minute), "minute"
+	case d < 36*time.Hour:
+		n, unit = int(d.Round(time.Hour)/time.Hour), "hour"
+	default:
+		n, unit = int(d.Round(24*time.Hour)/(24*time.Hour)), "day"
+	}
+	words := counted(n, unit)
+	if past {
+		return words + " ago"
+	}
+	return "in " + words
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}

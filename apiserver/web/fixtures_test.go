@@ -1,0 +1,263 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/sessiontest"
+)
+
+// acme and beta are namespaces of teams.
+const acme, beta = "team-acme", "team-beta"
+
+// now is when tests run whose clock stands still.
+var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// The people of the tests, by their roles in acme. The stranger has one in beta.
+var (
+	viewer        = person.Person{Name: "oidc:vera"}
+	editor        = person.Person{Name: "oidc:edith", DisplayName: "Edith"}
+	administrator = person.Person{Name: person.Link}
+	stranger      = person.Person{Name: "oidc:sam"}
+)
+
+// roles are Kubernetes' RBAC as docs/people.md has it.
+type roles struct{ *cluster }
+
+func (r roles) May(_ context.Context, who person.Person, namespace, verb, resource string, _ ...string) (bool, error) {
+	if who.Name == stranger.Name {
+		return namespace == beta, nil
+	}
+	read := verb == "list" && resource != "apikeys"
+	write := verb == "list" || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
+	switch who.Name {
+	case viewer.Name:
+		return namespace == acme && read, nil
+	case editor.Name:
+		return namespace == acme && write, nil
+	case administrator.Name:
+		return namespace == acme, nil
+	default:
+		return false, nil
+	}
+}
+
+func (r roles) Teams(ctx context.Context, who person.Person) (mine []*v1alpha1.Team, err error) {
+	for _, team := range r.teams {
+		if may, _ := r.May(ctx, who, team.Spec.Namespace, "list", "posts"); may {
+			mine = append(mine, team)
+		}
+	}
+	return mine, nil
+}
+
+// all has every platform, as it is shipped. None of them is called.
+func all() platforms.Registry {
+	client := transport.New(transport.Options{})
+	return platforms.Registry{
+		v1alpha1.PlatformX:         x.New(x.Config{}, client),
+		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
+		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
+		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
+		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
+		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
+	}
+}
+
+// account is a connection that is good.
+func account(namespace, name string, platform v1alpha1.Platform) *v1alpha1.Connection {
+	c := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)},
+		Spec:       v1alpha1.ConnectionSpec{Platform: platform, AccountID: "id-of-" + name},
+	}
+	c.Status.AccountName, c.Status.Username = "Account "+name, name
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}}
+	if platform == v1alpha1.PlatformTikTok {
+		c.Status.TikTok = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"PUBLIC_TO_EVERYONE", "FOLLOWER_OF_CREATOR"}}
+	}
+	return c
+}
+
+// world is a Site and what it stands on.
+type world struct {
+	*cluster
+
+	site  *Site
+	index *postindex.Index
+}
+
+// newWorld has the teams acme, with an account on each platform, and beta.
+func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
+	c := &cluster{
+		posts: map[string]*v1alpha1.Post{}, keys: map[string]*v1alpha1.APIKey{}, media: map[string]*v1alpha1.Media{},
+		connections: map[string][]*v1alpha1.Connection{}, signals: map[string]chan struct{}{},
+	}
+	for _, name := range []string{acme, beta} {
+		c.teams = append(c.teams, &v1alpha1.Team{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha1.TeamSpec{Namespace: name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}},
+		})
+	}
+	for _, platform := range platformOrder {
+		c.connections[acme] = append(c.connections[acme], account(acme, "our-"+string(platform), platform))
+	}
+	w := &world{cluster: c, index: postindex.New()}
+	owner := func(namespace string) *v1alpha1.Team {
+		for _, team := range c.teams {
+			if team.Spec.Namespace == namespace {
+				return team
+			}
+		}
+		return nil
+	}
+	log := slog.New(slog.DiscardHandler)
+	service := bridge.New(bridge.Config{
+		Owner: owner, Connections: connectionsOf{c}, Posts: postsOf{c}, Quota: quota{}, Media: mediaOf{c}, Files: store{},
+		Verify: func(_ context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) { return m.Status, nil },
+		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
+			return readiness.Result{State: readiness.Ready}
+		},
+		Index: w.index, Keys: keysOf{c}, Events: events{}, Follow: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
+	})
+	sessions := session.NewManager(session.Options{
+		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,
+	})
+	config := Config{
+		Service: service, Sessions: sessions, Access: roles{c},
+		SignIn:       signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
+		Connect:      connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
+		StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
+	}
+	for _, edit := range edits {
+		edit(&config)
+	}
+	w.site = New(config)
+	return w
+}
+
+// follow lets a test say when a post changed.
+func (w *world) follow(namespace, name string) (<-chan struct{}, func(), bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.followed++
+	signal := make(chan struct{}, 1)
+	w.signals[namespace+"/"+name] = signal
+	return signal, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.followed--
+	}, true
+}
+
+// put stores a post as it is, and lists it.
+func (w *world) put(post *v1alpha1.Post) {
+	w.mu.Lock()
+	if post.Generation == 0 {
+		post.Generation = 1
+	}
+	post.CreationTimestamp = metav1.NewTime(now)
+	w.stamp(&post.ObjectMeta)
+	w.writes--
+	w.posts[post.Namespace+"/"+post.Name] = post.DeepCopy()
+	version := uint64(w.versions)
+	w.mu.Unlock()
+	w.index.Upsert(post.Namespace, w.site.Service.Summarise(post), version)
+}
+
+// written is how much was written so far.
+func (w *world) written() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
+// textPost is one to X.
+func textPost(name, caption string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "our-x"}, Caption: caption}},
+		},
+	}
+	for _, edit := range edits {
+		edit(post)
+	}
+	return post
+}
+
+func asDraft(post *v1alpha1.Post) { post.Spec.Draft = true }
+
+func at(when time.Time) func(*v1alpha1.Post) {
+	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
+}
+
+// ask is a request of a person; nil is one who is signed out. A form makes it a POST.
+func ask(who *person.Person, path string, form url.Values) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
+	if form != nil {
+		r = httptest.NewRequest(http.MethodPost, "https://herald.example"+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	ctx := request.With(r.Context(), &request.Info{ID: "request-1", Header: http.Header{}})
+	if who != nil {
+		ctx = session.With(ctx, session.Session{ID: "session-of-" + who.Name, Person: *who, SignedIn: now})
+	}
+	return r.WithContext(ctx)
+}
+
+// serve answers a request.
+func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
+	out := httptest.NewRecorder()
+	w.site.Guard(out.Header())
+	w.site.ServeHTTP(out, r)
+	return out
+}
+
+// get is the page of a path, which must be there.
+func (w *world) get(tb testing.TB, who person.Person, path string) *html.Node {
+	tb.Helper()
+	answer := w.serve(ask(&who, path, nil))
+	if answer.Code != http.StatusOK {
+		tb.Fatalf("GET %s: %d\n%s", path, answer.Code, answer.Body)
+	}
+	return parsed(tb, answer.Body.String())
+}
+
+// serveFailure is the page of an error.
+func (w *world) serveFailure(err error) string {
+	out := httptest.NewRecorder()
+	w.site.failure(out, ask(&viewer, "/", nil), nil, err)
+	return out.Body.String()
+}

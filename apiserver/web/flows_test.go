@@ -1,0 +1,431 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// TestRoles holds what each role of docs/people.md may see and do: a page that is not for a person is refused, and so is a form.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	const none, see, write, manage = 0, 1, 2, 3
+	roles := []struct {
+		who   person.Person
+		level int
+	}{{viewer, see}, {editor, write}, {administrator, manage}, {stranger, none}}
+	for path, least := range map[string]int{
+		"GET ": see, "GET posts": see, "GET calendar": see, "GET posts/p-1": see, "GET connections": see, "GET team": see, "POST compose/check": see,
+		"GET posts/new": write, "GET posts/p-1/edit": write, "POST posts/new": write, "POST posts/p-1/edit": write, "POST posts/p-1/cancel": write,
+		"POST posts/p-1/reschedule": write, "POST posts/p-1/settle": write, "POST media": write, "GET keys": write,
+		"POST connections/connect": manage, "POST connections/our-x/disconnect": manage, "POST keys": manage, "POST keys/k-1/revoke": manage,
+	} {
+		for _, role := range roles {
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(textPost("p-1", "text", asDraft))
+			method, page, _ := strings.Cut(path, " ")
+			r := ask(&role.who, "/teams/"+acme+"/"+page, nil)
+			if method == http.MethodPost {
+				r = ask(&role.who, "/teams/"+acme+"/"+page, url.Values{"category": {"text"}})
+			}
+			code, before := w.serve(r).Code, 0
+			switch {
+			case role.level == none && code != http.StatusNotFound:
+				t.Errorf("%s: a stranger is answered with %d, want 404", path, code)
+			case role.level != none && role.level < least && code != http.StatusForbidden:
+				t.Errorf("%s: %s is answered with %d, want 403", path, role.who.Name, code)
+			case role.level >= least && (code == http.StatusForbidden || code >= http.StatusInternalServerError):
+				t.Errorf("%s: %s is answered with %d", path, role.who.Name, code)
+			}
+			if role.level < least && w.written() != before {
+				t.Errorf("%s: %s wrote", path, role.who.Name)
+			}
+		}
+	}
+}
+
+// TestSignedOut holds what becomes of requests without a session: a person is led to the page to sign in, and from there back; a form
+// is not lost by a redirect; htmx leaves the page; and nothing is done.
+func TestSignedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	for _, path := range pages {
+		if answer := w.serve(ask(nil, "/teams/"+acme+"/"+path, nil)); answer.Code != http.StatusSeeOther || !strings.HasPrefix(answer.Header().Get("Location"), "/signin?return_to=") {
+			t.Errorf("GET %s: %d to %q", path, answer.Code, answer.Header().Get("Location"))
+		}
+	}
+	for _, path := range changes {
+		r := ask(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
+		if answer := w.serve(r); answer.Code != http.StatusUnauthorized || !strings.Contains(answer.Body.String(), "Nothing was done") {
+			t.Errorf("POST %s: %d", path, answer.Code)
+		}
+		r = ask(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
+		r.Header.Set("HX-Request", "true")
+		if answer := w.serve(r); answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "You are signed out") || answer.Header().Get("HX-Redirect") != "" {
+			t.Errorf("POST %s by htmx: %d", path, answer.Code)
+		}
+	}
+	if w.written() != 0 {
+		t.Error("something was written")
+	}
+}
+
+// TestDocuments holds that every page is one that browsers need not repair, and that people find their way in.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	for _, path := range pages {
+		answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, nil))
+		if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Fatalf("%s: %d, %s", path, answer.Code, answer.Header().Get("Content-Type"))
+		}
+		page := parsed(t, answer.Body.String())
+		ids := map[string]bool{}
+		for n := range page.Descendants() {
+			if id, ok := attribute(n, "id"); ok {
+				if ids[id] {
+					t.Errorf("%s: the id %q is there twice", path, id)
+				}
+				ids[id] = true
+			}
+		}
+		for _, label := range elements(page, "label") {
+			if of, ok := attribute(label, "for"); ok && !ids[of] {
+				t.Errorf("%s: a label is for #%s, which is not there", path, of)
+			}
+		}
+		for name, want := range map[string]int{"h1": 1, "main": 1, "title": 1, "html": 1} {
+			if got := len(elements(page, name)); got != want {
+				t.Errorf("%s: has %d <%s>, want %d", path, got, name, want)
+			}
+		}
+		for _, form := range elements(page, "form") {
+			action, _ := attribute(form, "action")
+			if !strings.HasPrefix(action, "/") {
+				t.Errorf("%s: a form goes to %q", path, action)
+			}
+		}
+	}
+}
+
+// compose is the form of a new post as a browser sends it after it was filled in.
+func (w *world) compose(t *testing.T, path string, fields url.Values) url.Values {
+	t.Helper()
+	form := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/"+path), "compose"))
+	maps.Copy(form, fields)
+	return form
+}
+
+// to is where an answer leads, without the host.
+func to(t *testing.T, answer *httptest.ResponseRecorder) string {
+	t.Helper()
+	if answer.Code != http.StatusSeeOther {
+		t.Fatalf("got %d, want 303:\n%s", answer.Code, answer.Body)
+	}
+	return answer.Header().Get("Location")
+}
+
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		fields url.Values
+		says   string
+		holds  func(*v1alpha1.PostSpec) bool
+	}{
+		"Now":   {"it goes out at once", url.Values{"when": {whenNow}}, "created", func(s *v1alpha1.PostSpec) bool { return !s.Draft && s.ScheduledAt == nil }},
+		"Draft": {"it stays", url.Values{"when": {whenDraft}}, "saved", func(s *v1alpha1.PostSpec) bool { return s.Draft }},
+		"Scheduled": {"it waits", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}}, "scheduled", func(s *v1alpha1.PostSpec) bool {
+			return s.ScheduledAt.Equal(v1alpha1.NewTimePtr(time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			tc.fields["target"], tc.fields["caption"] = []string{"our-threads"}, []string{"Hello"}
+			form := w.compose(t, "posts/new", tc.fields)
+			first := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)))
+			if !strings.HasSuffix(first, "?said="+tc.says) {
+				t.Errorf("%s: it leads to %s", tc.reason, first)
+			}
+			if again := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))); again != first || len(w.posts) != 1 {
+				t.Errorf("a form that is sent twice makes %d posts: %s, %s", len(w.posts), first, again)
+			}
+			for _, post := range w.posts {
+				if !tc.holds(&post.Spec) || post.Spec.Targets[0].Caption != "Hello" || post.Annotations[v1alpha1.AuthorAnnotation] != editor.Name {
+					t.Errorf("%s: %+v by %q", tc.reason, post.Spec, post.Annotations[v1alpha1.AuthorAnnotation])
+				}
+			}
+			// A new form is a new post, with the same words too.
+			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", tc.fields))))
+			if len(w.posts) != 2 {
+				t.Errorf("two forms make %d posts", len(w.posts))
+			}
+		})
+	}
+}
+
+// TestComposeRefused holds that nothing that was typed is lost when a post is not taken.
+func TestComposeRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	long := strings.Repeat("long ", 200)
+	for name, fields := range map[string]url.Values{
+		"TooLong": {"target": {"our-threads"}, "caption": {long}}, "NoTime": {"target": {"our-threads"}, "caption": {long}, "when": {whenLater}},
+		"Nowhere": {"caption": {long}}, "Stranger": {"target": {"not-ours"}, "caption": {long}},
+	} {
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", fields)))
+		page := parsed(t, answer.Body.String())
+		if answer.Code/100 != 4 {
+			t.Errorf("%s: got %d", name, answer.Code)
+		}
+		if got := sent(withID(t, page, "compose")).Get("caption"); got != long {
+			t.Errorf("%s: the text is lost: %q", name, got)
+		}
+		if why := textOf(withID(t, page, "problems")); len(why) < 30 {
+			t.Errorf("%s: nothing says why: %q", name, why)
+		}
+	}
+	if len(w.posts) != 0 {
+		t.Error("a post was made")
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	form := w.compose(t, "posts/new", url.Values{"category": {"tree"}, "card-0": {"one"}, "card-1": {"two"}, "do": {"add"}})
+	for want := 3; want <= 4; want++ {
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))
+		form = sent(withID(t, parsed(t, answer.Body.String()), "compose"))
+		if _, ok := form["card-"+string(rune('0'+want-1))]; !ok || form.Get("card-1") != "two" {
+			t.Fatalf("a part more: %v", form)
+		}
+		form.Set("do", "add")
+	}
+	form.Set("do", "drop")
+	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))
+	if form = sent(withID(t, parsed(t, answer.Body.String()), "compose")); form.Get("cards") != "3" {
+		t.Errorf("a part less: %v", form.Get("cards"))
+	}
+	if len(w.posts) != 0 {
+		t.Error("a button for parts made a post")
+	}
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	toThreads := func(post *v1alpha1.Post) { post.Spec.Targets[0].ConnectionRef.Name = "our-threads" }
+	w.put(textPost("p-1", "first", asDraft, toThreads))
+	stale := w.compose(t, "posts/p-1/edit", url.Values{"caption": {"lost"}})
+	form := w.compose(t, "posts/p-1/edit", url.Values{"caption": {"second"}})
+	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	if got := w.posts[acme+"/p-1"].Spec; got.Targets[0].Caption != "second" || !got.Draft {
+		t.Fatalf("the draft is %+v", got)
+	}
+	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", stale))
+	if answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.Targets[0].Caption != "second" {
+		t.Errorf("a form of an earlier state: %d, and the text is %q", answer.Code, w.posts[acme+"/p-1"].Spec.Targets[0].Caption)
+	}
+	if got := sent(withID(t, parsed(t, answer.Body.String()), "compose")).Get("caption"); got != "lost" {
+		t.Errorf("what was typed is gone: %q", got)
+	}
+	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}})
+	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	if got := w.posts[acme+"/p-1"].Spec; got.Draft || got.ScheduledAt == nil || got.Targets[0].Caption != "second" {
+		t.Errorf("a draft that is scheduled is %+v", got)
+	}
+	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenNow}, "caption": {"third"}})
+	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	if got := w.posts[acme+"/p-1"].Spec; got.Draft || got.ScheduledAt != nil && got.ScheduledAt.After(now) || got.Targets[0].Caption != "third" {
+		t.Errorf("a scheduled post that goes out now is %+v", got)
+	}
+}
+
+// TestEditKeepsWhatTheFormLacks holds that fields that no form has are not lost by one.
+func TestEditKeepsWhatTheFormLacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "first", asDraft, func(post *v1alpha1.Post) { post.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry }))
+	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", w.compose(t, "posts/p-1/edit", url.Values{"caption": {"b"}, "category": {"tree"}}))))
+	if got := w.posts[acme+"/p-1"].Spec; got.OnUnknownOutcome != v1alpha1.OnUnknownRetry || got.Category != v1alpha1.CategoryText {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	when := now.AddDate(0, 0, 7).Add(1234 * time.Millisecond)
+	w.put(textPost("p-1", "text", at(when)))
+	form := func(path string) url.Values {
+		for _, form := range elements(w.get(t, editor, "/teams/"+acme+"/calendar?month=2026-12&status=scheduled"), "form") {
+			if action, _ := attribute(form, "action"); strings.HasSuffix(action, path) {
+				return sent(form)
+			}
+		}
+		t.Fatalf("the calendar has no form for %s", path)
+		return nil
+	}
+	first := form("posts/p-1/reschedule")
+	first.Set("scheduled_at", "2026-12-20T10:00:00Z")
+	if got := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", first))); got != "/teams/"+acme+"/calendar?month=2026-12&status=scheduled" {
+		t.Errorf("after a move one is led to %s", got)
+	}
+	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; got.Day() != 20 {
+		t.Fatalf("the post is at %s", got)
+	}
+	stale := maps.Clone(first)
+	stale.Set("scheduled_at", "2026-12-22T10:00:00Z")
+	if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", stale)); answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.ScheduledAt.Day() != 20 {
+		t.Errorf("a calendar of before moves the post: %d", answer.Code)
+	}
+	for name, value := range map[string]string{"from": "yesterday", "scheduled_at": ""} {
+		bad := maps.Clone(first)
+		bad[name], bad["at"] = []string{value}, nil
+		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", bad)); answer.Code != http.StatusBadRequest {
+			t.Errorf("without %s: %d", name, answer.Code)
+		}
+	}
+}
+
+func TestCancelAndDuplicate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "again", at(now.Add(time.Hour))))
+	like := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1"), "compose"))
+	if like.Get("caption") != "again" || like.Get("when") != whenNow || like.Get("version") != "" || !slices.Equal(like["target"], []string{"our-x"}) {
+		t.Errorf("a post like another one is %v", like)
+	}
+	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/cancel", url.Values{})))
+	if !w.posts[acme+"/p-1"].Spec.Cancelled {
+		t.Error("the post is not cancelled")
+	}
+	if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-2/cancel", url.Values{})); answer.Code != http.StatusNotFound {
+		t.Errorf("what is not there is cancelled: %d", answer.Code)
+	}
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		form   url.Values
+		status int
+		want   string
+	}{
+		"Posted":   {"the id is found in the address", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a/status/186?s=20"}}, 303, "0=posted:186"},
+		"NotSent":  {"it may be sent", url.Values{"target": {"0"}, "verdict": {"not-sent"}}, 303, "0=not-sent"},
+		"NoID":     {"without an id it is not known which", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
+		"NoTarget": {"nor which account", url.Values{"verdict": {"not-sent"}}, 400, ""},
+		"Another":  {"there is no such account", url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
+		"Injected": {"an id is no list of verdicts", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"1,1=posted:2"}}, 400, ""},
+		"NoWord":   {"a form without a verdict has none", url.Values{"target": {"0"}}, 400, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+				post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, State: v1alpha1.TargetUndecided}}
+			}))
+			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
+			if got := w.posts[acme+"/p-1"].Annotations[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
+				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {"newsletter"}, "ends": {"30"}}))
+	token := textOf(withID(t, parsed(t, answer.Body.String()), "token"))
+	if answer.Code != http.StatusCreated || len(token) < 20 || len(w.keys) != 1 {
+		t.Fatalf("%d, token %q", answer.Code, token)
+	}
+	if again := w.serve(ask(&administrator, "/teams/"+acme+"/keys", nil)).Body.String(); strings.Contains(again, token) || !strings.Contains(again, "newsletter") {
+		t.Error("the token is shown again, or the key is not listed")
+	}
+	var id string
+	for _, key := range w.keys {
+		id = key.Name
+		if key.Spec.ExpiresAt == nil || !key.Spec.ExpiresAt.Time.Equal(now.AddDate(0, 0, 30)) || strings.Contains(key.Spec.Tokens[0].SHA256, token) {
+			t.Errorf("the key is %+v", key.Spec)
+		}
+	}
+	for _, act := range []string{"roll", "revoke"} {
+		if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys/"+id+"/"+act, url.Values{})); answer.Code >= http.StatusBadRequest {
+			t.Errorf("%s: %d", act, answer.Code)
+		}
+	}
+	for path, status := range map[string]int{id + "/destroy": 404, "no-such-key/revoke": 404} {
+		if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys/"+path, url.Values{})); answer.Code != status {
+			t.Errorf("%s: %d, want %d", path, answer.Code, status)
+		}
+	}
+	if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {strings.Repeat("a", 5000)}})); answer.Code != http.StatusBadRequest || len(w.keys) != 1 {
+		t.Errorf("a description of 5,000 characters: %d", answer.Code)
+	}
+}
+
+// TestUpload holds that the page's script gets JSON, whatever is wrong: it shows the message beside the file.
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, body string
+		who          person.Person
+		status       int
+	}{
+		"Good":      {"an address to upload to", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
+		"Path":      {"some browsers send where the file lay", `{"name":"C:\\pictures\\a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
+		"Type":      {"the types are those that platforms take", `{"name":"a.exe","mime_type":"application/x-dosexec","size_bytes":1000}`, editor, 400},
+		"Size":      {"so are the sizes", `{"name":"a.png","mime_type":"image/png","size_bytes":99999999999999}`, editor, 400},
+		"Negative":  {"a file has a size", `{"name":"a.png","mime_type":"image/png","size_bytes":-1}`, editor, 400},
+		"NotJSON":   {"what cannot be read is said to be so", `name=a.png`, editor, 400},
+		"Long":      {"and is not read to its end", `{"name":"` + strings.Repeat("a", maxUploadRequest) + `"}`, editor, 400},
+		"NotForHer": {"a viewer uploads nothing", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, viewer, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			r := httptest.NewRequest(http.MethodPost, "/teams/"+acme+"/media", strings.NewReader(tc.body))
+			r.Header.Set("Accept", "application/json")
+			r = r.WithContext(ask(&tc.who, "/", nil).Context())
+			answer := w.serve(r)
+			var got struct {
+				ID     string `json:"id"`
+				Upload string `json:"upload_url"`
+				Error  struct {
+					Message string `json:"message"`
+				} `json:"error"`
+			}
+			err := json.Unmarshal(answer.Body.Bytes(), &got)
+			if answer.Code != tc.status || err != nil || (got.Upload == "") != (tc.status != 201) || (got.Error.Message == "") != (tc.status == 201) {
+				t.Errorf("%s: %d, %v, %+v", tc.reason, answer.Code, err, got)
+			}
+			for _, media := range w.media {
+				if media.Spec.FileName != "a.png" {
+					t.Errorf("%s: the file is called %q", tc.reason, media.Spec.FileName)
+				}
+			}
+		})
+	}
+}

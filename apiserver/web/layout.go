@@ -1,0 +1,149 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// place is where in the navigation a page stands.
+type place string
+
+// The places of the navigation.
+const (
+	placeOverview place = ""
+	placePosts    place = "posts"
+	placeCalendar place = "calendar"
+	placeAccounts place = "connections"
+	placeKeys     place = "keys"
+	placeTeam     place = "team"
+)
+
+// view is a page of a team.
+type view struct {
+	title string
+	place place
+	// wide lets the content take the whole width, as a calendar does.
+	wide bool
+	// uploads says that files are uploaded there.
+	uploads bool
+	// actions stand beside the title.
+	actions []g.Node
+	content []g.Node
+}
+
+// document is what stands around every page, of a team or not.
+func (s *Site) document(title string, body ...g.Node) g.Node {
+	return h.Doctype(h.HTML(
+		h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+			h.Meta(h.Name("description"), h.Content("Herald publishes one post to several social platforms.")),
+			h.Meta(h.Name("htmx-config"), h.Content(htmxConfig)),
+			h.TitleEl(g.Text(title+" · Herald")),
+			h.Link(h.Rel("icon"), h.Href(s.assets.path("mark.svg")), h.Type("image/svg+xml")),
+			h.Link(h.Rel("stylesheet"), h.Href(s.assets.path("style.css"))),
+			h.Script(h.Src(s.assets.path("htmx.min.js")), h.Defer()),
+			h.Script(h.Src(s.assets.path("app.js")), h.Type("module")),
+		),
+		h.Body(body...),
+	))
+}
+
+// htmxConfig keeps htmx within the Content-Security-Policy: it evaluates no text and adds no style of its own.
+const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}`
+
+// render writes a page of a team.
+func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
+	s.write(w, status, s.document(v.title+" · "+r.teamName(),
+		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
+		s.sidebar(r, v.place),
+		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),
+			r.flash(),
+			h.Header(h.Class("title"),
+				h.H1(g.Text(v.title)),
+				g.If(len(v.actions) > 0, h.Div(h.Class("actions"), g.Group(v.actions))),
+			),
+			g.Group(v.content),
+			h.P(h.ID("status"), h.Class("hidden"), h.Role("status")),
+		),
+		g.If(v.uploads, h.Script(h.Src(s.assets.path("upload.js")), h.Type("module"))),
+	))
+}
+
+// classes is a class, with another one if that holds.
+func classes(always string, holds bool, more string) string {
+	if holds {
+		return always + " " + more
+	}
+	return always
+}
+
+// sidebar is the navigation: a column, or a bar at the foot of a phone's screen.
+func (s *Site) sidebar(r *visit, at place) g.Node {
+	item := func(to place, icon, label string) g.Node {
+		return h.Li(h.A(h.Href(r.path(string(to))), g.If(to == at, h.Aria("current", "page")), drawing(icon), h.Span(g.Text(label))))
+	}
+	return h.Header(h.Class("side"),
+		h.A(h.Class("brand"), h.Href(r.path("")), picture(s.assets.path("mark.svg"), 28), h.Span(g.Text("Herald"))),
+		s.teams(r),
+		g.If(r.may.create, h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), drawing("plus"), h.Span(g.Text("New post")))),
+		h.Nav(h.Aria("label", "Main"), h.Ul(
+			item(placeOverview, "home", "Overview"),
+			item(placePosts, "posts", "Posts"),
+			item(placeCalendar, "calendar", "Calendar"),
+			item(placeAccounts, "accounts", "Accounts"),
+			g.If(r.may.listKeys, item(placeKeys, "key", "API keys")),
+			item(placeTeam, "team", "Team"),
+		)),
+		h.Div(h.Class("who"),
+			h.Span(h.Class("name"), h.Title(r.person.Name), g.Text(labelOf(r.person))),
+			form("/signout", "", submit("Sign out", "quiet small")),
+		),
+	)
+}
+
+// teams lets a person go over to another team.
+func (s *Site) teams(r *visit) g.Node {
+	if len(r.teams) < 2 {
+		return h.P(h.Class("team"), g.Text(r.teamName()))
+	}
+	return h.Details(h.Class("teams"),
+		h.Summary(h.Span(h.Class("hidden"), g.Text("Team: ")), g.Text(r.teamName())),
+		h.Ul(g.Map(r.teams, func(t *v1alpha1.Team) g.Node {
+			return h.Li(h.A(h.Href("/teams/"+t.Spec.Namespace+"/"), g.If(t.Spec.Namespace == r.namespace, h.Aria("current", "true")), g.Text(nameOf(t))))
+		})),
+	)
+}
+
+// nameOf is how people call a team.
+func nameOf(t *v1alpha1.Team) string {
+	if t.Spec.DisplayName != "" {
+		return t.Spec.DisplayName
+	}
+	return t.Name
+}
+
+// alone is a page that belongs to no team, such as that to sign in. Its content begins with its heading.
+func (s *Site) alone(title string, content ...g.Node) g.Node {
+	return s.document(title,
+		h.Main(h.ID("content"), h.Class("alone"),
+			h.P(h.Class("brand"), picture(s.assets.path("mark.svg"), 36), h.Span(g.Text("Herald"))),
+			g.Group(content),
+			h.P(h.ID("status"), h.Class("hidden"), h.Role("status")),
+		),
+	)
+}
+
+// page writes a page that belongs to no team.
+func (s *Site) page(w http.ResponseWriter, status int, title string, content ...g.Node) {
+	s.write(w, status, s.alone(title, h.H1(g.Text(title)), g.Group(content)))
+}

@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+func parsed(tb testing.TB, page string) *html.Node {
+	tb.Helper()
+	document, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return document
+}
+
+// attribute is one of an element, and whether it has it.
+func attribute(n *html.Node, name string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// elements are those of a name below a node.
+func elements(of *html.Node, name string) (found []*html.Node) {
+	for n := range of.Descendants() {
+		if n.Type == html.ElementNode && n.Data == name {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// textOf is what a person reads.
+func textOf(n *html.Node) string {
+	var out strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			out.WriteString(d.Data)
+		}
+	}
+	return out.String()
+}
+
+// sent is what a browser sends for a form when nothing is touched (HTML, "constructing the entry list"): ticked boxes, chosen
+// options, and texts whose line breaks are two characters.
+func sent(form *html.Node) url.Values {
+	values := url.Values{}
+	for n := range form.Descendants() {
+		name, ok := attribute(n, "name")
+		_, disabled := attribute(n, "disabled")
+		if n.Type != html.ElementNode || !ok || disabled {
+			continue
+		}
+		value, _ := attribute(n, "value")
+		kind, _ := attribute(n, "type")
+		_, ticked := attribute(n, "checked")
+		switch {
+		case n.Data == "textarea":
+			value = strings.NewReplacer("\r\n", "\r\n", "\n", "\r\n").Replace(textOf(n))
+		case n.Data == "select":
+			value = chosen(n)
+		case n.Data == "button", kind == "file", (kind == "checkbox" || kind == "radio") && !ticked:
+			continue
+		}
+		values.Add(name, value)
+	}
+	return values
+}
+
+// chosen is the value of a list: that of the option that is selected, or of the first.
+func chosen(list *html.Node) string {
+	value := ""
+	for i, option := range elements(list, "option") {
+		of, _ := attribute(option, "value")
+		if _, selected := attribute(option, "selected"); selected || i == 0 {
+			value = of
+		}
+	}
+	return value
+}
+
+// withID is the element of an id.
+func withID(tb testing.TB, document *html.Node, id string) *html.Node {
+	tb.Helper()
+	for n := range document.Descendants() {
+		if got, ok := attribute(n, "id"); ok && got == id {
+			return n
+		}
+	}
+	tb.Fatalf("the page has no element #%s", id)
+	return nil
+}

@@ -1,0 +1,97 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+const (
+	// ahead is how far the overview looks for what comes next.
+	ahead = 30 * 24 * time.Hour
+	// fewPosts is how many posts of one kind the overview shows.
+	fewPosts = 5
+	// maxNext is how many posts are looked through for those that come next.
+	maxNext = 200
+)
+
+// overview is a team's first page: what needs somebody, what comes next, what was posted last.
+func (s *Site) overview(w http.ResponseWriter, v *visit) error {
+	counts := s.Service.CountPosts(v.caller)
+	all := 0
+	for _, n := range counts {
+		all += n
+	}
+	next := s.next(v)
+	recent := func(status v1alpha1.PostPhase) []postindex.Summary {
+		return s.Service.ListPosts(v.caller, postindex.Query{Status: status, Page: 1, Limit: fewPosts}).Posts
+	}
+	content := []g.Node{s.attention(v), s.tiles(v, counts)}
+	if all == 0 {
+		content = append(content, s.nothingYet(v))
+	}
+	content = append(content,
+		s.few(v, "Next", next[:min(len(next), fewPosts)], "calendar", "Calendar"),
+		s.few(v, "Being published", recent(v1alpha1.PhaseProcessing), "posts?status=processing", "All"),
+		s.few(v, "Failed lately", recent(v1alpha1.PhaseFailed), "posts?status=failed", "All"),
+		s.few(v, "Posted lately", recent(v1alpha1.PhasePosted), "posts?status=posted", "All"),
+		s.few(v, "Drafts", recent(v1alpha1.PhaseDraft), "posts?status=draft", "All"),
+	)
+	s.render(w, v, http.StatusOK, view{title: "Overview", place: placeOverview, content: content})
+	return nil
+}
+
+// next are the posts that go out next. Of a team that has more of them than are looked through, the nearest may be missing, so that
+// the time looked at is halved until all are seen.
+func (s *Site) next(v *visit) []postindex.Summary {
+	for span := ahead; ; span /= 2 {
+		found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
+		if !more || span < time.Second {
+			slices.Reverse(found)
+			return found
+		}
+	}
+}
+
+// tiles are the numbers of posts.
+func (s *Site) tiles(v *visit, counts map[v1alpha1.PostPhase]int) g.Node {
+	return h.Ul(h.Class("tiles"), g.Map(listed, func(phase v1alpha1.PostPhase) g.Node {
+		return h.Li(h.A(h.Class(classes("tile", counts[phase] > 0, "is-"+string(phase))), h.Href(v.path("posts")+filters{status: phase}.query()),
+			h.Strong(g.Text(strconv.Itoa(counts[phase]))), h.Span(g.Text(phases[phase]))))
+	}))
+}
+
+// few are some posts of one kind; nothing if there are none.
+func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more string) g.Node {
+	return g.Iff(len(of) > 0, func() g.Node {
+		return h.Section(h.Header(h.Class("section"), h.H2(g.Text(title)), h.A(h.Href(v.path(page)), g.Text(more), h.Span(h.Class("hidden"), g.Text(": "+title)))),
+			h.Ul(h.Class("list"), g.Map(of, func(p postindex.Summary) g.Node { return s.row(v, &p) })))
+	})
+}
+
+// attention is what needs a person.
+func (s *Site) attention(v *visit) g.Node {
+	var out g.Group
+	for _, account := range s.accounts(v) {
+		state := stateOf(account, v.now)
+		if state.tone == good || state.tone == neutral {
+			continue
+		}
+		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+titleOf(account.Spec.Platform)+": ")), g.Text(state.text)),
+			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
+	}
+	if trial := s.trial(v); trial != nil {
+		out = append(out, trial)
+	}
+	return out
+}

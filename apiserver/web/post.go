@@ -1,0 +1,285 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// post is the page of one post.
+func (s *Site) post(w http.ResponseWriter, v *visit) error {
+	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s.render(w, v, http.StatusOK, view{
+		title: s.nameOfPost(v, post), place: placePosts,
+		actions: s.actions(v, post),
+		content: []g.Node{
+			h.Div(h.ID("live"), g.If(!finished(post), h.Data("events", v.path("posts/"+post.Name+"/events"))), h.Aria("live", "polite"), s.live(v, post)),
+			h.Section(h.Class("card"), h.H2(g.Text("Content")), s.content(v, post)),
+		},
+	})
+	return nil
+}
+
+// finished reports whether nothing of a post changes any more by itself.
+func finished(post *v1alpha1.Post) bool {
+	switch posting.PhaseOf(post) {
+	case v1alpha1.PhaseFailed:
+		// A person may still say what became of a target.
+		return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return posting.StateOf(&t) == v1alpha1.TargetUndecided })
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
+		return true
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		return false
+	default:
+		return false
+	}
+}
+
+// nameOfPost is how people know a post.
+func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
+	title := posting.Title(post, func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
+	if title == "" {
+		return categories[post.Spec.Category] + " post"
+	}
+	return title
+}
+
+// platformOf is that of a target; empty if its account never existed.
+func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
+	if target := posting.Target(post, i); target != nil && target.Platform != "" {
+		return target.Platform
+	}
+	if account := s.account(v, post.Spec.Targets[i].ConnectionRef.Name); account != nil {
+		return account.Spec.Platform
+	}
+	return ""
+}
+
+// account is a connection of the team, or nil.
+func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
+	return s.Service.Connections.Get(v.namespace, name)
+}
+
+// actions are what can be done with a post.
+func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
+	var out []g.Node
+	at := v.path("posts/" + post.Name)
+	editable := posting.Cancellable(post)
+	if v.may.update && editable {
+		out = append(out, link(at+"/edit", "Edit", "primary"))
+	}
+	if v.may.create {
+		out = append(out, link(v.path("posts/new")+"?from="+post.Name, "Duplicate", ""))
+	}
+	if v.may.update && editable {
+		question := "Cancel this post? It will not be published, and it leaves the lists."
+		out = append(out, form(at+"/cancel", question, submit("Cancel post", "danger")))
+	}
+	return out
+}
+
+// live is what changes while a post is delivered.
+func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
+	return g.Group{
+		h.Section(h.Class("card facts"), h.Dl(
+			fact("State", badge(posting.PhaseOf(post))),
+			fact("Kind", g.Text(categories[post.Spec.Category])),
+			s.when(v, post),
+			fact("Created", v.moment(posting.Created(post)), author(post)),
+		)),
+		s.refusal(post),
+		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
+			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i) }))),
+		h.Section(h.Class("card"), h.H2(g.Text("What happened")), s.timeline(v, post)),
+	}
+}
+
+// fact is one line of a list of facts.
+func fact(name string, value ...g.Node) g.Node {
+	return h.Div(h.Dt(g.Text(name)), h.Dd(g.Group(value)))
+}
+
+// when says when a post goes out, or went.
+func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
+	switch at := post.Spec.ScheduledAt; {
+	case posting.PhaseOf(post) == v1alpha1.PhasePosted:
+		return fact("Posted", v.moment(posting.DisplayAt(post)))
+	case at != nil:
+		return fact("Scheduled for", v.moment(at.Time), g.Text(" ("), v.about(at.Time), g.Text(")"))
+	case post.Spec.Draft:
+		return fact("Scheduled for", g.Text("no time yet"))
+	default:
+		return fact("Scheduled for", g.Text("at once"))
+	}
+}
+
+// author says who made a post.
+func author(post *v1alpha1.Post) g.Node {
+	by := post.Annotations[v1alpha1.AuthorAnnotation]
+	if by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI {
+		by = "the API"
+	}
+	return g.If(by != "", g.Text(" by "+by))
+}
+
+// refusal says why a post is not accepted as it stands.
+func (s *Site) refusal(post *v1alpha1.Post) g.Node {
+	for i := range post.Status.Conditions {
+		c := &post.Status.Conditions[i]
+		if c.Type == v1alpha1.ConditionAccepted && c.Status == "False" {
+			return note(caution, paragraph(sentence(c.Message)))
+		}
+	}
+	return nil
+}
+
+// indexes are the numbers from 0 up to n.
+func indexes(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// target is one account that a post goes to, and what became of it.
+func (s *Site) target(v *visit, post *v1alpha1.Post, i int) g.Node {
+	name := post.Spec.Targets[i].ConnectionRef.Name
+	account, platform := s.account(v, name), s.platformOf(v, post, i)
+	status := posting.Target(post, i)
+	phase := posting.TargetPhaseOf(post, i)
+	undecided := status != nil && posting.StateOf(status) == v1alpha1.TargetUndecided
+	return h.Li(h.Class("target"),
+		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(titleOf(platform)))),
+			g.If(undecided, h.Span(h.Class("badge is-undecided"), g.Text("Not known"))), g.If(!undecided, badge(phase)),
+			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+titleOf(platform)) }),
+		),
+		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
+		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
+	)
+}
+
+// trouble says what keeps a target from being published, or why it failed.
+func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
+	status := posting.Target(post, i)
+	how := neutral
+	if status.Blocked != nil {
+		how = caution
+	}
+	if phase == v1alpha1.PhaseFailed {
+		how = bad
+	}
+	return note(how, paragraph(sentence(status.Message)),
+		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
+			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
+		}),
+		g.If(status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
+	)
+}
+
+// verdict asks a person what became of a target of which the platform cannot tell.
+func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
+	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
+		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
+		return note(neutral, paragraph("Herald is taking over what you said."))
+	}
+	at, id := v.path("posts/"+post.Name+"/settle"), "found-"+strconv.Itoa(i)
+	number := hidden("target", strconv.Itoa(i))
+	return h.Div(h.Class("verdict"),
+		h.P(g.Text("Look at the account. Is the post there?")),
+		h.Form(h.Method("post"), h.Action(at), h.Class("inline"), number, hidden("verdict", "posted"),
+			h.Label(h.For(id), g.Text("Yes. Its id or address")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off")),
+			submit("It was published", "small"),
+		),
+		form(at, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
+			number, hidden("verdict", "not-sent"), submit("It was not published", "small danger")),
+	)
+}
+
+// avatar is the picture of an account, with the platform's mark.
+func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
+	icon := ""
+	if account != nil && onTheWeb(account.Status.IconURL) {
+		icon = account.Status.IconURL
+	}
+	return h.Span(h.Class("avatar"),
+		g.If(icon == "", h.Span(h.Class("blank"), h.Aria("hidden", "true"))),
+		g.If(icon != "", h.Img(h.Src(icon), h.Alt(""), h.Width("40"), h.Height("40"), h.Loading("lazy"), g.Attr("referrerpolicy", "no-referrer"))),
+		chip(platform),
+	)
+}
+
+// nameOfAccount is how people know an account.
+func nameOfAccount(account *v1alpha1.Connection, name string) string {
+	switch {
+	case account == nil:
+		return name + " (disconnected)"
+	case account.Status.AccountName != "":
+		return account.Status.AccountName
+	case account.Status.Username != "":
+		return "@" + account.Status.Username
+	default:
+		return account.Spec.AccountID
+	}
+}
+
+// content shows what is published.
+func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
+	if tree := post.Spec.Tree; tree != nil {
+		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
+			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs))
+		}))
+	}
+	var media []v1alpha1.LocalReference
+	if post.Spec.Image != nil {
+		media = post.Spec.Image.MediaRefs
+	}
+	if post.Spec.Video != nil {
+		media = []v1alpha1.LocalReference{post.Spec.Video.MediaRef}
+	}
+	return g.Group{s.thumbs(v, media), s.captions(v, post)}
+}
+
+// captions shows each text once, with the accounts that it is for.
+func (s *Site) captions(v *visit, post *v1alpha1.Post) g.Node {
+	type text struct {
+		caption, title string
+		accounts       []g.Node
+	}
+	var texts []*text
+	for i := range post.Spec.Targets {
+		t := &post.Spec.Targets[i]
+		title := ""
+		if t.YouTube != nil {
+			title = t.YouTube.Title
+		}
+		var found *text
+		for _, other := range texts {
+			if other.caption == t.Caption && other.title == title {
+				found = other
+			}
+		}
+		if found == nil {
+			found = &text{caption: t.Caption, title: title}
+			texts = append(texts, found)
+		}
+		found.accounts = append(found.accounts, chip(s.platformOf(v, post, i)))
+	}
+	return g.Map(texts, func(t *text) g.Node {
+		return h.Div(h.Class("caption-of"), h.P(h.Class("chips"), g.Group(t.accounts)),
+			g.If(t.title != "", h.P(h.Strong(g.Text(t.title)))), h.P(h.Class("caption"), g.Text(t.caption)))
+	})
+}

@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+// pageSize is how many posts a list shows at once.
+const pageSize = 25
+
+// listed are the phases that lists have, in the order of a post's life.
+var listed = []v1alpha1.PostPhase{
+	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
+}
+
+// platformOrder is that of choices.
+var platformOrder = []v1alpha1.Platform{
+	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
+}
+
+// filters are what a list is narrowed to.
+type filters struct {
+	status   v1alpha1.PostPhase
+	platform v1alpha1.Platform
+}
+
+// filtersOf reads the filters of an address. What it does not know narrows nothing.
+func filtersOf(query url.Values) filters {
+	var f filters
+	if status := v1alpha1.PostPhase(query.Get("status")); slices.Contains(listed, status) {
+		f.status = status
+	}
+	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(platformOrder, platform) {
+		f.platform = platform
+	}
+	return f
+}
+
+// query is that of an address with these filters and more.
+func (f filters) query(more ...string) string {
+	q := url.Values{}
+	if f.status != "" {
+		q.Set("status", string(f.status))
+	}
+	if f.platform != "" {
+		q.Set("platform", string(f.platform))
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// posts is the list of posts.
+func (s *Site) posts(w http.ResponseWriter, v *visit) error {
+	query := v.URL.Query()
+	f := filtersOf(query)
+	number, _ := strconv.Atoi(query.Get("page"))
+	page := s.Service.ListPosts(v.caller, postindex.Query{Status: f.status, Platform: f.platform, Page: number, Limit: pageSize})
+	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, content: []g.Node{
+		s.narrow(v, "posts", f),
+		s.list(v, page, f),
+	}})
+	return nil
+}
+
+// narrow are the filters of a list or calendar.
+func (s *Site) narrow(v *visit, page string, f filters, more ...string) g.Node {
+	counts := s.Service.CountPosts(v.caller)
+	tab := func(status v1alpha1.PostPhase, label string, n int) g.Node {
+		to := filters{status, f.platform}
+		return h.Li(h.A(h.Href(v.path(page)+to.query(more...)), g.If(status == f.status, h.Aria("current", "true")),
+			g.Text(label), h.Span(h.Class("count"), g.Text(strconv.Itoa(n)))))
+	}
+	all := 0
+	for _, phase := range listed {
+		all += counts[phase]
+	}
+	return h.Div(h.Class("narrow"),
+		h.Nav(h.Aria("label", "Posts by state"), h.Ul(h.Class("tabs"),
+			tab("", "All", all),
+			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts[phase]) }),
+		)),
+		h.Form(h.Method("get"), h.Action(v.path(page)), h.Class("inline"),
+			g.If(f.status != "", hidden("status", string(f.status))),
+			pairs(more),
+			h.Label(h.For("platform"), h.Class("hidden"), g.Text("Platform")),
+			h.Select(h.ID("platform"), h.Name("platform"),
+				h.Option(h.Value(""), g.Text("All platforms")),
+				g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
+					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(titleOf(p)))
+				}),
+			),
+			submit("Show", "small"),
+		),
+	)
+}
+
+// pairs are hidden fields of names and values.
+func pairs(of []string) g.Node {
+	var out g.Group
+	for i := 0; i+1 < len(of); i += 2 {
+		out = append(out, hidden(of[i], of[i+1]))
+	}
+	return out
+}
+
+func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
+	if page.Total == 0 && f == (filters{}) {
+		return s.nothingYet(v)
+	}
+	if len(page.Posts) == 0 {
+		return empty("No posts here", "No post is of this kind. Choose another state or platform.", link(v.path("posts"), "All posts", ""))
+	}
+	step := func(to int, icon, label string) g.Node {
+		return h.A(h.Class("button"), h.Href(v.path("posts")+f.query("page", strconv.Itoa(to))), drawing(icon), g.Text(label))
+	}
+	return g.Group{
+		h.Ul(h.Class("list"), g.Map(page.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
+		h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
+			g.If(page.Page > 1, step(page.Page-1, "before", "Newer")),
+			h.Span(g.Text("Page "+strconv.Itoa(page.Page)+" of "+strconv.Itoa((page.Total+page.Limit-1)/page.Limit))),
+			g.If(page.HasNext, step(page.Page+1, "after", "Older")),
+		),
+	}
+}
+
+// nothingYet leads a team on that has no posts.
+func (s *Site) nothingYet(v *visit) g.Node {
+	if len(s.accounts(v)) == 0 {
+		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
+			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
+	}
+	return empty("Write your first post", "It goes to as many accounts as you like: at once, or at a time that you choose.",
+		g.If(v.may.create, link(v.path("posts/new"), "New post", "primary")))
+}
+
+// row is a post in a list.
+func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
+	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
+		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category])), g.Map(seen(p.Platforms), chip)),
+		h.Span(h.Class("when"), badge(p.Status), v.moment(p.DisplayAt)),
+	))
+}
+
+// categories are the words for them.
+var categories = map[v1alpha1.Category]string{
+	v1alpha1.CategoryText: "Text", v1alpha1.CategoryImage: "Images", v1alpha1.CategoryVideo: "Video", v1alpha1.CategoryTree: "Thread",
+}
+
+// titleOfPost is what a list shows of a post.
+func titleOfPost(p *postindex.Summary) string {
+	if p.Title == "" {
+		return "Without a caption"
+	}
+	return p.Title
+}
+
+// seen are the platforms of a post, each once.
+func seen(of []postindex.PlatformStatus) (out []v1alpha1.Platform) {
+	for _, target := range of {
+		if !slices.Contains(out, target.Platform) {
+			out = append(out, target.Platform)
+		}
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// check answers what a post would look like on each platform, how much of its text each takes, and what is in the way: while it is
+// being written. The rules are those that decide when it is sent.
+func (s *Site) check(w http.ResponseWriter, v *visit) error {
+	written, err := s.readForm(w, v)
+	if err != nil {
+		return err
+	}
+	spec, err := written.spec(s.platforms(v))
+	var missing []string
+	if errors.Is(err, errNoTime) {
+		// A time that was not chosen yet is said below the preview, not instead of it.
+		written.when = whenNow
+		spec, err = written.spec(s.platforms(v))
+		missing = []string{sentence(errNoTime.Error())}
+	}
+	if err != nil {
+		s.write(w, http.StatusOK, note(caution, paragraph(sentence(err.Error()))))
+		return nil
+	}
+	if err := audienceChosen(&spec); err != nil {
+		missing = append(missing, sentence(err.Error()))
+	}
+	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
+	s.write(w, http.StatusOK, g.Group{
+		stops(written, &spec, missing, &found),
+		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
+		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, &spec, &found, i) }),
+		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return count(&spec, &found, i) }),
+	})
+	return nil
+}
+
+// stops are what keeps a post from being published that no account or part has by itself.
+func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *bridge.Check) g.Node {
+	problems := missing
+	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
+		// That nothing is chosen yet is not said before a person could.
+		if p.Target == bridge.NoIndex && p.Card == bridge.NoIndex && len(spec.Targets) > 0 {
+			problems = append(problems, sentence(p.Message))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	title := "Before it can be published:"
+	if written.when == whenDraft {
+		title = "It can be kept as a draft. Before it can be published:"
+	}
+	return note(neutral, h.P(h.Strong(g.Text(title))), items(problems))
+}
+
+// count says how much of a platform's room a text takes. It replaces what the form shows beside the account.
+func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
+	texts, class := []string{}, "count"
+	add := func(name string, l bridge.Length) {
+		if l.Unit == "" {
+			return
+		}
+		text := name + strconv.Itoa(l.Count)
+		if l.Limit > 0 {
+			text += " of " + strconv.Itoa(l.Limit)
+			if l.Count > l.Limit {
+				class = "count over"
+			} else if l.Count*10 > l.Limit*9 && class == "count" {
+				class = "count near"
+			}
+		}
+		texts = append(texts, text+" "+l.Unit)
+	}
+	if spec.Tree == nil {
+		add("", found.Targets[i].Caption)
+		add("title ", found.Targets[i].Title)
+	}
+	for n, card := range found.Cards {
+		for _, of := range card.Captions {
+			if of.Platform == found.Targets[i].Platform {
+				add("part "+strconv.Itoa(n+1)+": ", of.Length)
+			}
+		}
+	}
+	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(class), g.Attr("hx-swap-oob", "true"),
+		g.Text(strings.Join(texts, ", ")))
+}
+
+// mock looks like the post will on its platform.
+func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
+	t, name := found.Targets[i], spec.Targets[i].ConnectionRef.Name
+	account := s.account(v, name)
+	handle := ""
+	if account != nil && account.Status.Username != "" {
+		handle = "@" + account.Status.Username
+	}
+	problems := problemsOf(found, i)
+	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
+	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", titleOf(t.Platform)+", "+nameOfAccount(account, name)),
+		g.Iff(spec.Tree != nil, func() g.Node {
+			return h.Ol(h.Class("mock-thread"), g.Map(spec.Tree.Cards, func(c v1alpha1.TreeCard) g.Node {
+				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs))
+			}))
+		}),
+		g.Iff(spec.Tree == nil, func() g.Node { return s.mockPost(v, spec, t.Platform, head, i) }),
+		g.If(len(problems) > 0, h.Div(h.Class("mock-problems"), items(problems))),
+	)
+}
+
+// problemsOf are those of one target, and of the parts of a thread, in words. Those of a draft stop it only later.
+func problemsOf(found *bridge.Check, i int) []string {
+	var of []bridge.Problem
+	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
+		if p.Target == i || p.Card != bridge.NoIndex {
+			p.Target = bridge.NoIndex
+			of = append(of, p)
+		}
+	}
+	return inSentences(of, nil)
+}
+
+// mockPost is one that is not a chain. Where pictures come first and the text below, it is so here.
+func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, head g.Node, i int) g.Node {
+	var media []v1alpha1.LocalReference
+	if spec.Image != nil {
+		media = spec.Image.MediaRefs
+	}
+	if spec.Video != nil && spec.Video.MediaRef.Name != "" {
+		media = []v1alpha1.LocalReference{spec.Video.MediaRef}
+	}
+	title := ""
+	if of := spec.Targets[i].YouTube; of != nil {
+		title = of.Title
+	}
+	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), g.Text(title))), mockText(spec.Targets[i].Caption)}
+	switch p {
+	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
+		return g.Group{head, s.thumbs(v, media), words}
+	case v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook:
+		return g.Group{head, words, s.thumbs(v, media)}
+	default:
+		return g.Group{head, words, s.thumbs(v, media)}
+	}
+}
+
+// mockText shows a text with its tags, names and addresses as platforms do.
+func mockText(text string) g.Node {
+	if text == "" {
+		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))
+	}
+	var out g.Group
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		for word := range strings.SplitAfterSeq(line, " ") {
+			if len(word) > 1 && (word[0] == '#' || word[0] == '@' || strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")) {
+				out = append(out, h.Span(h.Class("tag"), g.Text(word)))
+			} else {
+				out = append(out, g.Text(word))
+			}
+		}
+	}
+	return h.P(h.Class("mock-text"), out)
+}
+
+// thumbs are small pictures of files.
+func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference) g.Node {
+	return g.If(len(files) > 0, h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(files), 4))), g.Map(files, func(f v1alpha1.LocalReference) g.Node { return v.thumb(s, f.Name) })))
+}
+
+// thumb is a small picture of a file: an address that is good for some minutes.
+func (v *visit) thumb(s *Site, name string) g.Node {
+	preview, err := s.Service.PreviewMedia(v.Context(), v.caller, name)
+	switch {
+	case err != nil || preview.URL == "":
+		return h.Span(h.Class("thumb gone"), g.Text("File"))
+	case strings.HasPrefix(string(preview.MimeType), "video/"):
+		return h.Video(h.Class("thumb"), h.Src(preview.URL), h.Preload("metadata"), h.Muted(), g.Attr("playsinline"), h.Aria("label", "Video"))
+	default:
+		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), h.Loading("lazy"))
+	}
+}

@@ -1,0 +1,26 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// TestSealAThousandPages holds that a person who manages as many Pages as are read can choose one: their tokens travel sealed.
+func TestSealAThousandPages(t *testing.T) {
+	t.Parallel()
+	s := NewSealer(clock.RealClock{}, NewKey(time.Now().Add(-time.Hour)))
+	pages := make([]string, 1000)
+	for i := range pages {
+		pages[i] = strings.Repeat("t", 500)
+	}
+	var got []string
+	if err := s.Open("choice", s.Seal("choice", pages, time.Minute), &got); err != nil || len(got) != len(pages) {
+		t.Errorf("%d pages, %v", len(got), err)
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+)
+
+// Why a one-time link signs nobody in.
+var (
+	ErrLinkUnknown = errors.New("there is no such link")
+	ErrLinkUsed    = errors.New("the link was used already")
+	ErrLinkExpired = errors.New("the link has expired")
+)
+
+// tokenBytes makes 256 bits of a link's token, which nobody guesses.
+const tokenBytes = 32
+
+// tokenLength is that of the token's text.
+var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
+
+// AddLink makes a one-time link that is good for so long, in the Secret of that name, and
+// returns its token. Only the token's hash is stored. The Secret must be there.
+func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
+	random := make([]byte, tokenBytes)
+	_, _ = rand.Read(random) // it never fails
+	token = base64.RawURLEncoding.EncodeToString(random)
+	err = newStore(secrets, name, clk, slog.New(slog.DiscardHandler)).update(ctx, func(next *state) error {
+		next.links[hashOf(token)] = link{Until: clk.Now().Add(valid).UTC()}
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		err = fmt.Errorf("%w: is Herald installed in this namespace, with its web application?", err)
+	}
+	return token, err
+}
+
+// CheckLink says whether a link would sign in; it uses nothing up. The error is one of the
+// three above, or says why it cannot be known.
+func (m *Manager) CheckLink(ctx context.Context, token string) error {
+	if len(token) != tokenLength {
+		return ErrLinkUnknown
+	}
+	hash := hashOf(token)
+	if known, found := m.store.current.Load().links[hash]; found {
+		return known.check(m.clock.Now())
+	}
+	// It may have been made a moment ago.
+	err := m.store.update(ctx, func(live *state) error {
+		found, ok := live.links[hash]
+		if !ok {
+			return ErrLinkUnknown
+		}
+		if err := found.check(m.clock.Now()); err != nil {
+			return err
+		}
+		return errUnchanged
+	})
+	return err
+}
+
+// UseLink uses a link up. Of all tries with one token, over all replicas, one returns nil.
+// The errors are those of CheckLink.
+func (m *Manager) UseLink(ctx context.Context, token string) error {
+	if len(token) != tokenLength {
+		return ErrLinkUnknown
+	}
+	hash := hashOf(token)
+	return m.store.update(ctx, func(live *state) error {
+		found, ok := live.links[hash]
+		if !ok {
+			return ErrLinkUnknown
+		}
+		if err := found.check(m.clock.Now()); err != nil {
+			return err
+		}
+		found.Used = true
+		live.links[hash] = found
+		return nil
+	})
+}
+
+func (l link) check(now time.Time) error {
+	switch {
+	case l.Used:
+		return ErrLinkUsed
+	case !now.Before(l.Until):
+		return ErrLinkExpired
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,210 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package session keeps people signed in to the web application. A session is a sealed
+// cookie, so that no replica stores any. What the replicas share lies in one Secret: the keys
+// that seal, the hashes of one-time links, and who has signed out everywhere.
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+const (
+	// renewAfter is how old a cookie is when it is issued again, sealed with the key of now.
+	// Its end stays.
+	renewAfter = time.Hour
+	// maxCookie is how long a cookie's value may be. Browsers take 4,096 bytes with name and
+	// attributes (RFC 6265, section 6.1).
+	maxCookie = 3800
+	// purpose is what session cookies are sealed for.
+	purpose = "session"
+	// base is the name of the cookie.
+	base = "herald_session"
+)
+
+// ErrTooLarge says that a person has so many groups that no cookie holds them.
+var ErrTooLarge = errors.New("the name and the groups of the person are too long for a cookie")
+
+// Options is what a Manager is made of. All fields are required.
+type Options struct {
+	// Secrets is the way to the Secrets of Herald's namespace, and Name the Secret.
+	Secrets   Secrets
+	Namespace string
+	Name      string
+	// Secure says that people reach the site by HTTPS only.
+	Secure bool
+	Clock  clock.Clock
+	Log    *slog.Logger
+}
+
+// Manager issues and reads sessions. It is safe for concurrent use.
+type Manager struct {
+	*Sealer
+
+	namespace string
+	secure    bool
+	store     *store
+}
+
+// Session is one sign-in of a person.
+type Session struct {
+	// ID is a random name of the session. What is sealed for this session alone has it inside.
+	ID string
+	// Person is who signed in.
+	Person person.Person
+	// SignedIn is when, to the millisecond; the session ends Life after it.
+	SignedIn time.Time
+
+	issued time.Time
+	mark   string
+}
+
+// content is what the cookie holds.
+type content struct {
+	ID       string        `json:"i"`
+	Person   person.Person `json:"p"`
+	SignedIn int64         `json:"s"`
+	Issued   int64         `json:"t"`
+	Mark     string        `json:"m,omitempty"`
+}
+
+// NewManager returns a Manager that has no keys before Run.
+func NewManager(o Options) *Manager {
+	m := &Manager{Sealer: NewSealer(o.Clock), namespace: o.Namespace, secure: o.Secure, store: newStore(o.Secrets, o.Name, o.Clock, o.Log)}
+	m.store.creates = true
+	m.store.changed = func(s *state) { m.take(s.keys) }
+	return m
+}
+
+// Run watches the Secret, and fills it when it is empty, until ctx ends.
+func (m *Manager) Run(ctx context.Context) { m.store.run(ctx) }
+
+// Ready returns nil when sessions can be issued and read. The error says what to do.
+func (m *Manager) Ready() error {
+	if m.ready() {
+		return nil
+	}
+	return fmt.Errorf("the Secret %s/%s, which holds the keys of sessions, is not there for Herald: %w; install it with its Role (the chart and config/rbac have both), or set web.enabled: false",
+		m.namespace, m.store.name, m.store.err())
+}
+
+// CookieName returns the full name of a cookie of the web application: with HTTPS the prefix
+// makes browsers refuse one that another host or a page without HTTPS has set.
+func (m *Manager) CookieName(base string) string {
+	if m.secure {
+		return "__Host-" + base
+	}
+	return base
+}
+
+// SetCookie sets a cookie that scripts and other sites do not get, for so long; it is removed
+// if life is not positive. Lax lets it come along when another site links here.
+func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time.Duration) {
+	cookie := &http.Cookie{ //nolint:gosec // G124: browsers keep no secure cookie of plain HTTP, which is for this machine and for trials
+		Name: m.CookieName(base), Value: value, Path: "/", Secure: m.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(life.Seconds()),
+	}
+	if cookie.MaxAge <= 0 {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+}
+
+// Issue begins a session, whatever session the browser has now: one that another has planted
+// there is replaced. The error is ErrTooLarge, or that of Ready.
+func (m *Manager) Issue(w http.ResponseWriter, p person.Person) (Session, error) {
+	now := m.clock.Now().Truncate(time.Millisecond)
+	s := Session{ID: rand.Text(), Person: p, SignedIn: now, issued: now, mark: m.store.current.Load().signedOut[p.Name].Mark}
+	return s, m.set(w, s)
+}
+
+// Renew issues the cookie of a session again if it is old. The session's end stays.
+func (m *Manager) Renew(w http.ResponseWriter, s Session) {
+	now := m.clock.Now().Truncate(time.Millisecond)
+	if now.Sub(s.issued) < renewAfter {
+		return
+	}
+	s.issued = now
+	_ = m.set(w, s) // the cookie that there is stays good
+}
+
+func (m *Manager) set(w http.ResponseWriter, s Session) error {
+	if err := m.Ready(); err != nil {
+		return err
+	}
+	life := s.SignedIn.Add(Life).Sub(m.clock.Now())
+	text := m.Seal(purpose, content{
+		ID: s.ID, Person: s.Person, SignedIn: s.SignedIn.UnixMilli(), Issued: s.issued.UnixMilli(), Mark: s.mark,
+	}, life)
+	if len(text) > maxCookie {
+		return ErrTooLarge
+	}
+	m.SetCookie(w, base, text, life)
+	return nil
+}
+
+// Read returns the session of a request; false if there is none, or none that is good any
+// more.
+func (m *Manager) Read(r *http.Request) (Session, bool) {
+	for _, cookie := range r.CookiesNamed(m.CookieName(base)) {
+		var c content
+		if m.Open(purpose, cookie.Value, &c) != nil || c.Person.Name == "" {
+			continue
+		}
+		if out, signedOut := m.store.current.Load().signedOut[c.Person.Name]; signedOut && out.Mark != c.Mark {
+			continue
+		}
+		return Session{
+			ID: c.ID, Person: c.Person, SignedIn: time.UnixMilli(c.SignedIn), issued: time.UnixMilli(c.Issued), mark: c.Mark,
+		}, true
+	}
+	return Session{}, false
+}
+
+// Clear signs out here: it removes the cookie from this browser.
+func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }
+
+// SignOutEverywhere ends every session that the person has, at all replicas within a moment.
+// An error says that it did not.
+func (m *Manager) SignOutEverywhere(ctx context.Context, name string) error {
+	return m.store.update(ctx, func(next *state) error {
+		next.signOutEverywhere(name, m.clock.Now())
+		return nil
+	})
+}
+
+type key struct{}
+
+// With returns a context that carries a session and its person.
+func With(ctx context.Context, s Session) context.Context {
+	return context.WithValue(person.With(ctx, s.Person), key{}, s)
+}
+
+// From returns the session that the context carries; false without one.
+func From(ctx context.Context) (Session, bool) {
+	s, ok := ctx.Value(key{}).(Session)
+	return s, ok
+}
+
+// Handler passes requests on with the session that they have, if any, in their context, and
+// renews it.
+func (m *Manager) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s, ok := m.Read(r); ok {
+			m.Renew(w, s)
+			r = r.WithContext(With(r.Context(), s))
+		}
+		next.ServeHTTP(w, r)
+	})
+}

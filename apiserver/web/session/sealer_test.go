@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+var begin = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+type value struct {
+	Text string `json:"text"`
+}
+
+func TestSealer(t *testing.T) {
+	key, other := session.NewKey(begin), session.NewKey(begin)
+	clock := clocktesting.NewFakeClock(begin)
+	sealed := session.NewSealer(clock, key).Seal("cookie", value{"hello"}, time.Hour)
+	flipped := func(at int) string {
+		raw, _ := base64.RawURLEncoding.DecodeString(sealed)
+		raw[(at+len(raw))%len(raw)] ^= 1
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	renamed := other
+	renamed.ID = key.ID
+	for name, tc := range map[string]struct {
+		reason, purpose, text string
+		keys                  []session.Key
+		after                 time.Duration
+		want                  error
+	}{
+		"as sealed":        {"what it is for", "cookie", sealed, []session.Key{key}, 0, nil},
+		"by a later key":   {"old keys are kept as long as what they sealed", "cookie", sealed, []session.Key{other, key}, time.Minute, nil},
+		"to the last":      {"the end is not reached", "cookie", sealed, []session.Key{key}, time.Hour - time.Millisecond, nil},
+		"at its end":       {"a session ends", "cookie", sealed, []session.Key{key}, time.Hour, session.ErrExpired},
+		"for another use":  {"a state of OAuth is no session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
+		"a part of it":     {"nor is a longer purpose", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
+		"a key gone":       {"whoever removes the keys signs everybody out", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
+		"a key of its id":  {"the id alone is no key", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
+		"no key":           {"nothing is opened then", "cookie", sealed, nil, 0, session.ErrNotSealed},
+		"flipped at end":   {"it is authenticated", "cookie", flipped(-1), []session.Key{key}, 0, session.ErrNotSealed},
+		"flipped nonce":    {"all of it", "cookie", flipped(9), []session.Key{key}, 0, session.ErrNotSealed},
+		"flipped key id":   {"also which key it is", "cookie", flipped(0), []session.Key{key}, 0, session.ErrNotSealed},
+		"cut off":          {"half is nothing", "cookie", sealed[:len(sealed)/2], []session.Key{key}, 0, session.ErrNotSealed},
+		"empty":            {"what Seal returns without a key", "cookie", "", []session.Key{key}, 0, session.ErrNotSealed},
+		"other alphabet":   {"one text has one spelling", "cookie", sealed + "=", []session.Key{key}, 0, session.ErrNotSealed},
+		"with line breaks": {"one spelling", "cookie", sealed[:8] + "\n" + sealed[8:], []session.Key{key}, 0, session.ErrNotSealed},
+		"endless":          {"it is not even decoded", "cookie", strings.Repeat("A", 1<<20), []session.Key{key}, 0, session.ErrNotSealed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := value{"before"}
+			err := session.NewSealer(clocktesting.NewFakeClock(begin.Add(tc.after)), tc.keys...).Open(tc.purpose, tc.text, &got)
+			if !errors.Is(err, tc.want) || err == nil && got.Text != "hello" || err != nil && got.Text != "before" {
+				t.Errorf("%s: got %v and %q, want %v", tc.reason, err, got.Text, tc.want)
+			}
+		})
+	}
+}
+
+func TestSealSaysNothing(t *testing.T) {
+	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.NewKey(begin))
+	first, second := s.Seal("cookie", value{"hello"}, time.Hour), s.Seal("cookie", value{"hello"}, time.Hour)
+	if first == second {
+		t.Error("the same value twice is the same text: others see that it is the same")
+	}
+	if strings.Trim(first, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		t.Errorf("%s does not fit into a cookie or an address", first)
+	}
+	if text := session.NewSealer(clocktesting.NewFakeClock(begin)).Seal("cookie", value{}, time.Hour); text != "" {
+		t.Errorf("without a key: %q", text)
+	}
+}
+
+// FuzzOpen gives what a browser may send: nothing opens but what was sealed, and nothing
+// panics.
+func FuzzOpen(f *testing.F) {
+	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.Key{ID: "ABCDEFGH", Secret: make([]byte, 32), CreatedAt: begin})
+	good := s.Seal("cookie", value{"hello"}, time.Hour)
+	f.Add(good)
+	f.Add(good[:12])
+	f.Add("")
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte("ABCDEFGH")))
+	f.Add(base64.RawURLEncoding.EncodeToString(append([]byte("ABCDEFGH"), make([]byte, 64)...)))
+	f.Fuzz(func(t *testing.T, text string) {
+		var got value
+		if s.Open("cookie", text, &got) != nil {
+			return
+		}
+		// Each process of a fuzz run seals a text of its own with the key; nothing but hello is ever sealed.
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if got.Text != "hello" || err != nil || base64.RawURLEncoding.EncodeToString(raw) != text {
+			t.Errorf("%q opened as %+v", text, got)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// Life is how long a session lasts, whatever a person does.
+	Life = 12 * time.Hour
+	// keyAge is how old a key is when the next one is made.
+	keyAge = 7 * 24 * time.Hour
+	// margin is how far the clocks of replicas may differ.
+	margin = time.Hour
+	// linkKept is how long a link that is of no use any more is remembered, so that the answer
+	// says why; maxLinks bounds how many there are.
+	linkKept = 24 * time.Hour
+	maxLinks = 100
+)
+
+// Keys of the Secret's data.
+const (
+	keysField      = "keys"
+	linksField     = "links"
+	signedOutField = "signedOut"
+)
+
+// state is what all replicas share. It is never changed in place.
+type state struct {
+	// keys are those of the Sealer, in the order of their making.
+	keys []Key
+	// links are the one-time links by their hashes.
+	links map[string]link
+	// signedOut holds, by the names of people, who signed out everywhere.
+	signedOut map[string]signOut
+}
+
+// link is one one-time link. Its token is not known here.
+type link struct {
+	Until time.Time `json:"until"`
+	Used  bool      `json:"used,omitempty"`
+}
+
+// signOut ends all sessions of a person that do not carry its mark. A mark, and not the
+// time, decides: the clocks of two replicas differ.
+type signOut struct {
+	Mark string    `json:"mark"`
+	At   time.Time `json:"at"`
+}
+
+// parse reads the Secret.
+func parse(secret *corev1.Secret) (*state, error) {
+	s := &state{links: map[string]link{}, signedOut: map[string]signOut{}}
+	for field, into := range map[string]any{keysField: &s.keys, linksField: &s.links, signedOutField: &s.signedOut} {
+		text := secret.Data[field]
+		if len(text) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			// The text is a secret, and the error of a decoder may hold a part of it.
+			return nil, fmt.Errorf("its key %q holds no JSON of Herald; remove that key, and Herald writes it anew", field)
+		}
+	}
+	s.keys = slices.DeleteFunc(s.keys, func(k Key) bool { return !k.valid() })
+	if s.links == nil {
+		s.links = map[string]link{}
+	}
+	if s.signedOut == nil {
+		s.signedOut = map[string]signOut{}
+	}
+	return s, nil
+}
+
+// store writes the state into the Secret, and leaves what else is there.
+func (s *state) store(secret *corev1.Secret) error {
+	data := maps.Clone(secret.Data)
+	if data == nil {
+		data = map[string][]byte{}
+	}
+	for field, from := range map[string]any{keysField: s.keys, linksField: s.links, signedOutField: s.signedOut} {
+		text, err := json.Marshal(from)
+		if err != nil {
+			return fmt.Errorf("encode the %s of sessions: %w", field, err)
+		}
+		data[field] = text
+	}
+	secret.Data = data
+	return nil
+}
+
+// wantsKey reports whether a key is to be made: there is none, or the newest is old.
+func (s *state) wantsKey(now time.Time) bool {
+	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
+}
+
+func newest(keys []Key) Key {
+	return slices.MaxFunc(keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
+}
+
+// prune drops what decides nothing any more.
+func (s *state) prune(now time.Time) {
+	slices.SortStableFunc(s.keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	// A key seals until its successor has settled, and what it sealed lasts as long as a session.
+	for len(s.keys) > 1 && now.Sub(s.keys[1].CreatedAt) > settle+Life+margin {
+		s.keys = s.keys[1:]
+	}
+	maps.DeleteFunc(s.links, func(_ string, l link) bool { return now.Sub(l.Until) > linkKept })
+	for len(s.links) > maxLinks {
+		delete(s.links, s.oldestLink())
+	}
+	// All sessions from before have ended by themselves.
+	maps.DeleteFunc(s.signedOut, func(_ string, o signOut) bool { return now.Sub(o.At) > Life+margin })
+}
+
+func (s *state) oldestLink() (hash string) {
+	for candidate, l := range s.links {
+		if hash == "" || l.Until.Before(s.links[hash].Until) {
+			hash = candidate
+		}
+	}
+	return hash
+}
+
+// signOutEverywhere ends the sessions that a person has now.
+func (s *state) signOutEverywhere(name string, now time.Time) {
+	s.signedOut[name] = signOut{Mark: rand.Text(), At: now.UTC()}
+}
+
+// hashOf is what is stored of a link's token.
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

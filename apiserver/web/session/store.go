@@ -1,0 +1,259 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+const (
+	// tries is how often a write is tried that others overtake: each of them has succeeded,
+	// so that more than a handful means that something else is wrong.
+	tries = 20
+	// tendEvery is how often it is looked whether a key is due, and retryEvery how soon after
+	// a failure.
+	tendEvery  = 10 * time.Minute
+	retryEvery = 5 * time.Second
+	// ownWrite is for how long an older version that the watch brings is passed over after a
+	// write of this process. Later, an older version is a restored one, and holds.
+	ownWrite = 10 * time.Second
+	// patience bounds one exchange with the Kubernetes API.
+	patience = 10 * time.Second
+)
+
+// Secrets is how the Secret is reached; the typed client of a namespace is one.
+type Secrets interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
+	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
+	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
+	List(ctx context.Context, options metav1.ListOptions) (*corev1.SecretList, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// fieldOwner is the owner of what is written into the Secret.
+const fieldOwner = "herald-apiserver"
+
+// store keeps the Secret in memory, and writes it.
+type store struct {
+	secrets Secrets
+	name    string
+	// creates says that the Secret is made if there is none.
+	creates bool
+	clock   clock.Clock
+	log     *slog.Logger
+	// changed is called with each new state.
+	changed func(*state)
+
+	current atomic.Pointer[state]
+	// awake asks tend to look again.
+	awake chan struct{}
+
+	mu sync.Mutex
+	// version is the resourceVersion of current, and wrote when this process wrote it.
+	version uint64
+	wrote   time.Time
+	// trouble is why there is no state, or why it can no longer be written.
+	trouble error
+}
+
+func newStore(secrets Secrets, name string, clk clock.Clock, log *slog.Logger) *store {
+	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1)}
+	s.current.Store(&state{})
+	return s
+}
+
+// run watches the Secret and makes keys when they are due, until ctx ends.
+func (s *store) run(ctx context.Context) {
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { s.informer().RunWithContext(ctx) })
+	for ctx.Err() == nil {
+		s.tend(ctx)
+		again := tendEvery
+		if len(s.current.Load().keys) == 0 {
+			again = retryEvery
+		}
+		select {
+		case <-s.awake:
+		case <-s.clock.After(again):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// informer watches the one Secret, which is all that the account may.
+func (s *store) informer() cache.SharedIndexInformer {
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return s.secrets.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return s.secrets.Watch(ctx, options)
+		},
+	}, &corev1.Secret{}, 0, cache.Indexers{})
+	// Both fail only once the informer runs. A watch that breaks is tried again by itself; what
+	// cannot be read at all, tend says.
+	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    s.seen,
+		UpdateFunc: func(_, obj any) { s.seen(obj) },
+		// What is in memory goes on; tend makes the Secret again if it may.
+		DeleteFunc: func(any) { s.wake() },
+	})
+	return informer
+}
+
+// seen takes what the watch brings.
+func (s *store) seen(obj any) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok || secret.Name != s.name {
+		return
+	}
+	if err := s.take(secret, false); err != nil {
+		s.fail(err)
+	}
+}
+
+func (s *store) wake() {
+	select {
+	case s.awake <- struct{}{}:
+	default:
+	}
+}
+
+// take makes a Secret the state, unless this process has just written a newer one.
+func (s *store) take(secret *corev1.Secret, own bool) error {
+	next, err := parse(secret)
+	if err != nil {
+		return fmt.Errorf("the Secret %s cannot be used: %w", s.name, err)
+	}
+	version, _ := postindex.ParseVersion(secret.ResourceVersion) // one that is no number is older than all
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if !own && version < s.version && now.Sub(s.wrote) < ownWrite {
+		return nil
+	}
+	if own {
+		s.wrote = now
+	}
+	s.version = version
+	if len(next.keys) == 0 {
+		// What is in memory goes on for the moment until there is a key.
+		s.wake()
+		return nil
+	}
+	s.trouble = nil
+	s.current.Store(next)
+	s.changed(next)
+	return nil
+}
+
+// tend makes a key if one is due, and a Secret if there is none. While it cannot, what is in
+// memory holds.
+func (s *store) tend(ctx context.Context) {
+	err := s.update(ctx, func(next *state) error {
+		now := s.clock.Now()
+		if !next.wantsKey(now) {
+			return errUnchanged
+		}
+		next.keys = append(next.keys, NewKey(now))
+		return nil
+	})
+	if err == nil || ctx.Err() != nil || err.Error() == s.err().Error() {
+		return
+	}
+	s.fail(err)
+	s.log.WarnContext(ctx, "The Secret of the web application cannot be kept; sessions go on with the keys that are in memory",
+		"secret", s.name, "error", err)
+}
+
+func (s *store) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = err
+}
+
+// err is why there is no key.
+func (s *store) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble == nil {
+		return errors.New("it was not read yet")
+	}
+	return s.trouble
+}
+
+// errUnchanged says that an update has nothing to write.
+var errUnchanged = errors.New("nothing to write")
+
+// update reads the Secret, has what is in it changed, and writes it on the condition
+// that it was not written in between; if it was, all of that is done again. So of several
+// replicas exactly one uses a link up, and all end with the same keys. An error of change
+// ends it without a write; errUnchanged is none.
+func (s *store) update(ctx context.Context, change func(*state) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var err error
+	for range tries {
+		if err = s.updateOnce(ctx, change); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *store) updateOnce(ctx context.Context, change func(*state) error) error {
+	secret, err := s.secrets.Get(ctx, s.name, metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	switch {
+	case missing && s.creates:
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Type: corev1.SecretTypeOpaque}
+	case err != nil:
+		return fmt.Errorf("cannot read the Secret %s: %w", s.name, err)
+	}
+	next, err := parse(secret)
+	if err != nil {
+		return fmt.Errorf("the Secret %s cannot be used: %w", s.name, err)
+	}
+	if err := change(next); errors.Is(err, errUnchanged) {
+		return s.take(secret, false)
+	} else if err != nil {
+		return err
+	}
+	next.prune(s.clock.Now())
+	secret = secret.DeepCopy()
+	if err := next.store(secret); err != nil {
+		return err
+	}
+	if missing {
+		secret, err = s.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldOwner})
+	} else {
+		secret, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldOwner})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the Secret %s: %w", s.name, err)
+	}
+	return s.take(secret, true)
+}

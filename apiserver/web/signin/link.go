@@ -1,0 +1,67 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	"maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// link is the address of a one-time link. Opening it changes nothing, since mail and chat
+// programs open what they see; the button, which posts to the same address, signs in. The
+// address is the secret, so the post needs no body.
+func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
+	if h.provider != nil {
+		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
+		return
+	}
+	if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		h.refuse(w, r, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
+		return
+	}
+	if !h.ready(w, r) {
+		return
+	}
+	token := r.PathValue("token")
+	if r.Method != http.MethodPost {
+		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
+			h.refuse(w, r, h.linkRefusal(err))
+			return
+		}
+		h.write(w, http.StatusOK, "Sign in",
+			html.H1(g.Text("Sign in to Herald")),
+			html.P(g.Text("This link is good once.")),
+			html.Form(html.Method("post"), html.Button(html.Type("submit"), g.Text("Sign in"))),
+		)
+		return
+	}
+	if err := h.Sessions.UseLink(r.Context(), token); err != nil {
+		h.refuse(w, r, h.linkRefusal(err))
+		return
+	}
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", "/")
+}
+
+// linkRefusal is the page for a link that signs nobody in.
+func (h *Handlers) linkRefusal(err error) refusal {
+	again := " An administrator makes a new one with: " + h.LinkCommand
+	switch {
+	case errors.Is(err, session.ErrLinkUnknown):
+		return refusal{http.StatusNotFound, "Unknown link", "There is no such link. Copy the whole address, without spaces or line breaks." + again, err}
+	case errors.Is(err, session.ErrLinkUsed):
+		return refusal{http.StatusGone, "Used link", "This link was used already. If that was not you, sign out everywhere." + again, err}
+	case errors.Is(err, session.ErrLinkExpired):
+		return refusal{http.StatusGone, "Expired link", "This link has expired." + again, err}
+	default:
+		return refusal{http.StatusServiceUnavailable, notSignedIn, "Herald cannot look the link up now. Try again in a minute; if the link was used up by then, ask for a new one.", err}
+	}
+}

@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin
+
+import (
+	"net/url"
+	"strings"
+)
+
+// localPath returns the path and query of a page of this site to go on to; "/" for everything
+// else. Browsers take //host, /\host and what decodes to these for another site, and drop tabs
+// and line breaks before they look.
+func localPath(wanted string) string {
+	const start = "/"
+	address, err := url.Parse(wanted)
+	if err != nil || address.Scheme != "" || address.Host != "" || address.User != nil || address.Opaque != "" {
+		return start
+	}
+	// What was encoded once more is decoded by the next one on the way.
+	for _, text := range []string{wanted, address.Path, decoded(address.Path)} {
+		if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\") || strings.ContainsFunc(text, isControl) {
+			return start
+		}
+	}
+	// To be sent back here would be a circle.
+	for _, own := range []string{Path, SignOutPath} {
+		if address.Path == own || strings.HasPrefix(address.Path, own+"/") {
+			return start
+		}
+	}
+	address.Fragment = ""
+	return address.String()
+}
+
+// decoded is a path whose percent signs are taken for encoding, or the path itself.
+func decoded(path string) string {
+	if text, err := url.PathUnescape(path); err == nil {
+		return text
+	}
+	return path
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

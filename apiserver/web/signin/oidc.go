@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	// roundTrip is how long a person may take at the provider.
+	roundTrip = 10 * time.Minute
+	// pending is the cookie that a browser has meanwhile, and what it is sealed for.
+	pending = "herald_signin"
+	// exchangePatience bounds the calls to the provider of one sign-in.
+	exchangePatience = 20 * time.Second
+)
+
+// OIDC says which OpenID Connect provider lets people in. All fields but ClientSecret, the
+// prefixes and GroupsClaim are required.
+type OIDC struct {
+	// IssuerURL is the provider, as it calls itself.
+	IssuerURL string
+	// ClientID is Herald at the provider. ClientSecret returns its secret; nil for a public
+	// client.
+	ClientID     string
+	ClientSecret func() (string, error)
+	// UsernameClaim is the claim that, behind UsernamePrefix, names a person. An email counts
+	// only if the provider has verified it. GroupsClaim and GroupsPrefix say the same of groups;
+	// without the claim people have none.
+	UsernameClaim  string
+	UsernamePrefix string
+	GroupsClaim    string
+	GroupsPrefix   string
+	// Scopes are asked for beside openid.
+	Scopes []string
+	// Client makes the calls to the provider.
+	Client *http.Client
+}
+
+// attempt is a sign-in that is under way at the provider. The browser keeps it sealed: a
+// callback that another browser, or another site, has begun does not fit.
+type attempt struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"`
+	Back     string `json:"b"`
+}
+
+// start sends a person to the provider.
+func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
+	if !h.ready(w, r) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
+	defer cancel()
+	known, err := h.provider.discover(ctx)
+	if err != nil {
+		h.refuse(w, r, h.away(err))
+		return
+	}
+	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: localPath(r.URL.Query().Get("return_to"))}
+	address, err := known.authorize(a)
+	if err != nil {
+		h.refuse(w, r, h.away(err))
+		return
+	}
+	h.Sessions.SetCookie(w, pending, h.Sessions.Seal(pending, a, roundTrip), roundTrip)
+	http.Redirect(w, r, address, http.StatusSeeOther)
+}
+
+// callback is where the provider sends people back to.
+func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
+	if !h.ready(w, r) {
+		return
+	}
+	a, ok := h.pendingOf(r)
+	// Whatever comes of it, the attempt is over: a second callback begins nothing.
+	h.Sessions.SetCookie(w, pending, "", 0)
+	query := r.URL.Query()
+	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
+		h.refuse(w, r, refusal{
+			http.StatusBadRequest, notSignedIn,
+			"This sign-in was not begun in this browser, or more than ten minutes ago, or it has ended already. Begin again.",
+			errors.New("the state of the callback is not that of the browser"),
+		})
+		return
+	}
+	if code := query.Get("error"); code != "" {
+		h.refuse(w, r, refusal{
+			http.StatusForbidden, notSignedIn, h.provider.name + " did not let you in. Begin again, or ask its administrator.",
+			errors.New("the provider refuses: " + shortened(code) + ": " + shortened(query.Get("error_description"))),
+		})
+		return
+	}
+	if issuer := query.Get("iss"); issuer != "" && issuer != h.OIDC.IssuerURL {
+		h.refuse(w, r, refusal{
+			http.StatusBadRequest, notSignedIn, "The answer came from another provider than the one that was asked. Begin again.",
+			errors.New("the callback names another issuer: " + shortened(issuer)),
+		})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
+	defer cancel()
+	p, err := h.provider.person(ctx, query.Get("code"), a)
+	if err != nil {
+		h.refuse(w, r, h.exchangeRefusal(err))
+		return
+	}
+	h.signedIn(w, r, p, "oidc", a.Back)
+}
+
+func (h *Handlers) pendingOf(r *http.Request) (a attempt, ok bool) {
+	cookie, err := r.Cookie(h.Sessions.CookieName(pending))
+	if err != nil {
+		return a, false
+	}
+	err = h.Sessions.Open(pending, cookie.Value, &a)
+	return a, err == nil && a.State != ""
+}
+
+// away is the page for a provider that does not answer.
+func (h *Handlers) away(err error) refusal {
+	return refusal{
+		http.StatusBadGateway, "The provider does not answer",
+		h.provider.name + " cannot be reached, or answers what Herald cannot use. Try again in a minute; if this stays, an administrator finds the reason in the log of the apiserver.", err,
+	}
+}
+
+// exchangeRefusal is the page for a code that brought no person.
+func (h *Handlers) exchangeRefusal(err error) refusal {
+	var claims *claimError
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &claims):
+		return refusal{http.StatusForbidden, notSignedIn, claims.text, err}
+	case errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError:
+		return refusal{
+			http.StatusBadRequest, notSignedIn,
+			h.provider.name + " takes the code of this sign-in no more: it was used already, or is too old. Begin again. If this stays, the client's secret may be wrong.", err,
+		}
+	case errors.Is(err, errToken):
+		return refusal{http.StatusBadRequest, notSignedIn, "What " + h.provider.name + " says about you cannot be trusted. Begin again.", err}
+	default:
+		return h.away(err)
+	}
+}
+
+// maxShown is how much of what comes from outside goes into the log.
+const maxShown = 200
+
+func shortened(text string) string {
+	if len(text) > maxShown {
+		return text[:maxShown] + "…"
+	}
+	return text
+}

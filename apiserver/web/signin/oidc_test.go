@@ -1,0 +1,320 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin_test
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/signin"
+)
+
+var ada = map[string]any{"email": "ada@example.com", "email_verified": true, "name": "Ada", "groups": []string{"marketing", "system:masters"}}
+
+// atProvider follows the address of a sign-in to the provider, and returns the path and query
+// of the callback that it sends the browser to.
+func (b *browser) atProvider(begun *reply) *url.URL {
+	b.t.Helper()
+	if begun.StatusCode != http.StatusSeeOther {
+		b.t.Fatalf("the sign-in did not begin: %d %s", begun.StatusCode, text(b.t, begun))
+	}
+	w := httptest.NewRecorder()
+	b.issuer.ServeHTTP(w, httptest.NewRequest(http.MethodGet, begun.Header.Get("Location"), http.NoBody))
+	back, err := url.Parse(w.Header().Get("Location"))
+	if err != nil || !strings.HasPrefix(back.String(), site+"/signin/oidc/callback?") {
+		b.t.Fatalf("the provider sends people to %q: %v %s", w.Header().Get("Location"), err, w.Body)
+	}
+	return back
+}
+
+func (b *browser) begin(query string) *url.URL {
+	b.t.Helper()
+	return b.atProvider(b.do(http.MethodGet, "/signin/oidc"+query))
+}
+
+func changed(back *url.URL, name, value string) string {
+	q := back.Query()
+	q.Set(name, value)
+	return back.Path + "?" + q.Encode()
+}
+
+func TestOIDC(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := newWorld(t, ada).browser()
+		back := b.begin("?return_to=/teams/acme/posts?page=2")
+		answer := b.do(http.MethodGet, back.RequestURI())
+		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/teams/acme/posts?page=2" {
+			t.Fatalf("got %d to %q: %s", answer.StatusCode, answer.Header.Get("Location"), text(t, answer))
+		}
+		got := b.who()
+		if got.Name != "oidc:ada@example.com" || got.DisplayName != "Ada" || !slices.Equal(got.Groups, []string{"oidc:marketing", "oidc:system:masters"}) {
+			t.Errorf("got %+v", got)
+		}
+		asked := b.issuer.Asked()[0]
+		for name, want := range map[string]string{
+			"response_type": "code", "scope": "openid profile email", "code_challenge_method": "S256", "redirect_uri": site + "/signin/oidc/callback",
+		} {
+			if asked.Get(name) != want {
+				t.Errorf("%s is %q, want %q", name, asked.Get(name), want)
+			}
+		}
+		if len(asked.Get("nonce")) < 20 || len(asked.Get("state")) < 20 || asked.Get("code_challenge") == "" {
+			t.Errorf("the request lacks what binds its answer: %v", asked)
+		}
+		if len(b.cookies) != 1 {
+			t.Errorf("the cookie of the way stays: %v", b.cookies)
+		}
+		if answer := b.do(http.MethodGet, "/signin?return_to=/teams/acme"); answer.Header.Get("Location") != "/teams/acme" {
+			t.Errorf("who is signed in is asked again: %d", answer.StatusCode)
+		}
+		second := b.begin("")
+		if first, again := asked.Get("nonce"), b.issuer.Asked()[1].Get("nonce"); first == again || second.Query().Get("state") == back.Query().Get("state") {
+			t.Error("nonce or state of two sign-ins are the same")
+		}
+	})
+}
+
+// TestThreats gives callbacks that sign nobody in.
+func TestThreats(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		attack func(b *browser) *reply
+		status int
+	}{
+		"begun elsewhere": {
+			"an attacker sends the victim the end of a sign-in of the attacker's own",
+			func(b *browser) *reply {
+				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
+			}, 400,
+		},
+		"state of another session": {
+			"the victim has begun a sign-in too", func(b *browser) *reply {
+				b.begin("")
+				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
+			}, 400,
+		},
+		"no state": {
+			"nothing binds it to the browser", func(b *browser) *reply {
+				return b.do(http.MethodGet, changed(b.begin(""), "state", ""))
+			}, 400,
+		},
+		"code of another": {
+			"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) *reply {
+				code := b.browser().begin("").Query().Get("code")
+				return b.do(http.MethodGet, changed(b.begin(""), "code", code))
+			}, 400,
+		},
+		"replayed callback": {
+			"the address stands in the history of the browser", func(b *browser) *reply {
+				back := b.begin("").RequestURI()
+				b.do(http.MethodGet, back)
+				b.cookies = map[string]*http.Cookie{}
+				return b.do(http.MethodGet, back)
+			}, 400,
+		},
+		"replayed code": {
+			"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) *reply {
+				back := b.begin("").RequestURI()
+				thief := b.browser()
+				maps.Copy(thief.cookies, b.cookies)
+				b.do(http.MethodGet, back)
+				b.cookies = map[string]*http.Cookie{}
+				return thief.do(http.MethodGet, back)
+			}, 400,
+		},
+		"nonce of another": {
+			"a token that was made for another sign-in", func(b *browser) *reply {
+				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "nonce": "another"}
+				return b.do(http.MethodGet, b.begin("").RequestURI())
+			}, 400,
+		},
+		"for another client": {
+			"a token that another application got", func(b *browser) *reply {
+				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "aud": "another"}
+				return b.do(http.MethodGet, b.begin("").RequestURI())
+			}, 400,
+		},
+		"of another issuer": {
+			"a token that another provider made", func(b *browser) *reply {
+				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "iss": "https://evil.example"}
+				return b.do(http.MethodGet, b.begin("").RequestURI())
+			}, 400,
+		},
+		"expired token": {
+			"it is from yesterday", func(b *browser) *reply {
+				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "exp": time.Now().Add(-time.Minute).Unix()}
+				return b.do(http.MethodGet, b.begin("").RequestURI())
+			}, 400,
+		},
+		"mix-up": {
+			"another provider answers in the place of the one that was asked (RFC 9207)", func(b *browser) *reply {
+				return b.do(http.MethodGet, changed(b.begin(""), "iss", "https://evil.example"))
+			}, 400,
+		},
+		"too late": {
+			"a sign-in of yesterday is found on a shared computer", func(b *browser) *reply {
+				back := b.begin("").RequestURI()
+				time.Sleep(11 * time.Minute) //nolint:forbidigo // in a bubble of synctest
+				return b.do(http.MethodGet, back)
+			}, 400,
+		},
+		"a cookie of the site": {
+			"a sealed text of another purpose in the place of the state", func(b *browser) *reply {
+				back := b.begin("")
+				b.cookies["__Host-herald_signin"].Value = b.sessions.Seal("session", map[string]string{"s": back.Query().Get("state")}, time.Hour)
+				return b.do(http.MethodGet, back.RequestURI())
+			}, 400,
+		},
+		"denied": {
+			"the person pressed No", func(b *browser) *reply {
+				return b.do(http.MethodGet, changed(b.begin(""), "error", "access_denied"))
+			}, 403,
+		},
+		"a POST": {
+			"no other method ends a sign-in", func(b *browser) *reply {
+				return b.do(http.MethodPost, b.begin("").RequestURI())
+			}, 405,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := newWorld(t, ada).browser()
+				answer := tc.attack(b)
+				if answer.StatusCode != tc.status || b.who().Name != "" {
+					t.Errorf("%s: got %d as %q: %s", tc.reason, answer.StatusCode, b.who().Name, text(t, answer))
+				}
+				for _, cookie := range answer.Cookies() {
+					if cookie.MaxAge >= 0 {
+						t.Errorf("%s: it sets %s", tc.reason, cookie.Name)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestClaims(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	for name, tc := range map[string]struct {
+		reason string
+		claims map[string]any
+		edit   func(*signin.OIDC)
+		want   person.Person
+		says   string
+	}{
+		"not verified":   {"others could claim an address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, person.Person{}, "does not vouch for your email"},
+		"not said":       {"what is not said is not vouched for", map[string]any{"email": "ada@example.com"}, nil, person.Person{}, "does not vouch for your email"},
+		"said in words":  {"some providers write text", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, person.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
+		"no email":       {"the claim is missing", map[string]any{"name": "Ada"}, nil, person.Person{}, "web.oidc.usernameClaim"},
+		"a number":       {"a name is text", map[string]any{"email": 7, "email_verified": true}, nil, person.Person{}, "does not tell your email"},
+		"another claim":  {"no email is needed", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
+		"no prefix":      {"as the cluster knows the person", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{Name: "ada", DisplayName: "ada"}, ""},
+		"as Kubernetes":  {"without a prefix a provider could name an account of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{}, "cannot be one here"},
+		"as the link":    {"or the administrator", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, person.Person{}, "cannot be one here"},
+		"endless":        {"every record of what a person does holds the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{}, "cannot be one here"},
+		"line break":     {"a name is one line of the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{}, "cannot be one here"},
+		"masters":        {"a group of the provider is none of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, person.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
+		"one group":      {"some providers write no list of one", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, person.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
+		"groups unasked": {"no claim, no groups", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, person.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				edit := tc.edit
+				if edit == nil {
+					edit = func(*signin.OIDC) {}
+				}
+				b := newWorld(t, tc.claims, edit).browser()
+				answer := b.do(http.MethodGet, b.begin("").RequestURI())
+				got := b.who()
+				if got.Name != tc.want.Name || got.DisplayName != tc.want.DisplayName || !slices.Equal(got.Groups, tc.want.Groups) {
+					t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+				}
+				if body := text(t, answer); tc.says != "" && (answer.StatusCode != http.StatusForbidden || !strings.Contains(body, tc.says)) {
+					t.Errorf("%s: got %d, want %q in %s", tc.reason, answer.StatusCode, tc.says, body)
+				}
+			})
+		})
+	}
+}
+
+func TestWrongSecret(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := newWorld(t, ada, func(o *signin.OIDC) { o.ClientSecret = func() (string, error) { return "wrong", nil } }).browser()
+		answer := b.do(http.MethodGet, b.begin("").RequestURI())
+		if body := text(t, answer); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, "secret may be wrong") || b.who().Name != "" {
+			t.Errorf("got %d: %s", answer.StatusCode, body)
+		}
+	})
+}
+
+// TestProviderAway: the provider may start later than Herald, and be away for a while.
+func TestProviderAway(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, ada)
+		b := w.browser()
+		w.down = true
+		answer := b.do(http.MethodGet, "/signin/oidc")
+		if body := text(t, answer); answer.StatusCode != http.StatusBadGateway || !strings.Contains(body, "Try again") || strings.Contains(body, "refused") {
+			t.Errorf("got %d: %s", answer.StatusCode, body)
+		}
+		if !strings.Contains(w.log.String(), "connection refused") {
+			t.Errorf("an administrator does not learn the reason: %s", w.log)
+		}
+		w.down = false
+		back := b.begin("").RequestURI()
+		w.down = true
+		if status := b.do(http.MethodGet, back).StatusCode; status != http.StatusBadGateway {
+			t.Errorf("away at the exchange: %d", status)
+		}
+		w.down = false
+		b.do(http.MethodGet, b.begin("").RequestURI())
+		if b.who().Name == "" {
+			t.Error("it came back, and nobody can sign in")
+		}
+	})
+}
+
+// TestOpenRedirect: whatever a link from elsewhere says, people end on this site.
+func TestOpenRedirect(t *testing.T) {
+	for _, tc := range []struct{ reason, wanted, want string }{
+		{"a page", "/teams/acme/posts", "/teams/acme/posts"},
+		{"with a query", "/teams/acme/posts?status=draft&page=2", "/teams/acme/posts?status=draft&page=2"},
+		{"letters of other alphabets", "/teams/acme/posts?q=h%C3%A9", "/teams/acme/posts?q=h%C3%A9"},
+		{"nothing", "", "/"},
+		{"another site", "https://evil.example/", "/"},
+		{"of this scheme", "//evil.example/", "/"},
+		{"of more slashes", "///evil.example", "/"},
+		{"as browsers read it", `/\evil.example`, "/"},
+		{"and this", `\\evil.example`, "/"},
+		{"encoded", "/%2fevil.example", "/"},
+		{"encoded backslash", "/%5cevil.example", "/"},
+		{"encoded twice", "/%252fevil.example", "/"},
+		{"encoded whole", "%2f%2fevil.example", "/"},
+		{"browsers drop a tab", "/\t/evil.example", "/"},
+		{"and an encoded one", "/%09/evil.example", "/"},
+		{"and a line break, which would end the header", "/a\r\nSet-Cookie: x=y", "/"},
+		{"a script", "javascript:alert(1)", "/"},
+		{"a name before the host", "https://herald.example.com@evil.example", "/"},
+		{"a path of no root", "evil.example", "/"},
+		{"a circle", "/signin?return_to=/signin", "/"},
+		{"a sign-out", "/signout", "/"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := newWorld(t, ada).browser()
+				answer := b.do(http.MethodGet, b.begin("?return_to="+url.QueryEscape(tc.wanted)).RequestURI())
+				if got := answer.Header.Get("Location"); got != tc.want {
+					t.Errorf("%q leads to %q, want %q", tc.wanted, got, tc.want)
+				}
+			})
+		})
+	}
+}

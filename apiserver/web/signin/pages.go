@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	"maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// refusal is a page that says what is wrong and what to do.
+type refusal struct {
+	status      int
+	title, text string
+	// cause is for the log: nil where the visitor alone is to blame.
+	cause error
+}
+
+// notSignedIn is the title of pages about a sign-in that failed.
+const notSignedIn = "Not signed in"
+
+// only passes requests with one of the methods on. What is not a GET is not cached, and
+// neither is what is: a page says who is signed in.
+func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		request.From(r.Context()).Operation = operation
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		// The address of a link is a secret, which no other site learns. With no-referrer browsers
+		// would send forms without their origin.
+		header.Set("Referrer-Policy", "same-origin")
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if !slices.Contains(methods, method) {
+			allowed := strings.Join(methods, ", ")
+			header.Set("Allow", allowed)
+			h.refuse(w, r, refusal{http.StatusMethodNotAllowed, "Not that way", "This page takes " + allowed + " only. Begin at the sign-in page.", nil})
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// write answers with a page.
+func (h *Handlers) write(w http.ResponseWriter, status int, title string, body ...g.Node) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = h.Page(title, body...).Render(w) // the client may have gone
+}
+
+// refuse answers with a page that says what is wrong. A failure of this side, or of the
+// provider, goes into the log.
+func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	if no.cause != nil {
+		if no.status >= http.StatusInternalServerError {
+			request.From(r.Context()).Err = no.cause
+		}
+		h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Sign-in refused", audit(r, slog.Any("error", no.cause))...)
+	}
+	h.write(w, no.status, no.title,
+		html.H1(g.Text(no.title)),
+		html.P(g.Text(no.text)),
+		html.P(html.A(html.Href(Path), g.Text("To the sign-in page"))),
+	)
+}
+
+// CrossOrigin is the page for a form that another site has sent, for
+// http.CrossOriginProtection.
+func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
+	h.only("crossOrigin", func(w http.ResponseWriter, r *http.Request) {
+		h.refuse(w, r, refusal{
+			http.StatusForbidden, "Not from here",
+			"Nothing has changed: this was sent from the page of another site, or by a proxy that hides where it comes from. Open Herald itself and try again.",
+			nil,
+		})
+	}, r.Method)(w, r)
+}
+
+// notReady is the page of a site without keys. The cause stands in the log: it may tell of
+// the cluster what is no visitor's business.
+func notReady(err error) refusal {
+	return refusal{
+		http.StatusServiceUnavailable, "Signing in does not work yet",
+		"Herald has no keys for sessions. Try again in a minute; if this stays, an administrator finds the reason in the log of the apiserver.", err,
+	}
+}
+
+// issueRefusal is the page for a session that could not begin.
+func issueRefusal(err error) refusal {
+	if errors.Is(err, session.ErrTooLarge) {
+		return refusal{
+			http.StatusForbidden, "Too many groups",
+			"Your account is in so many groups that no cookie holds their names. Ask an administrator to have the provider send only the groups that Herald's roles are bound to.", err,
+		}
+	}
+	return notReady(err)
+}
+
+// choices is the body of the sign-in page.
+func (h *Handlers) choices(back string) []g.Node {
+	body := []g.Node{html.H1(g.Text("Sign in to Herald"))}
+	if h.provider != nil {
+		address := startPath
+		if back != "/" {
+			address += "?return_to=" + url.QueryEscape(back)
+		}
+		return append(body, html.P(html.A(html.Href(address), g.Text("Sign in with "+h.provider.name))))
+	}
+	return append(body,
+		html.P(g.Text("You need a one-time link. An administrator of this installation makes one with:")),
+		html.Pre(html.Code(g.Text(h.LinkCommand))),
+		html.P(g.Text("Open the address that it prints. It is good once, for 15 minutes.")),
+	)
+}

@@ -1,0 +1,379 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+	g "maragu.dev/gomponents"
+	"maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/test/issuertest"
+	"github.com/herald-social/herald/test/sessiontest"
+)
+
+const site = "https://herald.example.com"
+
+// world is a site with its Secret, in a bubble of synctest.
+type world struct {
+	t        *testing.T
+	secrets  *sessiontest.Secrets
+	sessions *session.Manager
+	handler  http.Handler
+	log      *strings.Builder
+	issuer   *issuertest.Issuer
+	// down says that the provider does not answer.
+	down bool
+}
+
+// RoundTrip brings a call to the provider without a network.
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.down {
+		return nil, errors.New("connection refused")
+	}
+	out := httptest.NewRecorder()
+	w.issuer.ServeHTTP(out, r)
+	return out.Result(), nil
+}
+
+// newWorld makes a site; with claims people sign in by a provider that says so.
+func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) *world {
+	t.Helper()
+	w := &world{t: t, secrets: sessiontest.New(), log: &strings.Builder{}}
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	w.sessions = session.NewManager(session.Options{
+		Secrets: w.secrets, Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clock.RealClock{}, Log: log,
+	})
+	go w.sessions.Run(t.Context())
+	synctest.Wait()
+	o := signin.Options{
+		Sessions: w.sessions, SiteURL: site, Clock: clock.RealClock{}, Log: log, LinkCommand: "herald signin-link",
+		Page: func(title string, body ...g.Node) g.Node {
+			return html.Doctype(html.HTML(html.Head(html.TitleEl(g.Text(title))), html.Body(body...)))
+		},
+	}
+	if claims != nil {
+		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", Claims: claims}
+		o.OIDC = &signin.OIDC{
+			IssuerURL: "https://id.example.com", ClientID: issuertest.ClientID,
+			ClientSecret:  func() (string, error) { return issuertest.ClientSecret, nil },
+			UsernameClaim: "email", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:", Scopes: []string{"profile", "email"},
+			Client: &http.Client{Transport: w},
+		}
+		for _, edit := range edits {
+			edit(o.OIDC)
+		}
+	}
+	mux := http.NewServeMux()
+	signin.New(o).Mount(mux)
+	w.handler = http.NewCrossOriginProtection().Handler(mux)
+	return w
+}
+
+func bubble(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// browser keeps cookies, and comes from one address.
+type browser struct {
+	*world
+
+	cookies map[string]*http.Cookie
+	address string
+}
+
+func (w *world) browser() *browser {
+	return &browser{world: w, cookies: map[string]*http.Cookie{}, address: "192.0.2.1:1234"}
+}
+
+// reply is an answer whose body was read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	body       string
+	cookies    []*http.Cookie
+}
+
+// Cookies are those that the answer sets.
+func (r *reply) Cookies() []*http.Cookie { return r.cookies }
+
+// do sends a request with the browser's cookies, and keeps those of the answer.
+func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
+	b.t.Helper()
+	r := httptest.NewRequest(method, site+path, http.NoBody)
+	r.RemoteAddr = b.address
+	for _, cookie := range b.cookies {
+		r.AddCookie(cookie)
+	}
+	for _, edit := range edits {
+		edit(r)
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	answer := &reply{w.Code, w.Header(), w.Body.String(), (&http.Response{Header: w.Header()}).Cookies()}
+	for _, cookie := range answer.Cookies() {
+		if b.cookies[cookie.Name] = cookie; cookie.MaxAge < 0 {
+			delete(b.cookies, cookie.Name)
+		}
+	}
+	return answer
+}
+
+// who is the person whom the browser's cookies sign in, or "".
+func (b *browser) who() person.Person {
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	for _, cookie := range b.cookies {
+		r.AddCookie(cookie)
+	}
+	s, _ := b.sessions.Read(r)
+	return s.Person
+}
+
+func text(t *testing.T, answer *reply) string {
+	t.Helper()
+	return answer.body
+}
+
+// link makes a one-time link and returns its path.
+func (w *world) link(valid time.Duration) string {
+	w.t.Helper()
+	token, err := session.AddLink(w.t.Context(), w.secrets, sessiontest.Name, clock.RealClock{}, valid)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return signin.LinkPath + token
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func form(values url.Values) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = io.NopCloser(strings.NewReader(values.Encode()))
+	}
+}
+
+func TestSignInPage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		claims map[string]any
+		path   string
+		want   []string
+	}{
+		"by a link":       {"who has none learns how to get one", nil, "/signin", []string{"one-time link", "herald signin-link"}},
+		"by a provider":   {"one press away", map[string]any{}, "/signin", []string{`href="/signin/oidc"`, "id.example.com"}},
+		"on the way":      {"people come to where they wanted to go", map[string]any{}, "/signin?return_to=/teams/acme/posts%3Fpage%3D2", []string{`href="/signin/oidc?return_to=%2Fteams%2Facme%2Fposts%3Fpage%3D2"`}},
+		"to another site": {"a link from elsewhere leads nowhere else", map[string]any{}, "/signin?return_to=https://evil.example", []string{`href="/signin/oidc"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				answer := newWorld(t, tc.claims).browser().do(http.MethodGet, tc.path)
+				body := text(t, answer)
+				for _, want := range tc.want {
+					if answer.StatusCode != http.StatusOK || !strings.Contains(body, want) {
+						t.Errorf("%s: got %d, want %q in %s", tc.reason, answer.StatusCode, want, body)
+					}
+				}
+				if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Referrer-Policy") != "same-origin" {
+					t.Errorf("the answer has %v", answer.Header)
+				}
+			})
+		})
+	}
+}
+
+func TestLink(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		path := w.link(time.Minute)
+		scanner, person := w.browser(), w.browser()
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodGet} {
+			if answer := scanner.do(method, path); answer.StatusCode != http.StatusOK || len(answer.Cookies()) > 0 {
+				t.Errorf("a mail program looks: %d, %v", answer.StatusCode, answer.Cookies())
+			}
+		}
+		page := text(t, person.do(http.MethodGet, path))
+		if !strings.Contains(page, `<form method="post"><button type="submit">`) || strings.Contains(page, path) {
+			t.Errorf("want a button that posts to the address, which the page does not repeat: %s", page)
+		}
+		answer := person.do(http.MethodPost, path, header("Sec-Fetch-Site", "same-origin"))
+		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || person.who().Name != "herald:link" {
+			t.Errorf("got %d to %q as %+v", answer.StatusCode, answer.Header.Get("Location"), person.who())
+		}
+		late := w.browser()
+		for _, method := range []string{http.MethodPost, http.MethodGet} {
+			answer = late.do(method, path)
+			if body := text(t, answer); answer.StatusCode != http.StatusGone || len(answer.Cookies()) > 0 || !strings.Contains(body, "used already") || !strings.Contains(body, "herald signin-link") {
+				t.Errorf("%s of a used link: %d, %v, %s", method, answer.StatusCode, answer.Cookies(), body)
+			}
+		}
+		if token := strings.TrimPrefix(path, signin.LinkPath); strings.Contains(w.log.String(), token) {
+			t.Errorf("the token is in the log: %s", w.log)
+		}
+		if !strings.Contains(w.log.String(), `msg="Signed in" person=herald:link by=link`) {
+			t.Errorf("the log does not say who signed in: %s", w.log)
+		}
+	})
+}
+
+// TestLinkByCurl: the address is the secret, so an empty POST without any header signs in.
+func TestLinkByCurl(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := newWorld(t, nil).browser()
+		if answer := b.do(http.MethodPost, b.link(time.Minute)); answer.StatusCode != http.StatusSeeOther || b.who().Name != person.Link {
+			t.Errorf("got %d as %q", answer.StatusCode, b.who().Name)
+		}
+	})
+}
+
+func TestLinkRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		claims map[string]any
+		path   func(*world) string
+		method string
+		edit   func(*http.Request)
+		after  time.Duration
+		status int
+		want   string
+	}{
+		"unknown":        {"perhaps half was copied", nil, func(*world) string { return signin.LinkPath + strings.Repeat("A", 43) }, "POST", nil, 0, 404, "whole address"},
+		"no token":       {"there is no such page", nil, func(*world) string { return signin.LinkPath }, "GET", nil, 0, 404, ""},
+		"expired":        {"a new one is easily made", nil, func(w *world) string { return w.link(time.Minute) }, "POST", nil, time.Minute, 410, "expired"},
+		"expired, a GET": {"before anything is pressed", nil, func(w *world) string { return w.link(time.Minute) }, "GET", nil, time.Hour, 410, "expired"},
+		"by OIDC":        {"a second door would be one too many", map[string]any{}, func(w *world) string { return w.link(time.Minute) }, "POST", nil, 0, 404, "id.example.com"},
+		"from elsewhere": {"another site would sign its visitors in as it likes", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Sec-Fetch-Site", "cross-site"), 0, 403, ""},
+		"another origin": {"older browsers say it so", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Origin", "https://evil.example"), 0, 403, ""},
+		"a PUT":          {"it is not a way", nil, func(w *world) string { return w.link(time.Minute) }, "PUT", nil, 0, 405, "GET, POST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := newWorld(t, tc.claims).browser()
+				path := tc.path(b.world)
+				time.Sleep(tc.after) //nolint:forbidigo // in a bubble of synctest
+				edit := tc.edit
+				if edit == nil {
+					edit = func(*http.Request) {}
+				}
+				answer := b.do(tc.method, path, edit)
+				if body := text(t, answer); answer.StatusCode != tc.status || len(answer.Cookies()) > 0 || !strings.Contains(body, tc.want) {
+					t.Errorf("%s: got %d, %v, %s", tc.reason, answer.StatusCode, answer.Cookies(), body)
+				}
+			})
+		})
+	}
+}
+
+func TestLinkTries(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		guesser, neighbour, other := w.browser(), w.browser(), w.browser()
+		guesser.address, neighbour.address, other.address = "[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1"
+		var last *reply
+		for range 31 {
+			last = guesser.do(http.MethodPost, signin.LinkPath+strings.Repeat("B", 43))
+		}
+		if last.StatusCode != http.StatusTooManyRequests || last.Header.Get("Retry-After") == "" {
+			t.Errorf("the 31st try of a minute: %d, %v", last.StatusCode, last.Header)
+		}
+		if status := neighbour.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusTooManyRequests {
+			t.Errorf("one visitor has a whole network of addresses, and another address of it gets %d", status)
+		}
+		if status := other.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusOK {
+			t.Errorf("others are held back too: %d", status)
+		}
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble of synctest
+		if status := guesser.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusOK {
+			t.Errorf("a minute later: %d", status)
+		}
+	})
+}
+
+// TestWithoutKeys: an installation whose Secret cannot be read says so, and what to do.
+func TestWithoutKeys(t *testing.T) {
+	for _, claims := range []map[string]any{nil, {}} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, claims)
+			broken := session.NewManager(session.Options{
+				Secrets: sessiontest.Missing(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+			})
+			o := signin.Options{Sessions: broken, SiteURL: site, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler), Page: func(_ string, body ...g.Node) g.Node { return g.Group(body) }}
+			paths := []string{"/signin", w.link(time.Hour)}
+			if claims != nil {
+				o.OIDC = &signin.OIDC{IssuerURL: "https://id.example.com", Client: &http.Client{Transport: w}}
+				paths = []string{"/signin", "/signin/oidc", "/signin/oidc/callback"}
+			}
+			mux := http.NewServeMux()
+			signin.New(o).Mount(mux)
+			w.handler = mux
+			for _, path := range paths {
+				answer := w.browser().do(http.MethodGet, path)
+				if body := text(t, answer); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "log of the apiserver") || strings.Contains(body, sessiontest.Name) {
+					t.Errorf("%s: %d, %s", path, answer.StatusCode, body)
+				}
+			}
+		})
+	}
+}
+
+func TestSignOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason       string
+		form         url.Values
+		edit         func(*http.Request)
+		fail         error
+		status       int
+		here, others string
+	}{
+		"here":           {"other devices stay", url.Values{}, nil, nil, 303, "", person.Link},
+		"everywhere":     {"a lost laptop is signed out", url.Values{"everywhere": {"1"}}, nil, nil, 303, "", ""},
+		"stored nowhere": {"what did not happen is not said to have", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, person.Link, person.Link},
+		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, person.Link, person.Link},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, nil)
+				here, there := w.browser(), w.browser()
+				here.do(http.MethodPost, w.link(time.Hour))
+				there.do(http.MethodPost, w.link(time.Hour))
+				if tc.fail != nil {
+					w.secrets.Fail(func(string) error { return tc.fail })
+				}
+				edits := []func(*http.Request){form(tc.form)}
+				if tc.edit != nil {
+					edits = append(edits, tc.edit)
+				}
+				answer := here.do(http.MethodPost, signin.SignOutPath, edits...)
+				if answer.StatusCode != tc.status || here.who().Name != tc.here || there.who().Name != tc.others {
+					t.Errorf("%s: got %d, here %q, there %q", tc.reason, answer.StatusCode, here.who().Name, there.who().Name)
+				}
+			})
+		})
+	}
+	t.Run("by an address", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			b := newWorld(t, nil).browser()
+			b.do(http.MethodPost, b.link(time.Hour))
+			if answer := b.do(http.MethodGet, signin.SignOutPath); answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "POST" || b.who().Name == "" {
+				t.Errorf("a GET changes nothing: %d, %q", answer.StatusCode, b.who().Name)
+			}
+		})
+	})
+}

@@ -1,0 +1,229 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// reader takes what a stream sends.
+type reader struct {
+	mu     sync.Mutex
+	head   http.Header
+	text   strings.Builder
+	status int
+	// broken says that nothing arrives any more.
+	broken bool
+}
+
+func (r *reader) Header() http.Header { return r.head }
+
+func (r *reader) WriteHeader(status int) { r.status = status }
+
+func (r *reader) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken {
+		return 0, http.ErrHandlerTimeout
+	}
+	return r.text.Write(b)
+}
+
+func (r *reader) Flush() {}
+
+// breaks lets nothing arrive any more.
+func (r *reader) breaks() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = true
+}
+
+// got is what came since the last look.
+func (r *reader) got() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.text.Reset()
+	return r.text.String()
+}
+
+// follow opens the stream of a post, in a bubble of synctest.
+func follow(t *testing.T, w *world, who person.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
+	t.Helper()
+	r := ask(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
+	ctx, leave := context.WithCancel(r.Context())
+	out, done := &reader{head: http.Header{}}, make(chan struct{})
+	go func() {
+		defer close(done)
+		w.site.ServeHTTP(out, r.WithContext(ctx))
+	}()
+	synctest.Wait()
+	return out, leave, done
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // in a bubble of synctest
+	synctest.Wait()
+}
+
+// ended reports whether a stream is over.
+func ended(done chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// eventsOf are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
+// line breaks ends a line.
+func eventsOf(stream string) (data, named []string) {
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n")
+	var of []string
+	for _, line := range lines {
+		field, value, _ := strings.Cut(line, ":")
+		switch {
+		case line == "" && of != nil:
+			data, of = append(data, strings.Join(of, "\n")), nil
+		case field == "data":
+			of = append(of, strings.TrimPrefix(value, " "))
+		case field == "event":
+			named = append(named, strings.TrimSpace(value))
+		case line != "" && field != "":
+			named = append(named, "unknown field "+field)
+		}
+	}
+	return data, named
+}
+
+func TestStreamShowsChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(clock.RealClock{})
+		w.put(textPost("p-1", "text"))
+		out, leave, done := follow(t, w, viewer, "p-1")
+		defer leave()
+		if got := out.head.Get("Content-Type"); got != "text/event-stream" {
+			t.Fatalf("Content-Type is %q", got)
+		}
+		if data, named := eventsOf(out.got()); len(data) != 1 || len(named) != 0 || !strings.Contains(data[0], "badge") {
+			t.Fatalf("the first event is not how the post stands: %q, %q", data, named)
+		}
+		pass(heartbeat / 2)
+		if got := out.got(); got != "" {
+			t.Errorf("nothing changed, and this came: %q", got)
+		}
+		pass(heartbeat)
+		if got := out.got(); !strings.HasPrefix(got, ":") || !strings.HasSuffix(got, "\n\n") {
+			t.Errorf("a quiet stream says that it lives by a comment, got %q", got)
+		}
+		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, Message: "the platform is slow"}}
+		}))
+		w.signals[acme+"/p-1"] <- struct{}{}
+		synctest.Wait()
+		if data, _ := eventsOf(out.got()); len(data) != 1 || !strings.Contains(data[0], "The platform is slow.") {
+			t.Errorf("the change is not shown: %q", data)
+		}
+		if ended(done) {
+			t.Fatal("the stream ends before the post does")
+		}
+		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhasePosted, State: v1alpha1.TargetPosted, PostedAt: v1alpha1.NewTimePtr(now)}}
+		}))
+		w.signals[acme+"/p-1"] <- struct{}{}
+		pass(streamPause)
+		if data, named := eventsOf(out.got()); len(data) == 0 || strings.Join(named, " ") != finishedEvent {
+			t.Errorf("a post that is finished ends the stream: %q, %q", data, named)
+		}
+		if !ended(done) || w.followed != 0 {
+			t.Errorf("the stream is over: %v, and %d follow", ended(done), w.followed)
+		}
+	})
+}
+
+func TestStreamEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		act    func(w *world, out *reader, leave func())
+	}{
+		"Left":   {"a reader that goes leaves nothing behind", func(_ *world, _ *reader, leave func()) { leave(); synctest.Wait() }},
+		"Long":   {"nobody follows for longer: rights are asked for again", func(*world, *reader, func()) { pass(streamFor + time.Second) }},
+		"Broken": {"a reader that takes nothing is noticed with the next heartbeat", func(_ *world, out *reader, _ func()) { out.breaks(); pass(heartbeat + time.Second) }},
+		"Gone": {"a post that is deleted changes no more", func(w *world, _ *reader, _ func()) {
+			delete(w.posts, acme+"/p-1")
+			w.signals[acme+"/p-1"] <- struct{}{}
+			pass(streamPause)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(clock.RealClock{})
+				w.put(textPost("p-1", "text"))
+				out, leave, done := follow(t, w, viewer, "p-1")
+				defer leave()
+				pass(streamPause)
+				tc.act(w, out, leave)
+				if !ended(done) || w.followed != 0 || len(w.site.streams) != 0 {
+					t.Errorf("%s: over %v, %d follow, %d streams", tc.reason, ended(done), w.followed, len(w.site.streams))
+				}
+			})
+		})
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clock.RealClock{})
+	w.put(textPost("p-1", "text"))
+	for range maxStreams {
+		w.site.streams <- struct{}{}
+	}
+	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1/events", nil)); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("one stream too many is answered with %d", answer.Code)
+	}
+}
+
+// TestThreatStreamText holds that no text in a post writes events: a carriage return ends a line there too.
+func TestThreatStreamText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clock.RealClock{})
+	w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+		post.Status.Targets = []v1alpha1.TargetStatus{{
+			Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetFailed, Message: "a\r\rdata: <b>\revent: mine\r\nretry: 1\n\nb",
+		}}
+	}))
+	out := httptest.NewRecorder()
+	w.site.ServeHTTP(out, ask(&viewer, "/teams/"+acme+"/posts/p-1/events", nil))
+	data, named := eventsOf(out.Body.String())
+	if len(data) != 2 || data[1] != "" || strings.Join(named, " ") != finishedEvent {
+		t.Errorf("a message wrote events: %d, named %q", len(data), named)
+	}
+}
+
+// TestStreamSignedOut holds that a browser whose person signed out is not led to another page, which a stream cannot show.
+func TestStreamSignedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clock.RealClock{})
+	r := ask(nil, "/teams/"+acme+"/posts/p-1/events", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	if answer := w.serve(r); answer.Code != http.StatusNoContent {
+		t.Errorf("got %d, want 204, which ends an EventSource for good (HTML, \"server-sent events\")", answer.Code)
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// subscriptions are the words for the states of subscriptions.
+var subscriptions = map[v1alpha1.SubscriptionState]string{
+	v1alpha1.SubscriptionActive: "Active", v1alpha1.SubscriptionTrialing: "Trial",
+	v1alpha1.SubscriptionPastDue: "Past due", v1alpha1.SubscriptionCancelled: "Cancelled",
+}
+
+// plans are the words for plans.
+var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
+
+// teamPage shows the plan of a team and what it has used of it.
+func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
+	t, err := s.Service.ViewTeam(v.Context(), v.caller)
+	if err != nil {
+		return err
+	}
+	s.render(w, v, http.StatusOK, view{title: "Team", place: placeTeam, content: []g.Node{
+		s.trial(v),
+		h.Section(h.Class("card"), h.H2(g.Text("Plan")), h.Dl(
+			fact("Team", g.Text(v.teamName())),
+			fact("Namespace", h.Code(g.Text(v.namespace))),
+			fact("Plan", g.Text(plans[t.Plan])),
+			fact("Subscription", g.Text(subscriptions[t.State])),
+			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
+		)),
+		h.Section(h.Class("card"), h.H2(g.Text("Usage")),
+			used("Connected accounts", t.Accounts),
+			used("Posts to X this month (UTC)", t.XPosts),
+		),
+		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
+			fact("Signed in as", h.Code(g.Text(v.person.Name))),
+			g.If(len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
+			fact("You may", g.Text(strings.Join(v.abilities(), ", "))),
+		),
+			h.P(h.Class("soft"), g.Text("Roles come from Kubernetes: a RoleBinding in the namespace "+v.namespace+" to herald-viewer, herald-editor or herald-admin.")),
+			form("/signout", "Sign out in all browsers? Everywhere that you are signed in, you have to sign in again.", hidden("everywhere", "true"), submit("Sign out everywhere", "small danger")),
+		),
+	}})
+	return nil
+}
+
+// trial tells of a trial that runs, or why the team may create nothing.
+func (s *Site) trial(v *visit) g.Node {
+	if err := s.Service.RequireSubscription(v.caller); err != nil {
+		return note(bad, paragraph(sentence(err.Error())))
+	}
+	if v.team.Spec.Subscription.State != v1alpha1.SubscriptionTrialing {
+		return nil
+	}
+	return note(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
+}
+
+// used is a number, and the part of a limit that it is. Nothing is counted where there is no limit.
+func used(what string, m bridge.Meter) g.Node {
+	if m.Limit == 0 {
+		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, h.Strong(g.Text(strconv.Itoa(m.Used)+", "))), g.Text("without a limit"))
+	}
+	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(m.Used))), g.Text(" of "+strconv.Itoa(m.Limit)),
+		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
+}
+
+// abilities are what a person may do, in words.
+func (v *visit) abilities() []string {
+	out := []string{"see posts and accounts"}
+	for _, ability := range []struct {
+		may  bool
+		what string
+	}{
+		{v.may.create, "write posts"},
+		{v.may.update, "change and cancel posts"},
+		{v.may.connect, "connect accounts"},
+		{v.may.disconnect, "disconnect accounts"},
+		{v.may.makeKeys, "make and revoke API keys"},
+	} {
+		if ability.may {
+			out = append(out, ability.what)
+		}
+	}
+	return out
+}

@@ -1,0 +1,349 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// hostile is a world in which every text that comes from elsewhere tries to be markup, and every address to be a script.
+func hostile() *world {
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.teams[0].Spec.DisplayName = evil
+	for _, c := range w.connections[acme] {
+		c.Status.AccountName, c.Status.Username, c.Status.IconURL = evil, evil, "javascript:alert(1)"
+		c.Status.RateLimits = []v1alpha1.RateLimit{{Name: evil, Remaining: 1}}
+		c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked, Message: evil}}
+	}
+	w.media[acme+"/m-1"] = &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "m-1"},
+		Spec:       v1alpha1.MediaSpec{FileName: evil, MimeType: "image/png"}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
+	}
+	w.keys[acme+"/k-1"] = &v1alpha1.APIKey{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "k-1", Annotations: map[string]string{v1alpha1.AuthorAnnotation: evil}},
+		Spec:       v1alpha1.APIKeySpec{Description: evil},
+	}
+	w.put(textPost("draft", evil, asDraft))
+	w.put(textPost("image", evil, asDraft, func(post *v1alpha1.Post) {
+		post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})}
+	}))
+	w.put(textPost("failed", evil, func(post *v1alpha1.Post) {
+		post.Annotations = map[string]string{v1alpha1.AuthorAnnotation: evil}
+		post.Status.Targets = []v1alpha1.TargetStatus{{
+			Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseFailed, Message: evil, ExternalID: evil, ExternalURL: "javascript:alert(1)",
+		}}
+		post.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Message: evil}}
+	}))
+	return w
+}
+
+// evil is a text that leaves an element, an attribute, a comment and a script.
+const evil = `"'></title></textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}-->`
+
+// checkMarkup holds that a page has no script but ours, nothing that runs, and leads and loads only from the web.
+func checkMarkup(t *testing.T, what string, page *html.Node) {
+	t.Helper()
+	for n := range page.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		source, _ := attribute(n, "src")
+		switch {
+		case n.Data == "script" && !strings.HasPrefix(source, "/assets/"), n.Data == "style", n.Data == "iframe", n.Data == "object", n.Data == "base":
+			t.Errorf("%s: has <%s src=%q>", what, n.Data, source)
+		case n.Data == "img" && source == "x":
+			t.Errorf("%s: a text became an element", what)
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "srcdoc" || strings.HasPrefix(a.Key, "hx-on") {
+				t.Errorf("%s: <%s> has %s=%q", what, n.Data, a.Key, a.Val)
+			}
+			if a.Key != "href" && a.Key != "src" && a.Key != "action" && a.Key != "formaction" {
+				continue
+			}
+			u, err := url.Parse(a.Val)
+			ours := err == nil && u.Scheme == "" && u.Host == "" && (strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "//") || strings.HasPrefix(a.Val, "#"))
+			web := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+			if !ours && !web {
+				t.Errorf("%s: <%s> has %s=%q", what, n.Data, a.Key, a.Val)
+			}
+		}
+	}
+}
+
+// TestThreatMarkup is cross-site scripting by captions, names of teams, accounts, files and keys, and messages of platforms.
+func TestThreatMarkup(t *testing.T) {
+	t.Parallel()
+	w := hostile()
+	for _, path := range []string{
+		"", "posts", "calendar", "posts/new", "posts/new?from=image", "posts/draft", "posts/draft/edit", "posts/image", "posts/image/edit", "posts/failed",
+		"connections", "keys", "team", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
+	} {
+		page := w.get(t, administrator, "/teams/"+acme+"/"+path)
+		checkMarkup(t, path, page)
+		if !strings.Contains(textOf(page), "<script>alert(1)</script>") {
+			t.Errorf("%s: the name of the team is not shown as it is", path)
+		}
+	}
+	form := url.Values{"category": {"image"}, "caption": {evil}, "image": {"m-1", evil}, "target": {"our-x", evil}, "own-our-x": {evil}, "key": {evil}, "version": {evil}, "zone": {evil}}
+	for _, path := range []string{"compose/check", "posts/new", "posts/draft/edit", "keys", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
+		answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, form))
+		checkMarkup(t, "POST "+path, parsed(t, answer.Body.String()))
+	}
+	checkMarkup(t, "not found", parsed(t, w.serve(ask(&administrator, "/teams/"+url.PathEscape(evil)+"/posts", nil)).Body.String()))
+}
+
+// TestThreatPictures holds that no picture is loaded but from the web: what a platform calls the picture of an account may be anything.
+func TestThreatPictures(t *testing.T) {
+	t.Parallel()
+	for address, shown := range map[string]bool{
+		"https://pbs.example/a.png": true, "http://127.0.0.1:9000/a.png": true, "javascript:alert(1)": false, "JaVaScRiPt:alert(1)": false,
+		"data:image/svg+xml,<svg onload=alert(1)>": false, "//pbs.example/a.png": false, "/signout": false, "blob:https://a/b": false, "https:": false, "": false, " https://a": false,
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.connections[acme][0].Status.IconURL = address
+		loaded := false
+		for _, img := range elements(w.get(t, viewer, "/teams/"+acme+"/connections"), "img") {
+			source, _ := attribute(img, "src")
+			loaded = loaded || source == address && address != ""
+		}
+		if loaded != shown {
+			t.Errorf("the picture %q is shown: %v, want %v", address, loaded, shown)
+		}
+	}
+}
+
+// TestThreatOpenRedirect holds that no parameter and no header leads a person elsewhere.
+func TestThreatOpenRedirect(t *testing.T) {
+	t.Parallel()
+	const page = "/teams/team-acme/calendar"
+	for address, want := range map[string]string{
+		page: page, page + "?month=2026-12&status=draft": page + "?month=2026-12&status=draft", page + "#there": page,
+		"": "", "/": "", "/signout": "", "https://evil.example" + page: "", "//evil.example" + page: "", `\\evil.example` + page: "", "/\\evil.example" + page: "",
+		"javascript:alert(1)": "", "/teams/team-acme/calendar/../../../signout": "", "//user@" + page: "", "\t//evil.example": "", page + "\r\nSet-Cookie: a=b": "",
+	} {
+		if got := localPath(address, page); got != want {
+			t.Errorf("localPath(%q) = %q, want %q", address, got, want)
+		}
+	}
+	for referer, want := range map[string]string{
+		"https://herald.example/teams/team-acme/posts?page=2": "/teams/team-acme/posts?page=2", "https://evil.example/teams/": "", "": "", "about:blank": "",
+		"https://herald.example//evil.example/x": "", "https://herald.example/\\evil.example": "/%5Cevil.example", "https://herald.example@evil.example/": "", "javascript:alert(1)": "",
+	} {
+		r := ask(&viewer, "/teams/team-acme/keys", nil)
+		r.Header.Set("Referer", referer)
+		var out strings.Builder
+		if node := backLink(r); node != nil {
+			if err := node.Render(&out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		href := ""
+		for _, a := range elements(parsed(t, out.String()), "a") {
+			href, _ = attribute(a, "href")
+		}
+		if href != want {
+			t.Errorf("Referer %q leads back to %q, want %q", referer, href, want)
+		}
+	}
+	// The way to sign in carries where a person was, as a parameter that package signin looks at again.
+	w := newWorld(clocktesting.NewFakeClock(now))
+	answer := w.serve(ask(nil, "/teams/team-acme/posts?status=draft&x=//evil.example", nil))
+	to, err := url.Parse(answer.Header().Get("Location"))
+	if err != nil || to.Host != "" || to.Path != "/signin" || to.Query().Get("return_to") != "/teams/team-acme/posts?status=draft&x=//evil.example" {
+		t.Errorf("who is signed out is led to %q", answer.Header().Get("Location"))
+	}
+}
+
+// TestThreatClickjacking holds that no answer can be framed, runs what is not ours, or is kept by a cache.
+func TestThreatClickjacking(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text"))
+	for what, r := range map[string]*http.Request{
+		"a page": ask(&viewer, "/teams/team-acme/posts/p-1", nil), "nothing": ask(nil, "/nothing", nil), "signed out": ask(nil, "/teams/team-acme/keys", nil),
+		"refused": ask(&viewer, "/teams/team-acme/keys", nil), "a part": ask(&viewer, "/teams/team-acme/compose/check", url.Values{}), "a file": ask(nil, w.site.assets.path("app.js"), nil),
+	} {
+		head := w.serve(r).Header()
+		policy := head.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "script-src 'self';", "style-src 'self';"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: the policy %q lacks %q", what, policy, want)
+			}
+		}
+		for name, want := range map[string]string{
+			"X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
+			"Cross-Origin-Opener-Policy": "same-origin", "Strict-Transport-Security": "max-age=31536000",
+		} {
+			if head.Get(name) != want {
+				t.Errorf("%s: %s is %q, want %q", what, name, head.Get(name), want)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+			t.Errorf("%s: the policy is not strict: %q", what, policy)
+		}
+		if cache := head.Get("Cache-Control"); what != "a file" && cache != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", what, cache)
+		}
+	}
+}
+
+// TestThreatPlainHTTP holds that a site without HTTPS does not ask browsers for HTTPS, which would end it for a year.
+func TestThreatPlainHTTP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.SignIn.SiteURL = "http://127.0.0.1:8080" })
+	if got := w.serve(ask(nil, "/", nil)).Header().Get("Strict-Transport-Security"); got != "" {
+		t.Errorf("Strict-Transport-Security is %q", got)
+	}
+}
+
+// pages are those that are read, and changes the addresses to which forms are sent.
+var (
+	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "team", "posts/new?from=p-1"}
+	changes = []string{
+		"posts/new", "posts/p-1/edit", "posts/p-1/cancel", "posts/p-1/reschedule", "posts/p-1/settle", "connections/connect", "connections/our-x/disconnect",
+		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "media", "compose/check",
+	}
+)
+
+// TestThreatCrossSite holds that no GET changes anything, which is what a link or a picture of another site can make a browser send.
+// That a POST of another site is refused before it gets here, the suite of package apiserver has.
+func TestThreatCrossSite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	w.keys[acme+"/k-1"] = &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "k-1"}}
+	shown := map[string]bool{"posts/new": true, "posts/p-1/edit": true, "keys": true}
+	for _, path := range changes {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions} {
+			r := ask(&administrator, "/teams/"+acme+"/"+path+"?category=text&caption=a&target=our-x&when=now&description=a", nil)
+			r.Method = method
+			if answer := w.serve(r); answer.Code != http.StatusNotFound && (!shown[path] || method != http.MethodGet && method != http.MethodHead) {
+				t.Errorf("%s %s: %d, want 404", method, path, answer.Code)
+			}
+		}
+	}
+	for _, path := range pages {
+		w.serve(ask(&administrator, "/teams/"+acme+"/"+path, nil))
+	}
+	if n := w.written(); n != 0 {
+		t.Errorf("reading wrote %d times", n)
+	}
+}
+
+// TestThreatHeaders holds that nothing that a person sends becomes a header of ours.
+func TestThreatHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	const injected = "x\r\nSet-Cookie: stolen=1\r\n\r\n<script>"
+	for _, r := range []*http.Request{
+		ask(nil, "/teams/"+acme+"/posts?x="+url.QueryEscape(injected), nil),
+		ask(&administrator, "/teams/"+url.PathEscape(injected)+"/posts", nil),
+		ask(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected), nil),
+		ask(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected)+"/cancel", url.Values{}),
+		ask(&administrator, "/teams/"+acme+"/connections/connect", url.Values{"platform": {injected}, "connection": {injected}}),
+		ask(&administrator, "/connect/"+url.PathEscape(injected)+"/choose", url.Values{"pending": {injected}}),
+		ask(&administrator, "/connect/"+url.PathEscape(injected)+"/callback?state="+url.QueryEscape(injected), nil),
+	} {
+		answer := w.serve(r)
+		if answer.Header().Get("Set-Cookie") != "" || answer.Code >= http.StatusInternalServerError {
+			t.Errorf("%s: %d, %v", r.URL, answer.Code, answer.Header())
+		}
+		for name, values := range answer.Header() {
+			for _, value := range values {
+				if strings.ContainsAny(name+value, "\r\n") {
+					t.Errorf("%s: the header %s is %q", r.URL, name, value)
+				}
+			}
+		}
+	}
+}
+
+// TestThreatLongForms holds that forms are bounded, whatever they are full of.
+func TestThreatLongForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	many := url.Values{"category": {"text"}, "when": {"draft"}}
+	for range 9000 {
+		many.Add("target", "our-x")
+	}
+	for what, form := range map[string]url.Values{
+		"long":      {"category": {"text"}, "caption": {strings.Repeat("a", maxForm)}, "when": {"draft"}, "description": {strings.Repeat("a", maxForm)}},
+		"accounts":  many,
+		"long id":   {"category": {"text"}, "when": {"draft"}, "target": {strings.Repeat("a", 1<<20)}, "image": {strings.Repeat("b", 1<<19)}, "key": {strings.Repeat("k", 1<<18)}},
+		"long kind": {"category": {strings.Repeat("a", 1<<20)}, "cards": {strings.Repeat("9", 1<<19)}},
+	} {
+		for _, path := range changes {
+			answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, form))
+			if path == "posts/p-1/cancel" { // it reads no form
+				continue
+			}
+			if answer.Code >= http.StatusInternalServerError {
+				t.Errorf("%s to %s: %d", what, path, answer.Code)
+			}
+			if what == "long" && answer.Code == http.StatusSeeOther {
+				t.Errorf("%s to %s: was taken", what, path)
+			}
+			if size := answer.Body.Len(); size > 3*maxForm {
+				t.Errorf("%s to %s: the answer has %d bytes", what, path, size)
+			}
+		}
+	}
+}
+
+// TestThreatOtherTeams holds that a person learns nothing of a team that is not theirs: neither that it is there, nor what it has.
+func TestThreatOtherTeams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "the secret plan", asDraft))
+	none := w.serve(ask(&stranger, "/teams/team-none/posts", nil)).Body.String()
+	for _, path := range pages {
+		answer := w.serve(ask(&stranger, "/teams/"+acme+"/"+path, nil))
+		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
+			t.Errorf("GET %s: %d, or another text than for what there is not", path, answer.Code)
+		}
+	}
+	for _, path := range changes {
+		answer := w.serve(ask(&stranger, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "description": {"a"}}))
+		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
+			t.Errorf("POST %s: %d, or another text than for what there is not", path, answer.Code)
+		}
+	}
+	// Ids of another team are none of one's own.
+	for _, path := range []string{"posts/p-1", "posts/p-1/edit", "posts/new?from=p-1"} {
+		if answer := w.serve(ask(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
+			t.Errorf("%s of another team: %d", path, answer.Code)
+		}
+	}
+	for _, path := range changes {
+		w.serve(ask(&stranger, "/teams/"+beta+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "verdict": {"not-sent"}, "target_": {"0"}}))
+	}
+	if post := w.posts[acme+"/p-1"]; post.Spec.Cancelled || len(w.posts) != 1 {
+		t.Errorf("a stranger changed something: %d posts", len(w.posts))
+	}
+}
+
+// TestThreatPlatformErrors holds that the text of an error, which a platform or the Kubernetes API wrote, is shown as text.
+func TestThreatPlatformErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for name, err := range map[string]error{"known": &bridge.Error{Code: bridge.CodeConflict, Message: evil}, "unknown": http.ErrBodyNotAllowed} {
+		out := w.serveFailure(err)
+		checkMarkup(t, name, parsed(t, out))
+		if name == "unknown" && strings.Contains(out, err.Error()) {
+			t.Error("what went wrong inside is told to the person")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// coming is the tone of what is still to happen.
+const coming tone = "next"
+
+// step is one thing that happened to a post, or will.
+type step struct {
+	at   time.Time
+	tone tone
+	what string
+}
+
+// timeline tells what happened to a post, from what its status records.
+func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
+	steps := []step{{posting.Created(post), neutral, "Created"}}
+	for i := range post.Spec.Targets {
+		if t := posting.Target(post, i); t != nil {
+			steps = append(steps, inOrder(s.stepsOf(v, post, i, t))...)
+		}
+	}
+	if at := post.Spec.ScheduledAt; at != nil && at.After(v.now) {
+		steps = append(steps, step{at.Time, coming, "To be published"})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return a.at.Compare(b.at) })
+	return h.Ol(h.Class("timeline"), g.Map(steps, func(of step) g.Node {
+		return h.Li(h.Class("is-"+string(of.tone)), v.moment(of.at), h.Span(g.Text(of.what)))
+	}))
+}
+
+// inOrder keeps the steps of one target in their order: the platforms' clocks, some of which count whole seconds, may say that a post
+// was published before it was sent.
+func inOrder(steps []step) []step {
+	for i := 1; i < len(steps); i++ {
+		if steps[i].at.Before(steps[i-1].at) {
+			steps[i].at = steps[i-1].at
+		}
+	}
+	return steps
+}
+
+// stepsOf are those of one target.
+func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
+	name := nameOfAccount(s.account(v, post.Spec.Targets[i].ConnectionRef.Name), post.Spec.Targets[i].ConnectionRef.Name)
+	to := titleOf(s.platformOf(v, post, i)) + ", " + name + ": "
+	if t.Prepared != nil {
+		what := "upload begun"
+		if t.Prepared.Complete {
+			what = "uploaded ahead of its time"
+		}
+		steps = append(steps, step{t.Prepared.MadeAt.Time, neutral, to + what})
+	}
+	for c := range t.Cards {
+		if at := t.Cards[c].PostedAt; at != nil {
+			steps = append(steps, step{at.Time, good, fmt.Sprintf("%spart %d posted", to, t.Cards[c].Index+1)})
+		}
+	}
+	if a := t.Attempt; a != nil {
+		what := "sent"
+		if a.Number > 1 {
+			what = fmt.Sprintf("sent, attempt %d", a.Number)
+		}
+		steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
+		if a.EndedAt != nil {
+			waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
+			if a.OperationID != "" {
+				waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
+			}
+			steps = append(steps, waits)
+		}
+	}
+	if t.PostedAt != nil {
+		steps = append(steps, step{t.PostedAt.Time, good, to + "posted"})
+	} else if state := posting.StateOf(t); state == v1alpha1.TargetFailed || state == v1alpha1.TargetUndecided {
+		at := v.now
+		if c := condition(post, v1alpha1.ConditionReady); c != nil {
+			at = c.LastTransitionTime.Time
+		}
+		steps = append(steps, step{at, bad, to + strings.TrimSuffix(t.Message, ".")})
+	}
+	return steps
+}

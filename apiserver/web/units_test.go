@@ -1,0 +1,215 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		d      time.Duration
+		want   string
+	}{
+		"Now":          {"no time at all", 0, "in a moment"},
+		"JustNow":      {"seconds ago", -44 * time.Second, "just now"},
+		"Minute":       {"from three quarters on it is a minute", 45 * time.Second, "in 1 minute"},
+		"MinuteAgo":    {"one minute is no minutes", -time.Minute, "1 minute ago"},
+		"Minutes":      {"minutes up to an hour and a half", 89 * time.Minute, "in 89 minutes"},
+		"Hours":        {"then hours", 90 * time.Minute, "in 2 hours"},
+		"HoursAgo":     {"up to a day and a half", -35 * time.Hour, "35 hours ago"},
+		"Days":         {"then days", 36 * time.Hour, "in 2 days"},
+		"Year":         {"there is no greater unit", 365 * 24 * time.Hour, "in 365 days"},
+		"LongestThere": {"the longest that a duration can say", 1<<63 - 1, "in 106751 days"},
+		"LongestBack":  {"in both directions", -1 << 63, "106751 days ago"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := distance(tc.d); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestIDOf(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, found, want string }{
+		"ID":            {"what is no address is the id", " 1860000000000000000 ", "1860000000000000000"},
+		"X":             {"the last part", "https://x.com/acme/status/186?s=20", "186"},
+		"XPhoto":        {"which on X is not always the id", "https://x.com/acme/status/186/photo/1", "186"},
+		"NoScheme":      {"browsers hide the scheme", "x.com/acme/status/186", "186"},
+		"TikTok":        {"TikTok's address", "https://www.tiktok.com/@acme/video/7231?lang=en", "7231"},
+		"YouTube":       {"YouTube has the id in the query", "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", "dQw4w9WgXcQ"},
+		"YouTubeShort":  {"or in the path", "https://youtu.be/dQw4w9WgXcQ", "dQw4w9WgXcQ"},
+		"YouTubeShorts": {"of shorts too", "https://www.youtube.com/shorts/dQw4w9WgXcQ/", "dQw4w9WgXcQ"},
+		"Facebook":      {"Facebook's ids have both numbers", "61550_122", "61550_122"},
+		"FacebookPath":  {"the address of a post of a Page", "https://www.facebook.com/acme/posts/122", "122"},
+		"FacebookQuery": {"as permalinks have them", "https://www.facebook.com/permalink.php?story_fbid=122&id=61550", "61550_122"},
+		"FacebookPhoto": {"and photos", "https://www.facebook.com/photo/?fbid=122", "122"},
+		"Site":          {"an address of no post has none", "https://x.com/", ""},
+		"Nothing":       {"nor has nothing", "  ", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := idOf(tc.found); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "the token has ended": "The token has ended.", "ärgerlich!": "Ärgerlich!", "Is it?": "Is it?", "\xff": "\xff.",
+	} {
+		if got := sentence(text); got != want && text != "\xff" {
+			t.Errorf("sentence(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestEveryErrorHasWords holds that no code of package bridge is answered by chance.
+func TestEveryErrorHasWords(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[bridge.Code]int{
+		bridge.CodeNotFound: 404, bridge.CodeConflict: 409, bridge.CodeSubscriptionRequired: 403, bridge.CodeReconnectRequired: 409,
+		bridge.CodeReadinessUnavailable: 409, bridge.CodeValidation: 400, bridge.CodeTikTokPrivacy: 400, bridge.CodeUnauthorized: 400,
+		bridge.CodeRateLimited: 429, bridge.CodeInternal: 500, "NEW": 500,
+	} {
+		err := &bridge.Error{Code: code}
+		if got := statusOf(err); got != want {
+			t.Errorf("%s is answered with %d, want %d", code, got, want)
+		}
+		if titleOfError(err) == "" {
+			t.Errorf("%s has no words", code)
+		}
+	}
+}
+
+func TestFlash(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, query string
+		want          bool
+	}{
+		"Known":   {"a word of ours is said", "said=created", true},
+		"Unknown": {"no address puts words into our mouth", "said=You+won", false},
+		"None":    {"mostly there is nothing to say", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := &visit{Request: ask(nil, "/?"+tc.query, nil)}
+			if got := v.flash() != nil; got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	a := newAssets()
+	get := func(path string, header ...string) *httptest.ResponseRecorder {
+		mux := http.NewServeMux()
+		mux.Handle("GET /assets/{file}", a)
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		for _, value := range header {
+			r.Header.Add("Accept-Encoding", value)
+		}
+		out := httptest.NewRecorder()
+		mux.ServeHTTP(out, r)
+		return out
+	}
+	for file, kind := range map[string]string{"app.js": "javascript", "upload.js": "javascript", "htmx.min.js": "javascript", "style.css": "text/css", "mark.svg": "image/svg+xml"} {
+		path := a.path(file)
+		plain := get(path)
+		if plain.Code != http.StatusOK || !strings.Contains(plain.Header().Get("Content-Type"), kind) {
+			t.Errorf("%s: %d, %s", file, plain.Code, plain.Header().Get("Content-Type"))
+		}
+		if got := plain.Header().Get("Cache-Control"); !strings.Contains(got, "immutable") {
+			t.Errorf("%s: a name with a hash never changes, but Cache-Control is %q", file, got)
+		}
+		if path == "/assets/"+file || hashed(file, []byte("another")) == strings.TrimPrefix(path, "/assets/") {
+			t.Errorf("%s: the name %s does not follow from the content", file, path)
+		}
+		packed := get(path, "deflate, gzip;q=0.5, br")
+		reader, err := gzip.NewReader(packed.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unpacked, err := io.ReadAll(reader); err != nil || !bytes.Equal(unpacked, plain.Body.Bytes()) {
+			t.Errorf("%s: gzip gives another file: %v", file, err)
+		}
+		for _, without := range []string{"", "br", "gzip;q=0", "notgzip"} {
+			if got := get(path, without).Header().Get("Content-Encoding"); got != "" {
+				t.Errorf("%s: who accepts %q gets %s", file, without, got)
+			}
+		}
+	}
+	for _, path := range []string{"/assets/app.js", "/assets/app-000000000000.js", "/assets/README.md", "/assets/..%2fassets.go"} {
+		if got := get(path); got.Code != http.StatusNotFound || got.Header().Get("Cache-Control") != "" {
+			t.Errorf("%s: %d, Cache-Control %q", path, got.Code, got.Header().Get("Cache-Control"))
+		}
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	t.Parallel()
+	ready := func(status metav1.ConditionStatus, reason, message string) func(*v1alpha1.Connection) {
+		return func(c *v1alpha1.Connection) {
+			c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		edit      func(*v1alpha1.Connection)
+		tone      tone
+		says      string
+		reconnect bool
+	}{
+		"Good":       {"nothing is to be done", func(*v1alpha1.Connection) {}, "good", "", false},
+		"New":        {"nothing is known yet", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
+		"Disabled":   {"whatever else there is", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
+		"Ended":      {"a new token is needed", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
+		"Down":       {"a new token is no help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
+		"Plan":       {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
+		"NotKnown":   {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
+		"Limited":    {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "no more calls", false},
+		"WasLimited": {"is over", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
+		"EndsSoon": {"people are told before", func(c *v1alpha1.Connection) {
+			c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore - time.Second))
+		}, "warning", "in 14 days", true},
+		"EndsLater":   {"but not too early", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
+		"EndedBefore": {"one that should be over is worth a look", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := account(acme, "one", v1alpha1.PlatformThreads)
+			tc.edit(c)
+			got := stateOf(c, now)
+			if got.tone != tc.tone || !strings.Contains(got.text, tc.says) || got.reconnect != tc.reconnect {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			if strings.Contains(got.text, "has to") && strings.Contains(got.text, "ago") {
+				t.Errorf("%s: nobody can connect anything an hour ago: %s", tc.reason, got.text)
+			}
+		})
+	}
+}

@@ -1,0 +1,313 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"crypto/rand"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// When a post is to go out, as the form has it.
+const (
+	whenNow   = "now"
+	whenLater = "later"
+	whenDraft = "draft"
+)
+
+// writing is what stands in the form in which a post is written. All of it is kept when a person changes the kind of the post and
+// comes back.
+type writing struct {
+	// key makes it safe to send the form twice.
+	key string
+	// version is that of the post that is edited; empty for a new one.
+	version  string
+	category v1alpha1.Category
+	caption  string
+	images   []string
+	video    string
+	cards    []v1alpha1.TreeCard
+	// thumbnail is the moment of a video that stands for it, in seconds, as it was typed.
+	thumbnail string
+	// targets are the accounts that were chosen, in the order of the form.
+	targets []targetWriting
+	when    string
+	// at is the time that was chosen, in UTC; the page's script computes it. Without the script it is empty, and local, a day and a
+	// time as browsers write them, is of zone.
+	at, local, zone string
+}
+
+// targetWriting is what is written for one account.
+type targetWriting struct {
+	connection string
+	// caption is the account's own; empty for that of all.
+	caption string
+	title   string
+	tiktok  v1alpha1.TikTokOptions
+}
+
+// localForm is how browsers write a day and a time (HTML, "valid local date and time string").
+const localForm = "2006-01-02T15:04"
+
+// These bound what is read of a form: each account and each file is looked up. No post can have more (api/v1alpha1), and all parts of
+// a thread together have at most the 2,000 files of posting/rules.
+const (
+	maxCards   = 100
+	maxMedia   = 100
+	maxFiles   = 2000
+	maxTargets = 100
+)
+
+// newWriting is an empty form.
+func newWriting(zone *time.Location) *writing {
+	return &writing{
+		key: rand.Text(), category: v1alpha1.CategoryText, when: whenNow, zone: zone.String(), cards: make([]v1alpha1.TreeCard, 2),
+	}
+}
+
+// readWriting reads a form.
+func readWriting(form url.Values) *writing {
+	w := &writing{
+		key: form.Get("key"), version: form.Get("version"), category: v1alpha1.Category(form.Get("category")),
+		caption: text(form.Get("caption")), images: form["image"], video: form.Get("video"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
+		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"),
+	}
+	w.images = w.images[:min(len(w.images), maxMedia)]
+	if _, known := categories[w.category]; !known {
+		w.category = v1alpha1.CategoryText
+	}
+	count, _ := strconv.Atoi(form.Get("cards"))
+	room := maxFiles
+	for i := range min(max(count, 2), maxCards) {
+		n := strconv.Itoa(i)
+		media := form["media-"+n]
+		media = media[:min(len(media), maxMedia, room)]
+		room -= len(media)
+		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: references(media)})
+	}
+	targets := form["target"]
+	for _, name := range targets[:min(len(targets), maxTargets)] {
+		w.targets = append(w.targets, targetWriting{
+			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)), tiktok: readTikTok(form, name),
+		})
+	}
+	return w
+}
+
+// text takes over what was typed. Browsers send line breaks as two characters (HTML, "normalize newlines"); platforms count one.
+func text(typed string) string { return strings.ReplaceAll(typed, "\r\n", "\n") }
+
+func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
+	has := func(option string) bool { return form.Get(option+"-"+name) != "" }
+	options := v1alpha1.TikTokOptions{
+		PrivacyLevel: v1alpha1.TikTokPrivacyLevel(form.Get("privacy-" + name)),
+		Draft:        has("inbox"), AutoAddMusic: has("music"), IsAIGenerated: has("ai"),
+	}
+	// A box that is not ticked is not sent: the form says that it had these boxes.
+	if has("tiktok") {
+		options.AllowComment, options.AllowDuet, options.AllowStitch = new(has("comment")), new(has("duet")), new(has("stitch"))
+	}
+	return options
+}
+
+func references(names []string) []v1alpha1.LocalReference {
+	out := make([]v1alpha1.LocalReference, 0, len(names))
+	for _, name := range names {
+		out = append(out, v1alpha1.LocalReference{Name: name})
+	}
+	return out
+}
+
+// Proposed times of a post on a day that was chosen in the calendar: in the morning, or soon if that is over.
+const (
+	proposedHour = 10
+	proposedSoon = time.Hour
+)
+
+// on proposes a time on a day.
+func (w *writing) on(day, now time.Time) {
+	at := time.Date(day.Year(), day.Month(), day.Day(), proposedHour, 0, 0, 0, day.Location())
+	if soon := now.Add(proposedSoon).In(day.Location()).Truncate(time.Hour); at.Before(soon) {
+		at = soon
+	}
+	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
+}
+
+// target is what is written for an account, and whether it was chosen.
+func (w *writing) target(name string) (targetWriting, bool) {
+	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
+	if i < 0 {
+		// TikTok wants a person to allow comments, duets and stitches (Content Sharing Guidelines).
+		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
+	}
+	return w.targets[i], true
+}
+
+// time is when the post is to go out; nil for at once. Times that do not exist, in the hour that a clock skips, are moved on by
+// an hour, as clocks are.
+func (w *writing) time() (*time.Time, error) {
+	if w.when != whenLater {
+		return nil, nil //nolint:nilnil // nil is at once
+	}
+	at, err := time.Parse(time.RFC3339, w.at)
+	if err != nil {
+		at, err = time.ParseInLocation(localForm, w.local, zoneNamed(w.zone))
+	}
+	if err != nil {
+		return nil, errNoTime
+	}
+	return &at, nil
+}
+
+// audienceChosen is an error if nobody has chosen who may see the post on TikTok. That of a draft, and of what goes to the inbox of
+// the app, is chosen later.
+func audienceChosen(spec *v1alpha1.PostSpec) error {
+	for i := range spec.Targets {
+		if options := spec.Targets[i].TikTok; options != nil && !spec.Draft && !options.Draft && options.PrivacyLevel == "" {
+			return errNoAudience
+		}
+	}
+	return nil
+}
+
+// spec is the post that is written.
+func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostSpec, error) {
+	spec := v1alpha1.PostSpec{Category: w.category, Draft: w.when == whenDraft}
+	at, err := w.time()
+	if err != nil {
+		return spec, err
+	}
+	if at != nil {
+		spec.ScheduledAt = new(v1alpha1.NewTime(*at))
+	}
+	switch w.category {
+	case v1alpha1.CategoryImage:
+		spec.Image = &v1alpha1.ImageContent{MediaRefs: references(w.images)}
+	case v1alpha1.CategoryVideo:
+		if spec.Video, err = w.videoContent(); err != nil {
+			return spec, err
+		}
+	case v1alpha1.CategoryTree:
+		spec.Tree = &v1alpha1.TreeContent{Cards: w.filledCards()}
+	case v1alpha1.CategoryText:
+	}
+	for _, t := range w.targets {
+		spec.Targets = append(spec.Targets, t.target(w, platformOf(t.connection)))
+	}
+	return spec, nil
+}
+
+// videoContent is the video of the form.
+func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
+	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
+	if w.thumbnail != "" {
+		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
+		millis := math.Round(seconds * 1000)
+		// NaN is not even smaller than itself.
+		if err != nil || !(millis >= 0 && millis <= math.MaxInt32) {
+			return nil, errNoMoment
+		}
+		video.ThumbnailOffsetMillis = new(int32(millis))
+	}
+	return video, nil
+}
+
+// filledCards are the cards of a tree without the empty ones at its end.
+func (w *writing) filledCards() []v1alpha1.TreeCard {
+	last := len(w.cards)
+	for last > 1 && w.cards[last-1].Caption == "" && len(w.cards[last-1].MediaRefs) == 0 {
+		last--
+	}
+	return w.cards[:last]
+}
+
+// target is what goes to one account: of the options only those that its platform has, for the kind of the post.
+func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
+	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
+	if w.category == v1alpha1.CategoryTree {
+		return out
+	}
+	if out.Caption = w.caption; t.caption != "" {
+		out.Caption = t.caption
+	}
+	switch {
+	case platform == v1alpha1.PlatformYouTube && t.title != "":
+		out.YouTube = &v1alpha1.YouTubeOptions{Title: t.title}
+	case platform == v1alpha1.PlatformTikTok && w.category != v1alpha1.CategoryText:
+		options := t.tiktok
+		if w.category == v1alpha1.CategoryImage {
+			options.AllowDuet, options.AllowStitch = nil, nil
+		} else {
+			options.AutoAddMusic = false
+		}
+		// A draft in TikTok's app has neither: its owner chooses there (api/v1alpha1).
+		if options.Draft {
+			options.PrivacyLevel, options.AutoAddMusic = "", false
+		}
+		out.TikTok = &options
+	}
+	return out
+}
+
+// writingOf is the form of a post that exists: to edit it, or to write another one like it.
+func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
+	w := newWriting(zone)
+	w.category = spec.Category
+	switch {
+	case spec.Draft:
+		w.when = whenDraft
+	case spec.ScheduledAt != nil:
+		w.when, w.at, w.local = whenLater, spec.ScheduledAt.UTC().Format(time.RFC3339Nano), spec.ScheduledAt.In(zone).Format(localForm)
+	}
+	switch {
+	case spec.Image != nil:
+		w.images = namesOf(spec.Image.MediaRefs)
+	case spec.Video != nil:
+		w.video = spec.Video.MediaRef.Name
+		if at := spec.Video.ThumbnailOffsetMillis; at != nil {
+			w.thumbnail = strconv.FormatFloat(float64(*at)/1000, 'f', -1, 64)
+		}
+	case spec.Tree != nil:
+		w.cards = slices.Clone(spec.Tree.Cards)
+	}
+	w.caption = commonCaption(spec.Targets)
+	for i := range spec.Targets {
+		t := &spec.Targets[i]
+		of := targetWriting{connection: t.ConnectionRef.Name}
+		if t.Caption != w.caption {
+			of.caption = t.Caption
+		}
+		if t.YouTube != nil {
+			of.title = t.YouTube.Title
+		}
+		if t.TikTok != nil {
+			of.tiktok = *t.TikTok
+		}
+		w.targets = append(w.targets, of)
+	}
+	return w
+}
+
+// commonCaption is the text of all accounts that have none of their own. An own text that is empty is one that the form cannot show:
+// if any account has none, there is none in common.
+func commonCaption(targets []v1alpha1.PostTarget) string {
+	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
+		return ""
+	}
+	return targets[0].Caption
+}
+
+func namesOf(references []v1alpha1.LocalReference) []string {
+	out := make([]string, 0, len(references))
+	for _, r := range references {
+		out = append(out, r.Name)
+	}
+	return out
+}

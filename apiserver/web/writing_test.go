@@ -1,0 +1,322 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// zoneIn is a zone of the tests.
+func zoneIn(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		panic(err)
+	}
+	return zone
+}
+
+// written renders the form of a post, sends it as a browser does, and returns the post that comes of it.
+func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Location) v1alpha1.PostSpec {
+	tb.Helper()
+	v := &visit{Request: ask(&administrator, "/teams/"+acme+"/posts/new", nil), namespace: acme, team: w.teams[0], zone: zone, now: now}
+	v.caller.Namespace, v.caller.Author = acme, administrator.Name
+	var page strings.Builder
+	form := w.site.composer(v, &composer{writing: writingOf(spec, zone), action: "/"})
+	for _, node := range form.content {
+		if err := node.Render(&page); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	got, err := readWriting(sent(withID(tb, parsed(tb, page.String()), "compose"))).spec(w.site.platforms(v))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+// TestFormOfAnyPost holds that whoever opens a post to edit it, and sends it as it is, changes nothing.
+func TestFormOfAnyPost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clock.RealClock{})
+	captions := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"\nfirst a line", "a\nb", " room ", "<b>&amp;", `"quoted'`, "</textarea>", "👩‍👩‍👧", "a\n\n"}),
+		rapid.StringOfN(rapid.RuneFrom([]rune("aä漢 \n<>&\"'%+;")), 0, 30, -1))
+	names := rapid.SliceOfN(rapid.StringMatching(`m-[a-z]{6}`), 0, 4)
+	rapid.Check(t, func(r *rapid.T) {
+		spec := v1alpha1.PostSpec{Category: rapid.SampledFrom([]v1alpha1.Category{
+			v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree,
+		}).Draw(r, "category")}
+		switch spec.Category {
+		case v1alpha1.CategoryImage:
+			spec.Image = &v1alpha1.ImageContent{MediaRefs: references(names.Draw(r, "images"))}
+		case v1alpha1.CategoryVideo:
+			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video")}}
+			if rapid.Bool().Draw(r, "has a cover") {
+				spec.Video.ThumbnailOffsetMillis = new(rapid.Int32Range(0, 2_000_000_000).Draw(r, "cover"))
+			}
+		case v1alpha1.CategoryTree:
+			spec.Tree = &v1alpha1.TreeContent{}
+			for range rapid.IntRange(1, 5).Draw(r, "cards") {
+				spec.Tree.Cards = append(spec.Tree.Cards, v1alpha1.TreeCard{Caption: captions.Draw(r, "card"), MediaRefs: references(names.Draw(r, "files"))})
+			}
+			// A part that says nothing, at the end, is one that was not needed.
+			last := &spec.Tree.Cards[len(spec.Tree.Cards)-1]
+			last.Caption += "."
+		case v1alpha1.CategoryText:
+		}
+		switch rapid.SampledFrom([]string{whenNow, whenLater, whenDraft}).Draw(r, "when") {
+		case whenDraft:
+			spec.Draft = true
+		case whenLater:
+			spec.ScheduledAt = new(v1alpha1.NewTime(time.UnixMilli(rapid.Int64Range(now.UnixMilli(), now.AddDate(20, 0, 0).UnixMilli()).Draw(r, "at"))))
+		}
+		for _, platform := range platformOrder {
+			if rapid.Bool().Draw(r, "on "+string(platform)) {
+				spec.Targets = append(spec.Targets, targetOf(r, spec.Category, platform, captions))
+			}
+		}
+		zone := zoneIn(rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia"}).Draw(r, "zone"))
+		if got := written(t, w, &spec, zone); !v1alpha1.SemanticEqual(got, spec) || !sameTime(got.ScheduledAt, spec.ScheduledAt) {
+			r.Fatalf("the form turns\n%+v into\n%+v", spec, got)
+		}
+	})
+}
+
+func sameTime(a, b *v1alpha1.Time) bool { return a.Equal(b) }
+
+// targetOf draws what goes to one account, as the form has it.
+func targetOf(r *rapid.T, category v1alpha1.Category, platform v1alpha1.Platform, captions *rapid.Generator[string]) v1alpha1.PostTarget {
+	t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}}
+	if category == v1alpha1.CategoryTree {
+		return t
+	}
+	t.Caption = captions.Draw(r, "caption")
+	media := category == v1alpha1.CategoryImage || category == v1alpha1.CategoryVideo
+	switch {
+	case platform == v1alpha1.PlatformYouTube && category == v1alpha1.CategoryVideo:
+		t.YouTube = &v1alpha1.YouTubeOptions{Title: rapid.SampledFrom([]string{"One", `<"title">`, "a & b"}).Draw(r, "title")}
+	case platform == v1alpha1.PlatformTikTok && media:
+		t.TikTok = &v1alpha1.TikTokOptions{
+			PrivacyLevel: rapid.SampledFrom([]v1alpha1.TikTokPrivacyLevel{v1alpha1.TikTokPublicToEveryone, v1alpha1.TikTokSelfOnly}).Draw(r, "privacy"),
+			AllowComment: new(rapid.Bool().Draw(r, "comment")), Draft: rapid.Bool().Draw(r, "inbox"), IsAIGenerated: rapid.Bool().Draw(r, "ai"),
+		}
+		if category == v1alpha1.CategoryVideo {
+			t.TikTok.AllowDuet, t.TikTok.AllowStitch = new(rapid.Bool().Draw(r, "duet")), new(rapid.Bool().Draw(r, "stitch"))
+		} else {
+			t.TikTok.AutoAddMusic = rapid.Bool().Draw(r, "music")
+		}
+		if t.TikTok.Draft {
+			t.TikTok.PrivacyLevel, t.TikTok.AutoAddMusic = "", false
+		}
+	}
+	return t
+}
+
+func TestFormOfPosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	target := func(platform, caption string) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + platform}, Caption: caption}
+	}
+	tiktok := func(o v1alpha1.TikTokOptions) []v1alpha1.PostTarget {
+		of := target("tiktok", "")
+		of.TikTok = &o
+		return []v1alpha1.PostTarget{of}
+	}
+	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "m-1"}}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		want   func(*v1alpha1.PostSpec)
+	}{
+		"EmptyBesideText": {
+			"an account that gets no text beside one that gets some stays without",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("x", "text"), target("threads", "")}},
+			nil,
+		},
+		"Milliseconds": {
+			"an API client may choose a time between two minutes",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(now.Add(1234567 * time.Millisecond))},
+			nil,
+		},
+		"GoneFromTheCard": {
+			"parts that nobody wrote, at the end, are none",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {}, {Caption: "c"}, {}, {}}}},
+			func(s *v1alpha1.PostSpec) { s.Tree.Cards = s.Tree.Cards[:3] },
+		},
+		"TikTokSaysNothing": {
+			"what TikTok's options do not say is allowed, which is what the form shows",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: video, Targets: tiktok(v1alpha1.TikTokOptions{PrivacyLevel: "SELF_ONLY"})},
+			func(s *v1alpha1.PostSpec) {
+				o := s.Targets[0].TikTok
+				o.AllowComment, o.AllowDuet, o.AllowStitch = new(true), new(true), new(true)
+			},
+		},
+		"PrivacyNotOffered": {
+			"an audience that the account does not offer any more does not become a greater one",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: video, Targets: tiktok(v1alpha1.TikTokOptions{
+				PrivacyLevel: "SELF_ONLY", AllowComment: new(true), AllowDuet: new(true), AllowStitch: new(true),
+			})},
+			nil,
+		},
+		"Inbox": {
+			"a draft in TikTok's app has no audience and no music, of which the form says something all the same",
+			v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})},
+				Targets: tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY", AutoAddMusic: true, AllowComment: new(true)}),
+			},
+			func(s *v1alpha1.PostSpec) {
+				s.Targets[0].TikTok.PrivacyLevel, s.Targets[0].TikTok.AutoAddMusic = "", false
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := tc.spec.DeepCopy()
+			if tc.want != nil {
+				tc.want(want)
+			}
+			if got := written(t, w, &tc.spec, time.UTC); !v1alpha1.SemanticEqual(got, *want) || !sameTime(got.ScheduledAt, want.ScheduledAt) {
+				t.Errorf("%s: got\n%+v, want\n%+v", tc.reason, got, *want)
+			}
+		})
+	}
+}
+
+func TestTimeOfForm(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason              string
+		when, at, local, in string
+		want                string
+		fails               bool
+	}{
+		"Now":            {"nothing but later has a time", whenNow, "2026-12-24T18:00:00Z", "", "", "", false},
+		"Draft":          {"a draft has none", whenDraft, "2026-12-24T18:00:00Z", "", "", "", false},
+		"Script":         {"the page's script says it in UTC", whenLater, "2026-12-24T18:00:00.000Z", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
+		"NoScript":       {"without it, the form's zone counts", whenLater, "", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
+		"Summer":         {"and what the clocks there show on that day", whenLater, "", "2026-07-24T19:00", "Europe/Berlin", "2026-07-24T17:00:00Z", false},
+		"Skipped":        {"an hour that the clocks skip is the one after", whenLater, "", "2027-03-28T02:30", "Europe/Berlin", "2027-03-28T01:30:00Z", false},
+		"UnknownZone":    {"a zone that there is not is UTC", whenLater, "", "2026-12-24T19:00", "Nowhere/City", "2026-12-24T19:00:00Z", false},
+		"PathAsZone":     {"nor is a path one", whenLater, "", "2026-12-24T19:00", "../../../etc/passwd", "2026-12-24T19:00:00Z", false},
+		"Nothing":        {"a time has to be chosen", whenLater, "", "", "UTC", "", true},
+		"NoTime":         {"what is none is not guessed", whenLater, "tomorrow", "soon", "UTC", "", true},
+		"ScriptConfused": {"what the script made of nothing does not count", whenLater, "Invalid Date", "2026-12-24T19:00", "UTC", "2026-12-24T19:00:00Z", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := readWriting(url.Values{"when": {tc.when}, "scheduled_at": {tc.at}, "at": {tc.local}, "zone": {tc.in}})
+			got, err := w.time()
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			text := ""
+			if got != nil {
+				text = got.UTC().Format(time.RFC3339)
+			}
+			if text != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, text, tc.want)
+			}
+		})
+	}
+}
+
+func TestThumbnail(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, typed string
+		want          *int32
+		fails         bool
+	}{
+		"Empty":    {"the platform chooses", "", nil, false},
+		"Zero":     {"the first picture is one too", "0", new(int32(0)), false},
+		"Fraction": {"2.3 has no exact binary form, and is 2,300 ms all the same", "2.3", new(int32(2300)), false},
+		"Thin":     {"so has 1.001", "1.001", new(int32(1001)), false},
+		"Comma":    {"as half of Europe writes it", "2,5", new(int32(2500)), false},
+		"Greatest": {"the resource holds 32 bits", "2147483.647", new(int32(2147483647)), false},
+		"TooGreat": {"but no more", "2147483.648", nil, true},
+		"Negative": {"no picture is before the first", "-1", nil, true},
+		"NotOne":   {"NaN is smaller than nothing and greater than nothing", "NaN", nil, true},
+		"Endless":  {"a video ends", "Inf", nil, true},
+		"Words":    {"words are no number", "the end", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := readWriting(url.Values{"category": {"video"}, "thumbnail": {tc.typed}})
+			video, err := w.videoContent()
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if err == nil && !reflect.DeepEqual(video.ThumbnailOffsetMillis, tc.want) {
+				t.Errorf("%s: got %v, want %v", tc.reason, value(video.ThumbnailOffsetMillis), value(tc.want))
+			}
+		})
+	}
+}
+
+func value(of *int32) any {
+	if of == nil {
+		return nil
+	}
+	return *of
+}
+
+func TestReadWriting(t *testing.T) {
+	t.Parallel()
+	long := make([]string, 5000)
+	for i := range long {
+		long[i] = "our-x"
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		form   url.Values
+		holds  func(*writing) bool
+	}{
+		"LineBreaks":   {"platforms count one character", url.Values{"caption": {"a\r\nb"}}, func(w *writing) bool { return w.caption == "a\nb" }},
+		"UnknownKind":  {"what is no kind is a text", url.Values{"category": {"poem"}}, func(w *writing) bool { return w.category == v1alpha1.CategoryText }},
+		"NoCards":      {"a thread has two parts at least", url.Values{}, func(w *writing) bool { return len(w.cards) == 2 }},
+		"LessThanNone": {"whatever the form says", url.Values{"cards": {"-5"}}, func(w *writing) bool { return len(w.cards) == 2 }},
+		"ManyCards":    {"and no more than a bound", url.Values{"cards": {"2000000000"}}, func(w *writing) bool { return len(w.cards) == maxCards }},
+		"ManyImages":   {"so are files", url.Values{"image": long}, func(w *writing) bool { return len(w.images) == maxMedia }},
+		"ManyFiles":    {"of a part", url.Values{"media-0": long}, func(w *writing) bool { return len(w.cards[0].MediaRefs) == maxMedia }},
+		"ManyAccounts": {"and accounts: each is looked up and previewed", url.Values{"target": long}, func(w *writing) bool { return len(w.targets) == maxTargets }},
+		"Unticked":     {"a box that is not ticked says no", url.Values{"target": {"t"}, "tiktok-t": {"yes"}}, func(w *writing) bool { return !*w.targets[0].tiktok.AllowComment }},
+		"NoBoxes":      {"a form without boxes says nothing", url.Values{"target": {"t"}}, func(w *writing) bool { return w.targets[0].tiktok.AllowComment == nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if w := readWriting(tc.form); !tc.holds(w) {
+				t.Errorf("%s: %+v", tc.reason, w)
+			}
+		})
+	}
+}
+
+// TestManyFilesOfParts holds that a form does not make the server ask for more files than a post can have, however it spreads them.
+func TestManyFilesOfParts(t *testing.T) {
+	t.Parallel()
+	form := url.Values{"cards": {"100"}}
+	for i := range 100 {
+		for range 100 {
+			form.Add("media-"+string(rune('0'+i/10))+string(rune('0'+i%10)), "m-1")
+			form.Add("media-"+string(rune('0'+i%10)), "m-1")
+		}
+	}
+	files := 0
+	for _, card := range readWriting(form).cards {
+		files += len(card.MediaRefs)
+	}
+	if files > maxFiles {
+		t.Errorf("the form has %d files, want at most %d", files, maxFiles)
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// web judges the web application, and what else the file says as far as it concerns it.
+func (j *judge) web(c *configv1alpha1.APIServerConfiguration) {
+	if u, err := url.Parse(c.SiteURL); err == nil && u.Path != "" && u.Path != "/" {
+		j.says("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
+	}
+	if len(validation.IsDNS1123Subdomain(c.Web.SignInSecret)) > 0 {
+		j.says("web.signInSecret", fmt.Sprintf("%q is no name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
+	}
+	if c.Web.OIDC != nil {
+		j.oidc(c.Web.OIDC, c.SiteURL)
+	}
+}
+
+// oidc judges an OpenID Connect provider.
+func (j *judge) oidc(o *configv1alpha1.OIDC, site string) {
+	const section = "web.oidc"
+	if site == "" {
+		j.says(section, "the provider could not send people back: there is no siteURL", "write siteURL, such as https://herald.example.com")
+	}
+	j.required(section+".clientID", o.ClientID, "write what the provider calls Herald")
+	j.required(section+".usernameClaim", o.UsernameClaim, "write the claim that names a person, such as email or sub")
+	j.required(section+".issuerURL", o.IssuerURL, "write the provider's address, such as https://accounts.example.com")
+	if o.IssuerURL != "" {
+		if u, ok := j.webAddress(section+".issuerURL", o.IssuerURL, "https://accounts.example.com"); ok && u.Scheme == "http" && !isLoopback(u) {
+			j.says(section+".issuerURL", "it is not HTTPS, so that others could let themselves in", "write an address with https://")
+		}
+	}
+	for path, prefix := range map[string]string{section + ".usernamePrefix": o.UsernamePrefix, section + ".groupsPrefix": o.GroupsPrefix} {
+		if strings.HasPrefix(prefix, "system:") || strings.HasPrefix(prefix, "herald:") {
+			j.says(path, "names that begin so belong to Kubernetes or to Herald itself", "write another one, such as oidc:")
+		}
+	}
+	if slices.Contains(o.Scopes, "") {
+		j.says(section+".scopes", "one of them is empty", "remove it")
+	}
+}
+
+// isLoopback reports whether an address is on this machine, where nobody listens in.
+func isLoopback(u *url.URL) bool {
+	address, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && address.IsLoopback()
+}

@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
+)
+
+const (
+	// podConfig is the configuration file in a pod of the apiserver.
+	podConfig = "/etc/herald/config/config.yaml"
+	// linkLife is how long a link is good, and longestLink how long one may be.
+	linkLife    = 15 * time.Minute
+	longestLink = 24 * time.Hour
+)
+
+// linkFlags are the flags of `herald signin-link`.
+type linkFlags struct {
+	commonFlags
+
+	namespace string
+	site      string
+	valid     time.Duration
+}
+
+func parseLinkFlags(args []string) (*linkFlags, error) {
+	f := &linkFlags{}
+	flags := newFlagSet("signin-link")
+	flags.StringVar(&f.config, "config", podConfig, "file of kind "+configv1alpha1.APIServerKind+", the apiserver's own")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
+	flags.StringVar(&f.namespace, "namespace", "", "namespace in which Herald is installed; empty for that of the pod, or of the kubeconfig's context")
+	flags.StringVar(&f.site, "site", "", "address of the site in the place of siteURL, such as that of a port-forward: http://127.0.0.1:8080")
+	flags.DurationVar(&f.valid, "valid", linkLife, "for how long the link is good, 24h at most")
+	if err := parse(flags, args); err != nil {
+		return nil, err
+	}
+	if f.valid <= 0 || f.valid > longestLink {
+		return nil, usageError{fmt.Errorf("--valid=%s: want more than zero, and %s at most", f.valid, longestLink)}
+	}
+	if f.site != "" {
+		if u, err := url.Parse(f.site); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {
+			return nil, usageError{fmt.Errorf("--site=%s: want an address such as http://127.0.0.1:8080", f.site)}
+		}
+	}
+	return f, nil
+}
+
+// runSignInLink prints the address of a new one-time link. Whoever opens it is the person herald:link.
+func runSignInLink(ctx context.Context, args []string) error {
+	f, err := parseLinkFlags(args)
+	if err != nil {
+		return err
+	}
+	c, err := config.APIServer(f.config)
+	if err != nil {
+		return err
+	}
+	site, err := f.siteOf(c)
+	if err != nil {
+		return err
+	}
+	cluster, err := f.kubeConfig("herald-signin-link")
+	if err != nil {
+		return err
+	}
+	namespace := cluster.namespace
+	if f.namespace != "" {
+		namespace = f.namespace
+	}
+	secrets, err := kube.NewSecrets(cluster.Config, cluster.UserAgent, namespace)
+	if err != nil {
+		return err
+	}
+	return printLink(ctx, os.Stdout, secrets, c.Web.SignInSecret, namespace, site, f.valid)
+}
+
+// siteOf is the address that a link begins with.
+func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, error) {
+	switch {
+	case !c.Web.Enabled:
+		return "", fmt.Errorf("%s: web.enabled is false, so that there is nothing to sign in to", f.config)
+	case c.Web.OIDC != nil:
+		return "", fmt.Errorf("%s: people sign in with %s (web.oidc), and one-time links are not taken there; open the site", f.config, c.Web.OIDC.IssuerURL)
+	case f.site != "":
+		return strings.TrimRight(f.site, "/"), nil
+	case c.SiteURL != "":
+		return strings.TrimRight(c.SiteURL, "/"), nil
+	default:
+		return "", usageError{errors.New("the configuration has no siteURL: name the site's address with --site")}
+	}
+}
+
+func printLink(ctx context.Context, out io.Writer, secrets session.Secrets, name, namespace, site string, valid time.Duration) error {
+	token, err := session.AddLink(ctx, secrets, name, clock.RealClock{}, valid)
+	if err != nil {
+		return fmt.Errorf("cannot make a link in namespace %s (another one is named with --namespace): %w", namespace, err)
+	}
+	_, err = fmt.Fprintln(out, site+signin.LinkPath+token)
+	return err
+}

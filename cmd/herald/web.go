@@ -1,0 +1,96 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/internal/transport"
+)
+
+// providerTimeout bounds one call to an OpenID Connect provider.
+const providerTimeout = 10 * time.Second
+
+// webConfig is what the web application is made of; nil if it is not wanted. config is the
+// path of the configuration file, and namespace that of the installation.
+func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace string) (*apiserver.WebConfig, error) {
+	if !c.Web.Enabled {
+		return nil, nil //nolint:nilnil // nil serves the REST API alone
+	}
+	provider, err := oidcProvider(c.Web.OIDC)
+	if err != nil {
+		return nil, err
+	}
+	return &apiserver.WebConfig{
+		Namespace: namespace, SignInSecret: c.Web.SignInSecret, OIDC: provider, LinkCommand: linkCommand(&c.Web, config, namespace),
+	}, nil
+}
+
+// linkCommand is what makes a one-time link, for people to copy.
+func linkCommand(c *configv1alpha1.Web, config, namespace string) string {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		return "herald signin-link --config " + config + " --namespace " + namespace
+	}
+	// The Secret is called by the release, unless it was given another name.
+	release := strings.TrimSuffix(cmp.Or(c.SignInSecret, configv1alpha1.DefaultSignInSecret), "-web")
+	return fmt.Sprintf("kubectl exec -n %s deploy/%s-apiserver -- /herald signin-link", namespace, release)
+}
+
+// oidcProvider is the configured provider; nil without one. It is not asked for anything yet.
+func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
+	if c == nil {
+		return nil, nil //nolint:nilnil // without a provider there are one-time links
+	}
+	roots, err := rootsOf("web.oidc.caFile", c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	provider := &signin.OIDC{
+		IssuerURL: c.IssuerURL, ClientID: c.ClientID, Scopes: c.Scopes,
+		UsernameClaim: c.UsernameClaim, UsernamePrefix: c.UsernamePrefix, GroupsClaim: c.GroupsClaim, GroupsPrefix: c.GroupsPrefix,
+		Client: &http.Client{Timeout: providerTimeout, Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		}},
+	}
+	if file := c.ClientSecretFile; file != "" {
+		provider.ClientSecret = func() (string, error) { return secretIn("web.oidc.clientSecretFile", file) }
+	}
+	return provider, nil
+}
+
+// secretIn reads a file that holds one secret.
+func secretIn(setting, file string) (string, error) {
+	data, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", setting, err)
+	}
+	if secret := strings.TrimSpace(string(data)); secret != "" {
+		return secret, nil
+	}
+	return "", errors.New(setting + ": " + file + " is empty")
+}
+
+// toPlatforms is how the apiserver reaches the platforms, and with whose secrets: not at all
+// unless people connect accounts in the web application. A secret that cannot be read is said
+// and keeps nothing from starting, for the REST API needs none.
+func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slog.Logger) (*transport.Client, *secrets) {
+	if !c.Enabled {
+		return transport.New(transport.Options{}), nil
+	}
+	out := transport.New(transport.Options{Registerer: registry, Proxy: http.ProxyFromEnvironment})
+	return out, &secrets{log: log, optional: true}
+}

@@ -1,0 +1,81 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+var _ platforms.Connector = (*Platform)(nil)
+
+// needed are the permissions without which a Page cannot be chosen, posted to and
+// read (Pages API, "Posts").
+var needed = oauth2.Needs{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
+
+func (c *Config) dialog(version string) oauth2.Dialog {
+	return oauth2.Dialog{
+		Name: "Facebook", Setting: "facebook", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/" + version + "/dialog/oauth",
+		AppParam: "client_id", App: c.ClientID, Separator: ",",
+		Scopes: []string{"pages_show_list", "pages_manage_posts", "pages_read_engagement"},
+	}
+}
+
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
+// ConsentURL returns the address of Facebook's page of consent.
+func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
+	return p.dialog.ConsentURL(consent)
+}
+
+// Exchange turns a code into the long-lived token of a person. The tokens of their
+// Pages, which Choices returns, have no end because of that.
+func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	token, err := p.graph.RedeemLong(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code)
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	if token.Scopes, err = p.graph.Granted(ctx, token); err != nil {
+		return platforms.Token{}, err
+	}
+	if missing := needed.Check("Facebook", token.Scopes); missing != nil {
+		return platforms.Token{}, missing
+	}
+	return token, nil
+}
+
+// Choices returns the Pages that the person may post to.
+func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
+	pages, readOnly, err := p.graph.Pages(ctx, token, "id,name,username,access_token,tasks,picture{url}")
+	if err != nil {
+		return nil, err
+	}
+	choices := make([]platforms.Choice, 0, len(pages))
+	for i := range pages {
+		identity, bad := p.graph.Identity(pages[i].Account)
+		if bad != nil {
+			return nil, bad.Error
+		}
+		choices = append(choices, platforms.Choice{Identity: identity, Token: pages[i].PageToken(token.Scopes)})
+	}
+	if len(choices) == 0 {
+		return nil, noPages(readOnly)
+	}
+	return choices, nil
+}
+
+// noPages says that there is no Page to choose.
+func noPages(readOnly int) *platforms.Error {
+	if readOnly > 0 {
+		return platforms.Errorf(platforms.ClassReconnect, "this person may not create content on any of their Pages (Facebook lists %d)", readOnly).
+			Advise("have an administrator of the Page give them the task to create content, and connect it again")
+	}
+	return platforms.Errorf(platforms.ClassReconnect, "Facebook shows no Page of this person to Herald; personal profiles cannot be posted to").
+		Advise("connect again, and choose a Page that you manage when Facebook asks which ones Herald may use")
+}

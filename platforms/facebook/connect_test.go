@@ -1,0 +1,136 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func connectable(t *testing.T, url string) platforms.Platform {
+	t.Helper()
+	return facebook.New(facebook.Config{
+		APIURL: url + "/facebook", WebURL: url + "/facebook", AuthorizeURL: url + "/facebook",
+		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+	}, transport.New(transport.Options{}))
+}
+
+func TestConnect(t *testing.T) {
+	scopes := []string{"pages_show_list", "pages_manage_posts", "pages_read_engagement"}
+	connecting := platformtest.Connecting{
+		Suite: &platformtest.Suite{Name: "facebook", New: connectable, Renewal: platformtest.Never}, Scopes: scopes, Needed: scopes, Lasts: true,
+	}
+	connecting.Run(t)
+}
+
+// TestChoice connects one of several Pages of a person.
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	server, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(server)
+	t.Cleanup(func() {
+		site.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	control := sandboxtest.Client{URL: site.URL}
+	bakery, err := control.Account(t.Context(), "facebook", "772", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cafe, err := control.Account(t.Context(), "facebook", "773", map[string]any{"pages": []string{bakery.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := connectable(t, site.URL).(platforms.Connector)
+	if !ok {
+		t.Fatal("Pages cannot be connected")
+	}
+	choices, err := p.Choices(t.Context(), platforms.Token{Access: cafe.AccessToken, Scopes: "pages_manage_posts"})
+	if err != nil || len(choices) != 2 {
+		t.Fatalf("got %d choices, %v", len(choices), err)
+	}
+	for i, want := range []string{cafe.ID, bakery.ID} {
+		identity, err := p.Identify(t.Context(), choices[i].Token)
+		if err != nil || identity.AccountID != want || choices[i].Identity.AccountID != want {
+			t.Errorf("choice %d is %+v, and its token that of %+v, %v; want %s", i, choices[i].Identity, identity, err, want)
+		}
+	}
+}
+
+// TestNoApp asks for an account without an app.
+func TestNoApp(t *testing.T) {
+	t.Parallel()
+	_, err := facebook.New(facebook.Config{}, transport.New(transport.Options{})).ConsentURL(platforms.Consent{})
+	failure, ok := errors.AsType[*platforms.Error](err)
+	if !ok || failure.Class != platforms.ClassPermanent || !strings.Contains(failure.Remedy, "platforms.facebook.clientID") {
+		t.Errorf("got %v; want the setting that is missing", err)
+	}
+}
+
+// TestPages plays what Graph lists of a person's Pages.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	page := func(id, tasks string) string {
+		return fmt.Sprintf(`{"id":%q,"name":"Page %s","access_token":"token-%s","tasks":[%s],"picture":{"data":{"url":"https://cdn.example.com/%s"}}}`, id, id, id, tasks, id)
+	}
+	tests := map[string]struct {
+		reason string
+		pages  []string
+		ids    []string
+		words  string
+	}{
+		"several":     {"a person chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
+		"next page":   {"people of an agency have hundreds", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
+		"read only":   {"what cannot be posted to is not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
+		"none of use": {"and if nothing remains, they learn which task is missing", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
+		"none":        {"a person without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
+		"no list":     {"an answer that is no list is not taken for an empty one", []string{`{}`}, nil, "did not say"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("access_token") || r.Header.Get("Authorization") != "Bearer person" || r.URL.Path != "/v25.0/me/accounts" {
+					t.Errorf("%s: asked %s", tc.reason, r.URL)
+				}
+				if calls > 0 && r.URL.Query().Get("after") != "c1" {
+					t.Errorf("%s: the second page is asked for by %q", tc.reason, r.URL.RawQuery)
+				}
+				_, _ = w.Write([]byte(tc.pages[calls]))
+				calls++
+			}))
+			t.Cleanup(server.Close)
+			p := facebook.New(facebook.Config{APIURL: server.URL, ClientID: "herald"}, transport.New(transport.Options{}))
+			choices, err := p.Choices(t.Context(), platforms.Token{Access: "person", Scopes: "pages_manage_posts"})
+			var ids []string
+			for _, c := range choices {
+				ids = append(ids, c.Identity.AccountID)
+				if c.Token.Access != "token-"+c.Identity.AccountID || c.Token.Scopes != "pages_manage_posts" || c.Identity.IconURL == "" {
+					t.Errorf("%s: got %+v", tc.reason, c)
+				}
+			}
+			if !slices.Equal(ids, tc.ids) || (err != nil) != (tc.words != "") || err != nil && !strings.Contains(err.Error(), tc.words) {
+				t.Errorf("%s: got %q, %v", tc.reason, ids, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+var _ platforms.Connector = (*Platform)(nil)
+
+// ownNeeds and linkedNeeds are the permissions of the two logins without which
+// nothing can be published (Instagram Platform, "Content Publishing").
+var (
+	ownNeeds    = oauth2.Needs{{"instagram_business_basic"}, {"instagram_business_content_publish"}}
+	linkedNeeds = oauth2.Needs{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
+)
+
+// dialog is the page of consent of the configured login. Instagram's own would
+// otherwise offer Facebook's as well, whose tokens it does not give.
+func (c *Config) dialog() oauth2.Dialog {
+	d := oauth2.Dialog{Name: "Instagram", Setting: "instagram", AppParam: "client_id", App: c.ClientID, Separator: ","}
+	if c.Login == FacebookLogin {
+		d.URL = client.Address(c.AuthorizeURL, DefaultFacebookAuthorizeURL) + "/" + c.Version + "/dialog/oauth"
+		d.Scopes = []string{"instagram_basic", "instagram_content_publish", "pages_read_engagement", "pages_show_list"}
+		return d
+	}
+	d.URL = client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/oauth/authorize"
+	d.Scopes = []string{"instagram_business_basic", "instagram_business_content_publish"}
+	d.Extra = url.Values{"enable_fb_login": {"0"}}
+	return d
+}
+
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
+// ConsentURL returns the address of the page of consent of the configured login.
+func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
+	return p.dialog.ConsentURL(consent)
+}
+
+// Exchange turns a code into a token that lives 60 days: that of the account, or,
+// with Facebook's login, that of the person.
+func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	if p.config.Login == FacebookLogin {
+		return p.exchangeLinked(ctx, code)
+	}
+	login := meta.Login{Tokens: &p.codes, ID: p.config.ClientID, Secret: p.secret}
+	short, err := p.own.Redeem(ctx, &login, code)
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	// Where it does not say what was granted, that is what was asked for.
+	granted := cmp.Or(strings.Join(short.Permissions, " "), p.dialog.Requested())
+	if missing := ownNeeds.Check("Instagram", granted); missing != nil {
+		return platforms.Token{}, missing
+	}
+	return p.own.Lengthen(ctx, &login, short.Access.String(), "ig_exchange_token", granted)
+}
+
+func (p *Platform) exchangeLinked(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	token, err := p.linked.RedeemLong(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.secret}, code)
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	if token.Scopes, err = p.linked.Granted(ctx, token); err != nil {
+		return platforms.Token{}, err
+	}
+	if missing := linkedNeeds.Check("Facebook", token.Scopes); missing != nil {
+		return platforms.Token{}, missing
+	}
+	return token, nil
+}
+
+// Choices returns the account of a token of Instagram's own login; with Facebook's,
+// those that are linked to the person's Pages, with the tokens of the Pages.
+func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
+	if p.config.Login != FacebookLogin {
+		return platforms.OneChoice(ctx, p, token)
+	}
+	pages, _, err := p.linked.Pages(ctx, token, linkedFields+",access_token,tasks")
+	if err != nil {
+		return nil, err
+	}
+	var choices []platforms.Choice
+	for i := range pages {
+		if !pages[i].Instagram.There {
+			continue
+		}
+		identity, bad := p.linked.Identity(pages[i].Instagram.Value)
+		if bad != nil {
+			return nil, bad.Error
+		}
+		choices = append(choices, platforms.Choice{Identity: identity, Token: pages[i].PageToken(token.Scopes)})
+	}
+	if len(choices) == 0 {
+		return nil, new(noneLinked)
+	}
+	return choices, nil
+}
+
+// noneLinked says that there is no account to choose.
+var noneLinked = platforms.Error{
+	Class:   platforms.ClassReconnect,
+	Problem: "no professional account of Instagram is linked to a Facebook Page that this person may create content on",
+	Remedy:  "link one on Facebook, and connect the account again",
+}

@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/platformtest"
+)
+
+func connectable(login instagram.Login) func(t *testing.T, url string) platforms.Platform {
+	return func(t *testing.T, url string) platforms.Platform {
+		t.Helper()
+		site := url + "/instagram"
+		config := instagram.Config{
+			APIURL: site, FacebookURL: site + "/graph.facebook.com", AuthorizeURL: site, Login: login,
+			ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+		}
+		if login == instagram.FacebookLogin {
+			config.AuthorizeURL = config.FacebookURL
+		}
+		return instagram.New(config, transport.New(transport.Options{}))
+	}
+}
+
+func TestConnect(t *testing.T) {
+	scopes := []string{"instagram_business_basic", "instagram_business_content_publish"}
+	connecting := platformtest.Connecting{
+		Suite:  &platformtest.Suite{Name: "instagram", New: connectable(instagram.InstagramLogin), Renewal: platformtest.ByItself},
+		Scopes: scopes, Needed: scopes,
+	}
+	connecting.Run(t)
+}
+
+// TestConnectLinked connects accounts through their Page.
+func TestConnectLinked(t *testing.T) {
+	scopes := []string{"instagram_basic", "instagram_content_publish", "pages_read_engagement", "pages_show_list"}
+	connecting := platformtest.Connecting{
+		Suite: &platformtest.Suite{
+			Name: "instagram", New: connectable(instagram.FacebookLogin), Renewal: platformtest.Never, Account: map[string]any{"login": "facebook"},
+		},
+		Scopes: scopes, Needed: scopes, Lasts: true,
+	}
+	connecting.Run(t)
+}
+
+// TestExchangeOfRealAnswers plays the forms of the answer that Meta's pages and its
+// clients know.
+func TestExchangeOfRealAnswers(t *testing.T) {
+	t.Parallel()
+	const granted = "instagram_business_basic instagram_business_content_publish"
+	tests := map[string]struct{ reason, answer, scopes string }{
+		"in a list":  {"the reference shows it so", `{"data":[{"access_token":"short","user_id":"1020","permissions":"instagram_business_basic,instagram_business_content_publish"}]}`, granted},
+		"at the top": {"clients read it so", `{"access_token":"short","user_id":17841400000000001,"permissions":["instagram_business_basic","instagram_business_content_publish"]}`, granted},
+		"not told":   {"what is not told was granted as it was asked for", `{"access_token":"short","user_id":17841400000000001}`, granted},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/oauth/access_token" {
+					_, _ = w.Write([]byte(tc.answer))
+					return
+				}
+				if r.URL.Query().Get("access_token") != "short" {
+					t.Errorf("%s: %s asks for another token", tc.reason, r.URL.Path)
+				}
+				_, _ = w.Write([]byte(`{"access_token":"long","token_type":"bearer","expires_in":5184000}`))
+			}))
+			t.Cleanup(server.Close)
+			p := instagram.New(instagram.Config{APIURL: server.URL, ClientID: "herald"}, transport.New(transport.Options{}))
+			token, err := p.Exchange(t.Context(), platforms.Code{Value: "abc", RedirectURI: "https://herald.example.com/back"})
+			if err != nil || token.Access != "long" || token.Scopes != tc.scopes {
+				t.Errorf("%s: got %+v, %v", tc.reason, token, err)
+			}
+		})
+	}
+}
+
+// TestChoicesAmongPages plays a person with several Pages.
+func TestChoicesAmongPages(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data":[
+			{"id":"1","name":"Plain","access_token":"page-1","tasks":["MANAGE"]},
+			{"id":"2","name":"Linked","access_token":"page-2","tasks":["CREATE_CONTENT"],"instagram_business_account":{"id":"17","username":"linked","name":"Linked"}},
+			{"id":"3","name":"Watched","access_token":"page-3","tasks":["ANALYZE"],"instagram_business_account":{"id":"18","username":"watched"}}
+		]}`))
+	}))
+	t.Cleanup(server.Close)
+	p := instagram.New(instagram.Config{FacebookURL: server.URL, Login: instagram.FacebookLogin, ClientID: "herald"}, transport.New(transport.Options{}))
+	choices, err := p.Choices(t.Context(), platforms.Token{Access: "person", Scopes: "instagram_basic"})
+	if err != nil || len(choices) != 1 || choices[0].Identity.AccountID != "17" || choices[0].Token.Access != "page-2" || choices[0].Token.Scopes != "instagram_basic" {
+		t.Errorf("got %+v, %v; want the account that is linked to a Page which the person may post for", choices, err)
+	}
+}

@@ -1,0 +1,184 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+// Login exchanges codes in the name of an app. Meta's logins know no PKCE: the app's
+// secret shows who asks.
+type Login struct {
+	// Tokens is the host that exchanges codes; Instagram has one of its own.
+	Tokens *client.Client
+	// ID and Secret are the app's. Secret is asked for each call.
+	ID     string
+	Secret func() string
+}
+
+// Permissions are granted scopes, in a list or in one text with commas.
+type Permissions []string
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails.
+func (p *Permissions) UnmarshalJSON(value []byte) error {
+	*p = nil
+	var list []string
+	if json.Unmarshal(value, &list) == nil {
+		*p = list
+		return nil
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		*p = oauth2.Scopes(text)
+	}
+	return nil
+}
+
+// ShortToken is what a code gives: it lives for an hour.
+type ShortToken struct {
+	Access      jsondoc.Text `json:"access_token"`
+	Permissions Permissions  `json:"permissions"`
+}
+
+// Redeem exchanges a code on the hosts of Threads and Instagram, which wrap their
+// answer into a list at times. Errors are *platforms.Error.
+func (g *Graph) Redeem(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
+	resp, err := l.Tokens.Do(ctx, l.call("/oauth/access_token", l.fields(code)))
+	if err != nil {
+		return ShortToken{}, oauth2.Lost(l.Tokens, err)
+	}
+	if resp.Status != http.StatusOK {
+		return ShortToken{}, g.codeRefused(resp)
+	}
+	said, _ := jsondoc.Decode[struct {
+		ShortToken
+
+		Data []ShortToken `json:"data"`
+	}](resp.Body)
+	token := said.ShortToken
+	if len(said.Data) == 1 {
+		token = said.Data[0]
+	}
+	if token.Access == "" {
+		return ShortToken{}, l.Tokens.NoToken()
+	}
+	return token, nil
+}
+
+// fields are those of the exchange of a code. The address that a person comes back
+// to ends in "#_", which is no part of the code.
+func (l *Login) fields(code platforms.Code) url.Values {
+	return url.Values{
+		"client_id": {l.ID}, "client_secret": {l.Secret()}, "grant_type": {"authorization_code"},
+		"redirect_uri": {code.RedirectURI}, "code": {strings.TrimSuffix(code.Value, "#_")},
+	}
+}
+
+func (*Login) call(path string, fields url.Values) client.Call {
+	return client.Call{Action: "exchange", Path: path, Body: client.Fields(fields), Timeout: ReadTimeout}
+}
+
+// Lengthen exchanges the short-lived token of Threads or Instagram for one that
+// lives 60 days. grant is the type of the exchange.
+func (g *Graph) Lengthen(ctx context.Context, l *Login, short, grant, scopes string) (platforms.Token, error) {
+	query := url.Values{"grant_type": {grant}, "client_secret": {l.Secret()}, "access_token": {short}}
+	body, bad := g.Ask(ctx, client.Call{Action: "exchange", Path: "/access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
+	if bad != nil {
+		return platforms.Token{}, g.notExchanged(bad)
+	}
+	return oauth2.Renewed(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
+}
+
+// RedeemLong exchanges a code of Facebook Login, and the short-lived token that it
+// gives for one that lives 60 days. The calls are POSTs, which Graph takes as well as
+// GETs: the secret stands in no address.
+func (g *Graph) RedeemLong(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
+	path := g.VersionedPath("/oauth/access_token")
+	resp, err := g.Do(ctx, l.call(path, l.fields(code)))
+	if err != nil {
+		return platforms.Token{}, oauth2.Lost(&g.Client, err)
+	}
+	if resp.Status != http.StatusOK {
+		return platforms.Token{}, g.codeRefused(resp)
+	}
+	short, err := oauth2.Renewed(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	resp, err = g.Do(ctx, l.call(path, url.Values{
+		"grant_type": {"fb_exchange_token"}, "client_id": {l.ID}, "client_secret": {l.Secret()}, "fb_exchange_token": {short.Access},
+	}))
+	if err != nil {
+		return platforms.Token{}, oauth2.Lost(&g.Client, err)
+	}
+	if resp.Status != http.StatusOK {
+		return platforms.Token{}, g.notExchanged(g.Classify(resp, ThePost))
+	}
+	return oauth2.Renewed(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
+}
+
+// notExchanged is the error of the second exchange: a refusal of the request itself
+// says nothing about the person.
+func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
+	if bad.Said.Kind() == KindOther {
+		return g.BadApp(bad.Said)
+	}
+	return bad.Error
+}
+
+// codeRefused reads why a code was not exchanged. The hosts of Threads and Instagram
+// have a form of their own, {"error_type", "code", "error_message"}, and Graph has
+// its usual one, in which limits and outages have their codes. Beside those, the
+// text alone tells whether the code, the address or the app is meant.
+func (g *Graph) codeRefused(resp *transport.Response) *platforms.Error {
+	bad := g.Classify(resp, ThePost)
+	said, _ := jsondoc.Decode[struct {
+		Message jsondoc.Text `json:"error_message"`
+		Error   struct {
+			Message jsondoc.Text `json:"message"`
+		} `json:"error"`
+	}](resp.Body)
+	text := strings.ToLower(said.Message.String() + said.Error.Message.String())
+	switch kind := bad.Said.Kind(); {
+	case text == "", kind != KindOther && kind != KindToken && kind != KindNonsense:
+		return bad.Error
+	case strings.Contains(text, "redirect"):
+		return oauth2.BadRedirect(&g.Client, bad.Said)
+	case strings.Contains(text, "code"):
+		return oauth2.BadCode(&g.Client, bad.Said)
+	default:
+		return g.BadApp(bad.Said)
+	}
+}
+
+// Granted asks what a person granted to a token of Facebook Login: they may decline
+// single permissions (Graph API, "/{user-id}/permissions").
+func (g *Graph) Granted(ctx context.Context, token platforms.Token) (string, error) {
+	doc, bad := Read[struct {
+		Data []struct {
+			Permission jsondoc.Text `json:"permission"`
+			Status     jsondoc.Text `json:"status"`
+		} `json:"data"`
+	}](ctx, g, "identify", "/me/permissions", token)
+	if bad != nil {
+		return "", g.NotIdentified(bad)
+	}
+	var granted []string
+	for _, entry := range doc.Data {
+		if entry.Status == "granted" {
+			granted = append(granted, entry.Permission.String())
+		}
+	}
+	return strings.Join(granted, " "), nil
+}

@@ -1,0 +1,70 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+const (
+	// pagesPerCall and mostPageCalls bound how many Pages of a person are read:
+	// a thousand.
+	pagesPerCall  = "100"
+	mostPageCalls = 10
+)
+
+// Page is a Page of a person, with its token.
+type Page struct {
+	Account
+
+	Token     jsondoc.Text              `json:"access_token"`
+	Tasks     []jsondoc.Text            `json:"tasks"`
+	Instagram jsondoc.Optional[Account] `json:"instagram_business_account"`
+}
+
+// mayPost reports whether the person has one of the tasks that allow to post as the
+// Page (Pages API, "Overview", Tasks). A Page that tells no tasks is let pass.
+func (p *Page) mayPost() bool {
+	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
+}
+
+// Pages lists the Pages that a person may post to, with the tokens of the Pages. fields
+// are what is asked of each. readOnly counts the Pages that they may not post to.
+func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
+	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
+	for range mostPageCalls {
+		found, bad := Read[page[Page]](ctx, g, "identify", "/me/accounts?"+query.Encode(), token)
+		switch {
+		case bad != nil:
+			return nil, 0, g.NotIdentified(bad)
+		case found.Data == nil:
+			return nil, 0, g.NoIdentity(nil)
+		}
+		for _, p := range found.Data {
+			switch {
+			case !ValidID(p.ID.String()) || p.Token == "":
+				continue
+			case p.mayPost():
+				pages = append(pages, p)
+			default:
+				readOnly++
+			}
+		}
+		if query = found.following(query); query == nil {
+			break
+		}
+	}
+	return pages, readOnly, nil
+}
+
+// PageToken is the token of a Page. It came of a long-lived one, so that it does not
+// end (Facebook Login, "Long-Lived Access Tokens").
+func (p *Page) PageToken(scopes string) platforms.Token {
+	return platforms.Token{Access: p.Token.String(), Scopes: scopes}
+}

@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth2
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+)
+
+// Dialog is the page of a platform on which a person agrees.
+type Dialog struct {
+	// Name is the platform's, for messages, and Setting the section of its
+	// configuration.
+	Name, Setting string
+	// URL is the page's address without a query.
+	URL string
+	// AppParam is the name of the parameter with the app's id; App is the id.
+	AppParam, App string
+	// Scopes are asked for, with Separator between them: a blank by default.
+	Scopes    []string
+	Separator string
+	// Challenge hashes the verifier of PKCE; nil on a platform without.
+	Challenge func(verifier string) string
+	// Extra are further parameters; may be nil.
+	Extra url.Values
+}
+
+// ConsentURL returns the address that a person is sent to.
+func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
+	if d.App == "" {
+		return "", platforms.Errorf(platforms.ClassPermanent, "Herald has no app on %s, so that no account can be connected", d.Name).
+			Advise(fmt.Sprintf("the administrator has to register one and set platforms.%s.clientID", d.Setting))
+	}
+	query := url.Values{
+		"response_type": {"code"}, d.AppParam: {d.App}, "redirect_uri": {consent.RedirectURI}, "state": {consent.State},
+		"scope": {strings.Join(d.Scopes, cmp.Or(d.Separator, " "))},
+	}
+	if d.Challenge != nil {
+		query.Set("code_challenge", d.Challenge(consent.Verifier))
+		query.Set("code_challenge_method", "S256")
+	}
+	maps.Copy(query, d.Extra)
+	return d.URL + "?" + query.Encode(), nil
+}
+
+// Requested are the scopes that the page asks for, as a token holds them.
+func (d *Dialog) Requested() string { return strings.Join(d.Scopes, " ") }
+
+// S256 is the challenge of RFC 7636, section 4.2.
+func S256(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// S256Hex is S256 as TikTok has it: the hash in hexadecimal digits (TikTok, "Login
+// Kit for Desktop").
+func S256Hex(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return hex.EncodeToString(sum[:])
+}
+
+// Exchange turns a code into a token with a refresh token. An answer that names no
+// scopes granted those that were requested (RFC 6749, section 5.1). Errors are
+// *platforms.Error.
+func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs Needs) (platforms.Token, error) {
+	resp, said, err := e.call(ctx, "exchange", url.Values{
+		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
+	})
+	switch {
+	case err != nil:
+		return platforms.Token{}, Lost(&e.Client, err)
+	case e.failed(resp, said):
+		return platforms.Token{}, e.codeRefused(resp, said.Error.String(), said.Description.String())
+	}
+	token, err := Renewed(&e.Client, resp.Body, platforms.Token{Scopes: requested}, e.Clock.Now())
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	if missing := needs.Check(e.Name, token.Scopes); missing != nil {
+		return platforms.Token{}, missing
+	}
+	if token.Refresh == "" {
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "%s gave no refresh token, so that the connection would soon end", e.Name).
+			Advise("connect the account again; if it repeats, remove Herald among the apps of your account there before")
+	}
+	return token, nil
+}
+
+// codeRefused reads an error of the endpoint about a code. Platforms do not agree
+// on its name: the description tells of the code or the verifier where it is not
+// invalid_grant.
+func (e *Endpoint) codeRefused(resp *transport.Response, code, description string) *platforms.Error {
+	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
+	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
+	switch said := strings.ToLower(description); {
+	case !own:
+		return e.Refused(resp, code)
+	case code == "redirect_uri_mismatch", strings.Contains(said, "redirect"):
+		return BadRedirect(&e.Client, cause)
+	case code == "invalid_grant", strings.Contains(said, "authorization code"), strings.Contains(said, "code verifier"):
+		return BadCode(&e.Client, cause)
+	default:
+		return e.refused(resp, code, description)
+	}
+}
+
+// Lost says that the exchange of a code has no answer. If it was sent, the code may
+// be spent.
+func Lost(c *client.Client, err error) *platforms.Error {
+	failure := c.Unanswered(err)
+	if !client.NotSent(err) {
+		failure.Remedy = onceMore
+	}
+	return failure
+}
+
+const onceMore = "connect the account once more"
+
+// BadCode says that the platform does not accept a code.
+func BadCode(c *client.Client, cause error) *platforms.Error {
+	return platforms.Errorf(platforms.ClassReconnect, "%s no longer accepts this consent: it took too long, or was used before", c.Name).
+		Advise(onceMore).Because(cause)
+}
+
+// BadRedirect says that the platform does not accept where people come back to.
+func BadRedirect(c *client.Client, cause error) *platforms.Error {
+	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept the address to which people come back", c.Name).
+		Advise("the administrator has to enter it among the app's redirect addresses, exactly as siteURL makes it").Because(cause)
+}
+
+// Secret is a function that tells an app's secret; "" where there is none.
+func Secret(configured func() string) func() string {
+	if configured == nil {
+		return func() string { return "" }
+	}
+	return configured
+}

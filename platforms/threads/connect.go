@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+var _ platforms.Connector = (*Platform)(nil)
+
+// needed are the scopes without which nothing can be published, nor replies of trees
+// looked up (Threads API, "Get Started", Authorization).
+var needed = oauth2.Needs{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
+
+func (c *Config) dialog() oauth2.Dialog {
+	return oauth2.Dialog{
+		Name: "Threads", Setting: "threads", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/oauth/authorize",
+		AppParam: "client_id", App: c.ClientID, Separator: ",",
+		Scopes: []string{"threads_basic", "threads_content_publish", "threads_manage_replies", "threads_read_replies"},
+	}
+}
+
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
+// ConsentURL returns the address of the page of consent.
+func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
+	return p.dialog.ConsentURL(consent)
+}
+
+// Exchange turns a code into a token that lives 60 days.
+func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
+	short, err := p.graph.Redeem(ctx, &login, code)
+	if err != nil {
+		return platforms.Token{}, err
+	}
+	granted := p.granted(ctx, short.Access.String())
+	if granted != "" {
+		if missing := needed.Check("Threads", granted); missing != nil {
+			return platforms.Token{}, missing
+		}
+	}
+	return p.graph.Lengthen(ctx, &login, short.Access.String(), "th_exchange_token", granted)
+}
+
+// granted asks what a token was granted; "" if Threads does not tell: it tells only
+// the testers of an app ("Debug Access Token").
+func (p *Platform) granted(ctx context.Context, access string) string {
+	doc, bad := meta.Read[struct {
+		Data struct {
+			Scopes meta.Permissions `json:"scopes"`
+		} `json:"data"`
+	}](ctx, &p.graph.Graph, "identify", "/debug_token?"+url.Values{"input_token": {access}}.Encode(), platforms.Token{Access: access})
+	if bad != nil {
+		return ""
+	}
+	return strings.Join(doc.Data.Scopes, " ")
+}
+
+// Choices returns the one profile that a token is for.
+func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
+	return platforms.OneChoice(ctx, p, token)
+}

@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+var _ platforms.Connector = (*Platform)(nil)
+
+// needed are the scopes without which nothing can be posted or looked up (TikTok,
+// "Scopes Overview"). An account that grants drafts alone takes drafts.
+var needed = oauth2.Needs{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
+
+func (c *Config) dialog() oauth2.Dialog {
+	return oauth2.Dialog{
+		Name: "TikTok", Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
+		AppParam: "client_key", App: c.ClientKey, Challenge: oauth2.S256Hex, Separator: ",",
+		Scopes: []string{"user.info.basic", scopeProfile, scopeDirectPost, "video.upload", "video.list"},
+	}
+}
+
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
+// ConsentURL returns the address of TikTok's page of consent.
+func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
+	return p.dialog.ConsentURL(consent)
+}
+
+// Exchange turns a code into a token.
+func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), needed)
+}
+
+// Choices returns the one account that a token is for.
+func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
+	return platforms.OneChoice(ctx, p, token)
+}

@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+var _ platforms.Connector = (*Platform)(nil)
+
+// needed are the scopes without which posts cannot be published, looked up and
+// renewed (X, "OAuth 2.0 Authorization Code Flow with PKCE").
+var needed = oauth2.Needs{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"media.write"}, {"offline.access"}}
+
+func (c *Config) dialog() oauth2.Dialog {
+	return oauth2.Dialog{
+		Name: "X", Setting: "x", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/i/oauth2/authorize",
+		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256,
+		Scopes: []string{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
+	}
+}
+
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
+// ConsentURL returns the address of X's page of consent.
+func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
+	return p.dialog.ConsentURL(consent)
+}
+
+// Exchange turns a code into a token. X's codes are good for 30 seconds.
+func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
+	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), needed)
+}
+
+// Choices returns the one account that a token is for.
+func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
+	return platforms.OneChoice(ctx, p, token)
+}

@@ -1,0 +1,216 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+)
+
+var _ = Describe("app.js", func() {
+	open := func(body string, options chrome.Options) (*fixture, *chrome.Page) {
+		GinkgoHelper()
+		f := newFixture(body)
+		page := newPage(options)
+		must(page.Open(f.URL))
+		return f, page
+	}
+
+	Describe("times", func() {
+		DescribeTable("are shown in the zone and language of the person",
+			func(options chrome.Options, markup, want, lang string) {
+				_, page := open(markup, options)
+				Expect(page.Get("time", "").Text()).To(Equal(want))
+				Expect(page.Get("time", "").Attribute("lang")).To(Equal(lang))
+			},
+			Entry("winter", chrome.Options{}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">UTC</time>`, "1 Dec 2026, 10:00", "en-GB"),
+			Entry("summer", chrome.Options{}, `<time data-show="both" datetime="2026-07-01T09:00:00Z">UTC</time>`, "1 Jul 2026, 11:00", "en-GB"),
+			Entry("another language", chrome.Options{Locale: "de-DE"}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">UTC</time>`, "01.12.2026, 10:00", "de-DE"),
+			Entry("another zone", chrome.Options{Zone: "Pacific/Kiritimati"}, `<time data-show="both" datetime="2026-12-01T12:00:00Z">UTC</time>`, "2 Dec 2026, 02:00", "en-GB"),
+			Entry("the date", chrome.Options{}, `<time data-show="date" datetime="2026-12-01T23:30:00Z">UTC</time>`, "2 Dec 2026", "en-GB"),
+			Entry("the time", chrome.Options{}, `<time data-show="time" datetime="2026-12-01T23:30:00Z">UTC</time>`, "00:30", "en-GB"),
+			Entry("what is no time stays", chrome.Options{}, `<time data-show="both" datetime="soon">soon</time>`, "soon", ""),
+			Entry("what the server has worded stays", chrome.Options{}, `<time datetime="2026-12-01T09:00:00Z">5 minutes ago</time>`, "5 minutes ago", ""),
+			Entry("without JavaScript", chrome.Options{NoScript: true}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">1 Dec 2026, 09:00 UTC</time>`, "1 Dec 2026, 09:00 UTC", ""),
+		)
+
+		const form = `<form method="post" action="/form">
+			<label for="at">Date and time</label> <input id="at" type="datetime-local" name="local" data-utc="scheduled_at">
+			<span data-zone>UTC</span> <button>Send</button></form>`
+
+		DescribeTable("are sent in UTC",
+			func(options chrome.Options, entered, want string) {
+				f, page := open(form, options)
+				must(page.Get("DateTime", "Date and time").Fill(entered))
+				must(page.Get("button", "Send").Follow())
+				Expect(f.forms()).To(HaveLen(1))
+				Expect(f.forms()[0].Get("scheduled_at")).To(Equal(want))
+				Expect(f.forms()[0].Get("local")).To(Equal(entered), "for a server that wants to show it again")
+			},
+			Entry("winter", chrome.Options{}, "2026-12-01T10:00", "2026-12-01T09:00:00.000Z"),
+			Entry("summer", chrome.Options{}, "2026-07-01T10:00", "2026-07-01T08:00:00.000Z"),
+			Entry("a zone with half an hour", chrome.Options{Zone: "Asia/Kolkata"}, "2026-07-01T10:00", "2026-07-01T04:30:00.000Z"),
+			Entry("nothing", chrome.Options{}, "", ""),
+			Entry("without JavaScript the server has to read the input's own name", chrome.Options{NoScript: true}, "2026-12-01T10:00", ""),
+		)
+
+		It("are filled in for editing, with the name of the zone, and keep seconds that the input does not show", func() {
+			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:34.567Z">
+				<label>Date and time <input type="datetime-local" data-utc="scheduled_at"></label> <p>Zone: <span data-zone>UTC</span></p><button>Send</button></form>`, chrome.Options{})
+			Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
+			must(page.WaitText("Zone: Europe/Berlin"))
+			must(page.Get("button", "Send").Follow())
+			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:34.567Z"}))
+		})
+
+		It("tell the server the zone, and ask once more for a page that is drawn in another", func() {
+			_, page := open(`<section data-in-zone="UTC">Calendar</section>`, chrome.Options{})
+			cookies, err := page.Cookies()
+			must(err)
+			Expect(cookies).To(HaveKey("zone"))
+			Expect(url.PathUnescape(cookies["zone"].Value)).To(Equal("Europe/Berlin"))
+			asked := func() int {
+				times := 0
+				for _, load := range page.Loads() {
+					if load.Type == "Document" {
+						times++
+					}
+				}
+				return times
+			}
+			Eventually(asked).Should(Equal(2))
+			must(page.Settle())
+			Consistently(asked, 500*time.Millisecond).Should(Equal(2), "a server that does not know the zone must not be asked for ever")
+		})
+	})
+
+	Describe("the calendar", func() {
+		const calendar = `<table><caption>December</caption><tr>
+			<td data-day="2026-12-01" aria-label="1 December"><article data-post aria-label="Launch">Launch
+				<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:00Z">
+				<label>New time <input type="datetime-local" data-utc="scheduled_at"></label><button>Reschedule</button></form></article></td>
+			<td data-day="2026-12-05" aria-label="5 December">5</td></tr></table>`
+
+		It("moves a post that is dragged to another day", func() {
+			f, page := open(calendar, chrome.Options{})
+			must(page.Follow(func() error {
+				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
+			}))
+			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
+		})
+
+		It("moves a post by keyboard", func() {
+			f, page := open(calendar, chrome.Options{})
+			must(page.Get("DateTime", "New time").Fill("2026-12-05T10:00"))
+			must(page.TabTo(page.Get("button", "Reschedule")))
+			must(page.Follow(func() error { return page.Press(kb.Enter) }))
+			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
+		})
+	})
+
+	Describe("a question", func() {
+		const form = `<form method="post" action="/form" data-confirm="Disconnect <b>@acme</b>?"><input type="hidden" name="id" value="1">
+			<button name="what" value="go">Disconnect</button></form>`
+
+		It("comes before what cannot be undone", func() {
+			f, page := open(form, chrome.Options{})
+			must(page.Get("button", "Disconnect").Click())
+			dialog := page.Get("dialog", "Disconnect <b>@acme</b>?")
+			must(dialog.Wait())
+			inEveryLook(page, "fixture-confirm")
+			Expect(dialog.Get("button", "Cancel").HasFocus()).To(BeTrue(), "a stray Enter must do nothing")
+			must(dialog.Get("button", "Cancel").Click())
+			must(dialog.WaitGone())
+			Expect(page.Get("button", "Disconnect").HasFocus()).To(BeTrue(), "a person goes on where they were")
+
+			must(page.Get("button", "Disconnect").Click())
+			must(dialog.Wait())
+			must(page.Press(kb.Escape))
+			must(dialog.WaitGone())
+			Expect(f.forms()).To(BeEmpty())
+
+			must(page.Get("button", "Disconnect").Click())
+			must(dialog.Get("button", "Disconnect").Follow())
+			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "with the button that was pressed")
+		})
+
+		It("keeps htmx from sending meanwhile", func() {
+			f, page := open(`<form hx-post="/form" hx-target="#out" data-confirm="Sure?"><button>Go</button></form><div id="out"></div>`, chrome.Options{})
+			must(page.Get("button", "Go").Click())
+			must(page.Get("dialog", "Sure?").Get("button", "Cancel").Click())
+			Expect(f.forms()).To(BeEmpty())
+			must(page.Get("button", "Go").Click())
+			must(page.Get("dialog", "Sure?").Get("button", "Go").Click())
+			must(page.Get("heading", "Sent").Wait())
+			Expect(f.forms()).To(HaveLen(1))
+		})
+	})
+
+	It("opens a dialog, by keyboard too, and gives the focus back", func() {
+		_, page := open(`<button type="button" data-dialog="d">More</button><dialog id="d" aria-label="Details"><form method="dialog"><button>Close</button></form></dialog>`, chrome.Options{})
+		must(page.TabTo(page.Get("button", "More")))
+		must(page.Press(kb.Enter))
+		must(page.Get("dialog", "Details").Wait())
+		must(page.Press(kb.Enter))
+		must(page.Get("dialog", "Details").WaitGone())
+		Expect(page.Get("button", "More").HasFocus()).To(BeTrue())
+	})
+
+	It("copies a key, and says so", func() {
+		_, page := open(`<code id="key">hrld_1_secret</code> <button type="button" data-copy="#key">Copy</button>`, chrome.Options{})
+		must(page.AllowClipboard())
+		must(page.Get("button", "Copy").Click())
+		Eventually(page.Get("status", "").Text).Should(Equal("Copied"))
+		Expect(chrome.Eval[string](page, "navigator.clipboard.readText()")).To(Equal("hrld_1_secret"))
+	})
+
+	Describe("server-sent events", func() {
+		const area = `<section data-events="/events" aria-label="State"><p>processing</p></section>`
+
+		It("replace what is shown, with times as everywhere, and keep the focus", func() {
+			f, page := open(area, chrome.Options{})
+			f.events <- "data: <p>posted <time data-show=\"both\" datetime=\"2026-12-01T09:00:00Z\">UTC</time></p>\ndata: <button id=\"again\">Again</button>\n\n"
+			must(page.WaitText("posted 1 Dec 2026, 10:00"))
+			must(page.Get("button", "Again").Focus())
+			f.events <- "data: <p>failed</p><button id=\"again\">Again</button>\n\n"
+			must(page.WaitText("failed"))
+			Expect(page.Get("button", "Again").HasFocus()).To(BeTrue())
+			Expect(f.listened()).To(Equal(1), "what is replaced must not listen a second time")
+		})
+
+		It("go on when the server was away for a while", func() {
+			f, page := open(area, chrome.Options{})
+			Eventually(f.listened).Should(Equal(1))
+			f.mu.Lock()
+			f.refused = 1
+			f.mu.Unlock()
+			close(f.events) // ends the first
+			f.events = make(chan string, 1)
+			f.events <- "data: <p>posted</p>\n\n"
+			must(page.WaitText("posted"))
+			Expect(f.listened()).To(Equal(3))
+			Expect(page.Forget()).To(ContainElement(ContainSubstring("503")))
+		})
+
+		It("end when the server says so", func() {
+			f, page := open(area, chrome.Options{})
+			f.events <- "data: <p>posted</p>\n\nevent: stop\ndata: -\n\n"
+			must(page.WaitText("posted"))
+			close(f.events)
+			Consistently(f.listened, 2*time.Second).Should(Equal(1))
+		})
+	})
+
+	It("prepares what htmx brings", func() {
+		_, page := open(`<button hx-get="/part" hx-target="#out">Load</button><div id="out"></div>`, chrome.Options{})
+		must(page.Get("button", "Load").Click())
+		must(page.WaitText("Brought 1 Dec 2026, 10:00"))
+	})
+})

@@ -1,0 +1,318 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chrome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// patience is how long the browser may take to show what is waited for; generous, for a busy machine.
+	patience = 20 * time.Second
+	// pollEvery paces the question whether it is there.
+	pollEvery = 25 * time.Millisecond
+)
+
+// Look is how a page is shown.
+type Look struct {
+	// Name is for the names of screenshots.
+	Name          string
+	Width, Height int64
+	Dark, Phone   bool
+}
+
+// Looks are the three in which every page is looked at.
+var (
+	Light = Look{Name: "light", Width: 1280, Height: 800}
+	Dark  = Look{Name: "dark", Width: 1280, Height: 800, Dark: true}
+	Phone = Look{Name: "phone", Width: 390, Height: 844, Phone: true}
+
+	Looks = []Look{Light, Dark, Phone}
+)
+
+// Page is a tab with cookies and a cache of its own.
+type Page struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	watched watch
+	look    Look
+}
+
+// Options are what is told about the person at the page.
+type Options struct {
+	// Zone and Locale are those of the person; "Europe/Berlin" and "en-GB" if empty.
+	Zone, Locale string
+	// NoScript turns JavaScript off.
+	NoScript bool
+}
+
+// NewPage opens an empty tab in the look Light.
+func (b *Browser) NewPage(options Options) (*Page, error) {
+	p := &Page{}
+	p.watched.reset()
+	p.ctx, p.cancel = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.watched.see))
+	err := chromedp.Do(p.ctx)
+	if err == nil {
+		err = p.emulate(options)
+	}
+	if err == nil {
+		err = p.Look(Light)
+	}
+	if err != nil {
+		p.Close()
+		return nil, fmt.Errorf("open a tab: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Page) emulate(options Options) error {
+	if options.Zone == "" {
+		options.Zone = "Europe/Berlin"
+	}
+	if options.Locale == "" {
+		options.Locale = "en-GB"
+	}
+	return errors.Join(
+		call(p, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: options.Zone}),
+		call(p, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: options.Locale}),
+		call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: options.NoScript}),
+		call(p, network.Enable, network.EnableParams{}),
+	)
+}
+
+// Close closes the tab and forgets its cookies.
+func (p *Page) Close() { p.cancel() }
+
+// Look changes how the page is shown, at once.
+func (p *Page) Look(look Look) error {
+	scheme := "light"
+	if look.Dark {
+		scheme = "dark"
+	}
+	p.look = look
+	return errors.Join(
+		p.resize(look),
+		call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			// A screenshot must not catch a page on its way.
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		}}),
+	)
+}
+
+func (p *Page) resize(look Look) error {
+	return call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: look.Width, Height: look.Height, DeviceScaleFactor: 1, Mobile: look.Phone,
+	})
+}
+
+// OpenCold is Open with an empty cache.
+func (p *Page) OpenCold(url string) error {
+	return errors.Join(
+		call(p, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}),
+		p.Open(url),
+		call(p, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: false}),
+	)
+}
+
+// Open goes to an address, forgets what was seen on earlier pages, and waits until nothing more is loaded. An answer other
+// than 200 is an error.
+func (p *Page) Open(url string) error {
+	status, err := p.OpenAny(url)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", url, status)
+	}
+	return err
+}
+
+// OpenAny is Open for pages that are meant to be refused. It returns the status of the answer.
+func (p *Page) OpenAny(url string) (status int, err error) {
+	p.watched.reset()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	response, err := chromedp.Run(ctx, chromedp.NavigateResponse(url))
+	if err != nil {
+		return 0, fmt.Errorf("open %s: %w", url, err)
+	}
+	return int(response.Status), p.Settle()
+}
+
+// Settle waits until nothing is being loaded. Server-sent events do not count.
+func (p *Page) Settle() error {
+	err := p.until(func() error {
+		if open := p.watched.open(); len(open) > 0 {
+			return fmt.Errorf("still loading %s", strings.Join(open, ", "))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the page to settle: %w", err)
+	}
+	return nil
+}
+
+// Follow does something that leads to another page, and waits until that is there.
+func (p *Page) Follow(act func() error) error {
+	const document = "document.readyState === 'complete' ? performance.timeOrigin : 0"
+	before, err := Eval[float64](p, "performance.timeOrigin")
+	if err != nil {
+		return err
+	}
+	if err := act(); err != nil {
+		return err
+	}
+	err = p.until(func() error {
+		switch now, err := Eval[float64](p, document); {
+		case err != nil:
+			return err
+		case now == 0:
+			return errors.New("the next page is not complete")
+		case now == before:
+			return errors.New("no other page came")
+		default:
+			return nil
+		}
+	})
+	return errors.Join(err, p.Settle())
+}
+
+// URL is the address that the page has now.
+func (p *Page) URL() (string, error) { return Eval[string](p, "location.href") }
+
+// WaitURL waits until the address contains a text.
+func (p *Page) WaitURL(part string) error {
+	err := p.until(func() error {
+		url, err := p.URL()
+		if err == nil && !strings.Contains(url, part) {
+			err = fmt.Errorf("the address is %s", url)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for an address with %q: %w", part, err)
+	}
+	return nil
+}
+
+// WaitText waits until a person can read the text on the page.
+func (p *Page) WaitText(text string) error {
+	err := p.until(func() error {
+		shown, err := Eval[string](p, "document.body.innerText")
+		if err == nil && !strings.Contains(shown, text) {
+			err = fmt.Errorf("it says:\n%s", shown)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the page to say %q: %w", text, err)
+	}
+	return nil
+}
+
+// WaitFor waits until an expression of JavaScript holds on the page; what says that in words.
+func (p *Page) WaitFor(what, expression string) error {
+	err := p.until(func() error {
+		holds, err := Eval[bool](p, expression)
+		if err == nil && !holds {
+			err = errors.New("it is not so yet")
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, err)
+	}
+	return nil
+}
+
+// Cookies returns the cookies that the page's address would get, by name.
+func (p *Page) Cookies() (map[string]*network.Cookie, error) {
+	answer, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})
+	cookies := map[string]*network.Cookie{}
+	for _, cookie := range answer.Cookies {
+		cookies[cookie.Name] = cookie
+	}
+	return cookies, err
+}
+
+// CookieHeader is the value of the header that carries these cookies.
+func (p *Page) CookieHeader() (string, error) {
+	cookies, err := p.Cookies()
+	var pairs []string
+	for name, cookie := range cookies {
+		pairs = append(pairs, name+"="+cookie.Value)
+	}
+	return strings.Join(pairs, "; "), err
+}
+
+// AllowClipboard lets the page read and write what a person has copied.
+func (p *Page) AllowClipboard() error {
+	var err error
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		_, failed := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
+			BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+			Permission:       &browser.PermissionDescriptor{Name: name},
+			Setting:          browser.PermissionSettingGranted,
+		})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// Eval evaluates JavaScript in the page, past its policy, and waits for a promise.
+func Eval[T any](p *Page, script string) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+}
+
+// Screenshot is a PNG of the whole page, in a window as high as the page is: what keeps to the window's edge is at the page's.
+func (p *Page) Screenshot() ([]byte, error) {
+	look := p.look
+	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
+	if err != nil {
+		return nil, err
+	}
+	look.Height = max(look.Height, height)
+	err = p.resize(look)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := chromedp.Call(p.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)})
+	return answer.Data, errors.Join(err, p.resize(p.look))
+}
+
+// until asks until there is no error. What a new page interrupts is asked again.
+func (p *Page) until(ask func() error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(p.ctx, pollEvery, patience, true, func(context.Context) (bool, error) {
+		last = ask()
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(last, err)
+	}
+	return nil
+}
+
+// call runs a command whose answer says nothing.
+func call[P, R any](p *Page, command cdp.Command[P, R], params P) error {
+	_, err := chromedp.Call(p.ctx, command, params)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command.Method, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chrome
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// Load is one request of a page and what came back.
+type Load struct {
+	URL  string
+	Type network.ResourceType
+	// Status is that of the answer; 0 while there is none.
+	Status int
+	// Bytes is what came over the wire for it, with headers, compressed as it was.
+	Bytes int64
+
+	// loader is that of the document for which it is.
+	loader cdp.LoaderID
+	// earlier is what redirects on the way to it brought.
+	earlier int64
+	done    bool
+}
+
+// watch keeps what a page complains of and what it loads.
+type watch struct {
+	mu       sync.Mutex
+	problems []string
+	loads    map[network.RequestID]*Load
+	order    []network.RequestID
+}
+
+func (w *watch) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.problems, w.order, w.loads = nil, nil, map[network.RequestID]*Load{}
+}
+
+// see takes an event of the tab. The browser's loop calls it.
+func (w *watch) see(event any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		w.problems = append(w.problems, exception(e.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		w.console(e)
+	case *log.EventEntryAdded:
+		w.entry(e.Entry)
+	default:
+		w.traffic(event)
+	}
+}
+
+func (w *watch) console(e *runtime.EventConsoleAPICalled) {
+	switch e.Type {
+	case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning, runtime.ConsoleAPICalledTypeAssert:
+	default:
+		return
+	}
+	parts := []string{"console." + string(e.Type) + ":"}
+	for _, argument := range e.Args {
+		if argument.Description != "" {
+			parts = append(parts, argument.Description)
+		} else {
+			parts = append(parts, string(argument.Value))
+		}
+	}
+	w.problems = append(w.problems, strings.Join(parts, " "))
+}
+
+// entry takes what the browser itself says, which includes every violation of the page's policy.
+func (w *watch) entry(e *log.Entry) {
+	if e.Level == log.EntryLevelError || e.Level == log.EntryLevelWarning {
+		w.problems = append(w.problems, fmt.Sprintf("%s %s: %s (%s)", e.Source, e.Level, e.Text, e.URL))
+	}
+}
+
+func exception(details *runtime.ExceptionDetails) string {
+	text := details.Text
+	if details.Exception != nil && details.Exception.Description != "" {
+		text = details.Exception.Description
+	}
+	return fmt.Sprintf("exception: %s (%s:%d)", text, details.URL, details.LineNumber+1)
+}
+
+func (w *watch) traffic(event any) {
+	switch e := event.(type) {
+	case *page.EventFrameNavigated:
+		w.navigated(e)
+	case *network.EventRequestWillBeSent:
+		if strings.HasPrefix(e.Request.URL, "http") {
+			w.begin(e)
+		}
+	case *network.EventResponseReceived:
+		if load := w.loads[e.RequestID]; load != nil {
+			load.Status, load.Type = int(e.Response.Status), e.Type
+			load.Bytes += int64(e.Response.EncodedDataLength)
+		}
+	case *network.EventDataReceived:
+		if load := w.loads[e.RequestID]; load != nil {
+			load.Bytes += e.EncodedDataLength
+		}
+	case *network.EventLoadingFinished:
+		if load := w.loads[e.RequestID]; load != nil {
+			load.Bytes, load.done = load.earlier+int64(e.EncodedDataLength), true
+		}
+	case *network.EventLoadingFailed:
+		if load := w.loads[e.RequestID]; load != nil {
+			load.done = true
+		}
+	}
+}
+
+// navigated takes that another document is shown. What was being loaded for the one before is given up, without an event for
+// each.
+func (w *watch) navigated(e *page.EventFrameNavigated) {
+	if e.Frame.ParentID != "" {
+		return
+	}
+	for _, load := range w.loads {
+		if load.loader != e.Frame.LoaderID {
+			load.done = true
+		}
+	}
+}
+
+// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts.
+func (w *watch) begin(e *network.EventRequestWillBeSent) {
+	load := &Load{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID}
+	if before := w.loads[e.RequestID]; before == nil {
+		w.order = append(w.order, e.RequestID)
+	} else if e.RedirectResponse != nil {
+		load.earlier = before.earlier + int64(e.RedirectResponse.EncodedDataLength)
+		load.Bytes = load.earlier
+	}
+	w.loads[e.RequestID] = load
+}
+
+// open are the addresses that are being loaded.
+func (w *watch) open() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var open []string
+	for _, load := range w.loads {
+		if !load.done && load.Type != network.ResourceTypeEventSource {
+			open = append(open, load.URL)
+		}
+	}
+	return open
+}
+
+// Problems are what the page has complained of since it was opened: exceptions, errors and warnings on the console, what
+// could not be loaded, and violations of its policy.
+func (p *Page) Problems() []string {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	return slices.Clone(p.watched.problems)
+}
+
+// Forget forgets what the page has complained of, and returns it: for what is meant to be refused.
+func (p *Page) Forget() []string {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	problems := p.watched.problems
+	p.watched.problems = nil
+	return problems
+}
+
+// Loads are the requests since the page was opened, in their order.
+func (p *Page) Loads() []Load {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	loads := make([]Load, 0, len(p.watched.order))
+	for _, id := range p.watched.order {
+		loads = append(loads, *p.watched.loads[id])
+	}
+	return loads
+}
+
+// Weight is what came over the wire since the page was opened, and which address brought how much of it.
+func (p *Page) Weight() (total int64, byURL string) {
+	bytes := map[string]int64{}
+	for _, load := range p.Loads() {
+		total += load.Bytes
+		bytes[load.URL] += load.Bytes
+	}
+	urls := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int { return int(bytes[b] - bytes[a]) })
+	var text strings.Builder
+	for _, url := range urls {
+		fmt.Fprintf(&text, "%8d  %s\n", bytes[url], url)
+	}
+	return total, text.String()
+}

@@ -1,0 +1,247 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// fixture serves small pages with the scripts of the web application, under the policy that the application has.
+type fixture struct {
+	URL string
+	// store takes what is uploaded, at another origin, as it is in the world.
+	store *httptest.Server
+
+	mu sync.Mutex
+	// announced are the files that the pages told the server of, stored what came to the store, by name.
+	announced []announcement
+	stored    map[string]stored
+	// refuse are the answers to the next announcements, and breakOff to the next uploads, before they work again.
+	refuse, breakOff []int
+	// hold keeps uploads waiting until it is closed, if it is there.
+	hold chan struct{}
+	// sent are the forms that came.
+	sent []url.Values
+	// events are sent to who listens; refused is how many get 503 instead.
+	events    chan string
+	refused   int
+	listeners int
+}
+
+type announcement struct {
+	Name string `json:"name"`
+	Type string `json:"mime_type"`
+	Size int64  `json:"size_bytes"`
+}
+
+type stored struct {
+	contentType string
+	size        int
+}
+
+// policy is the strictest under which everything has to work. The store is named, as in the application.
+func (f *fixture) policy() string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; connect-src 'self' " + f.store.URL +
+		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+
+// newFixture serves a page of this body.
+func newFixture(body string) *fixture {
+	GinkgoHelper()
+	f := &fixture{stored: map[string]stored{}, events: make(chan string, 10)}
+	f.store = httptest.NewServer(http.HandlerFunc(f.put))
+	DeferCleanup(f.store.Close)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { f.page(w, body) })
+	mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServer(http.Dir(filepath.Join(checkout, "apiserver", "web", "assets")))))
+	mux.HandleFunc("GET /look.css", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/css")
+		write(w, "[hidden] { display: none } [data-preview] > * { width: 3em } li, [data-day], fieldset { min-height: 3em; border: 1px solid } main { max-width: 40em }")
+	})
+	mux.HandleFunc("POST /media", f.announce)
+	mux.HandleFunc("POST /form", f.form)
+	mux.HandleFunc("GET /events", f.listen)
+	mux.HandleFunc("GET /part", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		write(w, `<p>Brought <time data-show="both" datetime="2026-12-01T09:00:00Z">then</time></p>`)
+	})
+	server := httptest.NewServer(mux)
+	DeferCleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	f.URL = server.URL
+	return f
+}
+
+func write(w io.Writer, text string) {
+	// The browser may be gone.
+	_, _ = io.WriteString(w, text)
+}
+
+func (f *fixture) page(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", f.policy())
+	fmt.Fprintf(w, `<!doctype html>
+<html lang="en">
+<head>
+<title>Fixture</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="htmx-config" content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"historyCacheSize":0}'>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/look.css">
+<script src="/assets/htmx.min.js" defer></script>
+<script src="/assets/app.js" type="module"></script>
+<script src="/assets/upload.js" type="module"></script>
+</head>
+<body><main><h1>Fixture</h1>%s<p id="status" role="status"></p></main></body>
+</html>`, body)
+}
+
+// next takes the first of the answers that are to come.
+func next(answers *[]int) int {
+	if len(*answers) == 0 {
+		return http.StatusOK
+	}
+	first := (*answers)[0]
+	*answers = (*answers)[1:]
+	return first
+}
+
+func (f *fixture) announce(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if status := next(&f.refuse); status != http.StatusOK {
+		w.WriteHeader(status)
+		write(w, `{"error":{"code":"VALIDATION_ERROR","message":"<b>too large</b>: at most 512 MB"}}`)
+		return
+	}
+	var a announcement
+	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.announced = append(f.announced, a)
+	answer := map[string]string{"id": fmt.Sprintf("m-%d", len(f.announced)), "upload_url": f.store.URL + "/" + url.PathEscape(a.Name) + "?signature=1"}
+	// The browser may be gone.
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// put is the store.
+func (f *fixture) put(w http.ResponseWriter, r *http.Request) {
+	for name, value := range map[string]string{"Origin": "*", "Methods": "PUT", "Headers": "content-type"} {
+		w.Header().Set("Access-Control-Allow-"+name, value)
+	}
+	if r.Method == http.MethodOptions {
+		return
+	}
+	content, err := io.ReadAll(r.Body)
+	f.mu.Lock()
+	hold, status := f.hold, next(&f.breakOff)
+	f.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if err != nil || status != http.StatusOK {
+		w.WriteHeader(status)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stored[strings.TrimPrefix(r.URL.Path, "/")] = stored{r.Header.Get("Content-Type"), len(content)}
+}
+
+// form takes a form and shows what came.
+func (f *fixture) form(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	f.sent = append(f.sent, r.PostForm)
+	f.mu.Unlock()
+	f.page(w, "<h2>Sent</h2><p>"+html.EscapeString(r.PostForm.Encode())+"</p>")
+}
+
+// forms are those that came so far.
+func (f *fixture) forms() []url.Values {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]url.Values{}, f.sent...)
+}
+
+// ids are what the files got, which depends on which came first.
+func (f *fixture) ids(names ...string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []string
+	for _, name := range names {
+		for i, announced := range f.announced {
+			if announced.Name == name {
+				ids = append(ids, fmt.Sprintf("m-%d", i+1))
+			}
+		}
+	}
+	return ids
+}
+
+// inStore is what the store has of a file.
+func (f *fixture) inStore(name string) stored {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stored[name]
+}
+
+func (f *fixture) listen(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.listeners++
+	refuse := f.refused > 0
+	if refuse {
+		f.refused--
+	}
+	f.mu.Unlock()
+	if refuse {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	Expect(http.NewResponseController(w).Flush()).To(Succeed())
+	for {
+		select {
+		case event, open := <-f.events:
+			if !open {
+				return
+			}
+			write(w, event)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (f *fixture) listened() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listeners
+}

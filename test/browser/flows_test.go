@@ -1,0 +1,332 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/provider"
+	"github.com/herald-social/herald/test/browser/web"
+	"github.com/herald-social/herald/test/mediatest"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
+	var (
+		page *chrome.Page
+		site web.Site
+	)
+
+	BeforeAll(func() {
+		var err error
+		page, err = browser.NewPage(chrome.Options{})
+		must(err)
+		DeferCleanup(page.Close)
+		berlin, err := time.LoadLocation("Europe/Berlin")
+		must(err)
+		site = web.Site{Page: page, URL: herald().Site(), Zone: berlin}
+		must(site.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
+	})
+
+	BeforeEach(func() { page.Forget() })
+
+	AfterEach(func() {
+		if CurrentSpecReport().Failed() {
+			keep(page)
+		}
+	})
+
+	DescribeTable("has pages that are fit for everyone",
+		func(path, name string) {
+			must(page.OpenCold(herald().Site() + "/teams/herald-demo/" + path))
+			Expect(page.Problems()).To(BeEmpty())
+			expectLight(page)
+			inEveryLook(page, name)
+		},
+		Entry("overview", "", "overview"),
+		Entry("posts", "posts", "posts"),
+		Entry("composer", "posts/new", "compose"),
+		Entry("calendar", "calendar", "calendar"),
+		Entry("accounts", "connections", "accounts"),
+		Entry("keys", "keys", "keys"),
+		Entry("team", "team", "team"),
+	)
+
+	DescribeTable("connects accounts through the platforms' pages of consent",
+		func(platform string) {
+			must(site.Accounts())
+			before, err := page.Get("button", "Disconnect").Count()
+			must(err)
+			must(site.Connect(platform, web.DemoHandle(platform)))
+			must(site.Accounts())
+			Expect(page.Get("button", "Disconnect").Count()).To(Equal(before), "an account that is connected already stays the same connection")
+			must(site.Disconnect("demo-" + platform))
+			must(site.Accounts())
+			Expect(page.Get("button", "Disconnect").Count()).To(Equal(before - 1))
+			must(site.Connect(platform, web.DemoHandle(platform)))
+			must(site.Accounts())
+			Expect(page.Get("button", "Disconnect").Count()).To(Equal(before))
+			Expect(page.Problems()).To(BeEmpty())
+		},
+		Entry("X", "x"), Entry("Threads", "threads"), Entry("Instagram", "instagram"), Entry("Facebook", "facebook"),
+		Entry("TikTok", "tiktok"), Entry("YouTube", "youtube"),
+	)
+
+	film := func() string {
+		GinkgoHelper()
+		content, err := mediatest.Film(checkout)
+		must(err)
+		path := filepath.Join(GinkgoT().TempDir(), "film.mp4")
+		must(save(path, content))
+		return path
+	}
+
+	DescribeTable("publishes every kind of post",
+		func(draft func() web.Draft, platform string) {
+			must(site.Compose(draft()))
+			inEveryLook(page, "compose-filled-"+platform)
+			must(site.Publish())
+			must(page.WaitText("Posted"))
+			inEveryLook(page, "post-"+platform)
+			posts, err := sandboxtest.Client{URL: herald().Sandbox()}.Posts(context.Background(), platform, "")
+			must(err)
+			Expect(posts).NotTo(BeEmpty())
+			Expect(page.Problems()).To(BeEmpty())
+		},
+		Entry("text", func() web.Draft {
+			return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "Hello from a browser"}
+		}, "x"),
+		Entry("images", func() web.Draft {
+			return web.Draft{Kind: web.Image, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: "Two pictures", Files: []string{photo("a.jpg"), photo("b.jpg")}}
+		}, "threads"),
+		Entry("video", func() web.Draft {
+			return web.Draft{Kind: web.Video, Targets: []web.Target{{Account: "YouTube, @herald_demo"}}, Title: "A film", Text: "Of ten seconds", Files: []string{film()}}
+		}, "youtube"),
+		Entry("thread", func() web.Draft {
+			return web.Draft{Kind: web.Tree, Targets: []web.Target{{Account: "X, @herald_demo"}}, Parts: []string{"First", "Second", "Third"}}
+		}, "x"),
+	)
+
+	text := web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "For later"}
+
+	It("schedules a post, and cancels it", func() {
+		must(site.Compose(text))
+		must(site.Schedule(time.Now().Add(48 * time.Hour)))
+		must(page.WaitText("Scheduled"))
+		inEveryLook(page, "post-scheduled")
+		must(site.Cancel())
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("keeps a draft, and promotes it", func() {
+		draft := text
+		draft.Text = "A draft first"
+		must(site.Compose(draft))
+		must(site.SaveDraft())
+		must(page.WaitText("Draft"))
+		must(site.Edit())
+		inEveryLook(page, "edit")
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("keeps what is written when the tab goes, until it is discarded", func() {
+		draft := text
+		draft.Text = "Half a thought"
+		must(site.Compose(draft))
+		must(page.WaitFor("the browser has kept it", `localStorage.getItem("herald-writing")?.includes("Half a thought")`))
+		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
+		Expect(page.Get("textbox", "Text").Value()).To(Equal("Half a thought"))
+		Expect(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Attribute("checked")).NotTo(BeNil())
+		must(page.Get("link", "Discard").Follow())
+		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
+		Expect(page.Get("textbox", "Text").Value()).To(BeEmpty())
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("moves a post to another day of the calendar, and begins one on a day", func() {
+		draft := text
+		draft.Text = "To be moved"
+		at := time.Now().In(site.Zone).AddDate(0, 1, 0)
+		at = time.Date(at.Year(), at.Month(), 14, 9, 30, 0, 0, site.Zone)
+		must(site.Compose(draft))
+		must(site.Schedule(at))
+		must(page.WaitText("Scheduled"))
+		month := herald().Site() + "/teams/herald-demo/calendar?month=" + at.Format("2006-01")
+		must(page.Open(month))
+		entry := page.GetPart("link", "To be moved")
+		must(page.Follow(func() error {
+			return entry.DragTo(page.Get("link", "New post on 21 "+at.Format("January")))
+		}))
+		must(page.WaitText("To be moved"))
+		day, err := chrome.Eval[string](page, `[...document.querySelectorAll("[data-post]")].find((e) => e.textContent.includes("To be moved")).closest("[data-day]").dataset.day`)
+		must(err)
+		Expect(day).To(Equal(at.Format("2006-01") + "-21"))
+		must(page.Get("link", "New post on 23 "+at.Format("January")).Follow())
+		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(at.Format("2006-01") + "-23T10:00"))
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("makes a key that works, and revokes it", func() {
+		must(site.Keys())
+		token, err := site.MakeKey("The newsletter")
+		must(err)
+		inEveryLook(page, "key-made")
+		status := func() (int, error) {
+			request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/api/v1/posts", http.NoBody)
+			if err != nil {
+				return 0, err
+			}
+			request.Header.Set("Authorization", "Bearer "+token)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return 0, err
+			}
+			return response.StatusCode, response.Body.Close()
+		}
+		Eventually(status).Should(Equal(http.StatusOK))
+		must(site.Keys())
+		must(site.RevokeKey("The newsletter"))
+		Eventually(status).Should(Equal(http.StatusUnauthorized))
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("lets a person sign in by a provider, and out", func() {
+		var idp *provider.Provider
+		secret := filepath.Join(GinkgoT().TempDir(), "secret")
+		must(save(secret, []byte("secret")))
+		address, err := herald().Replica(context.Background(), func(config map[string]any) {
+			var err error
+			idp, err = provider.Start(provider.Options{
+				ClientID: "herald", ClientSecret: "secret", RedirectURI: config["siteURL"].(string) + "/signin/oidc/callback",
+				People: map[string]map[string]any{"Ada": {"email": "ada@example.com", "email_verified": true, "name": "Ada Lovelace", "groups": []string{"editors"}}},
+			})
+			must(err)
+			section, _ := config["web"].(map[string]any)
+			section["oidc"] = map[string]any{"issuerURL": idp.URL, "clientID": "herald", "clientSecretFile": secret}
+		})
+		must(err)
+		DeferCleanup(idp.Close)
+		other := newPage(chrome.Options{})
+		ada := web.Site{Page: other, URL: address, Zone: site.Zone}
+		must(other.Open(address + "/signin"))
+		inEveryLook(other, "signin-oidc")
+		may("oidc:editors")
+		must(ada.SignInWithProvider("Ada"))
+		must(other.WaitText("Overview"))
+		must(ada.Posts())
+		must(ada.SignOut())
+		status, err := other.OpenAny(address + "/teams/herald-demo/posts")
+		must(err)
+		Expect(status).NotTo(Equal(http.StatusNotFound))
+		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "who has signed out sees nothing of a team")
+		other.Forget()
+	})
+})
+
+// pages are those of a team, by their names.
+var pages = map[string]string{
+	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "team": "team",
+}
+
+// signedIn is the header of a person who has signed in by the run's link.
+var signedIn = sync.OnceValue(func() string {
+	page, err := browser.NewPage(chrome.Options{})
+	must(err)
+	defer page.Close()
+	must(web.Site{Page: page, URL: herald().Site()}.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
+	header, err := page.CookieHeader()
+	must(err)
+	return header
+})
+
+var _ = Describe("Lighthouse, signed in,", Label("lighthouse"), func() {
+	for name, path := range pages {
+		It("finds the page good: "+name, func() {
+			expectGood(name, herald().Site()+"/teams/herald-demo/"+path, signedIn())
+		})
+	}
+})
+
+// What the pages take of the server with many posts is printed, not asserted: it depends on the machine.
+var _ = Describe("Times of the pages", Label("times"), func() {
+	const posts, atOnce, rounds = 10000, 32, 50
+
+	It("are measured with 10,000 posts", func() {
+		kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+		must(err)
+		group, ctx := errgroup.WithContext(context.Background())
+		group.SetLimit(atOnce)
+		for i := range posts {
+			group.Go(func() error {
+				return kubernetes.Create(ctx, &v1alpha1.Post{
+					ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, GenerateName: "many-"},
+					Spec: v1alpha1.PostSpec{
+						Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(time.Duration(i+1000) * 5 * time.Minute)),
+						Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "demo-x"}, Caption: fmt.Sprintf("Post %d", i)}},
+					},
+				})
+			})
+		}
+		must(group.Wait())
+		for name, path := range pages {
+			var took []time.Duration
+			for range rounds {
+				request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/teams/herald-demo/"+path, http.NoBody)
+				must(err)
+				request.Header.Set("Cookie", signedIn())
+				begun := time.Now()
+				response, err := http.DefaultClient.Do(request)
+				must(err)
+				_, err = io.Copy(io.Discard, response.Body)
+				must(errors.Join(err, response.Body.Close()))
+				took = append(took, time.Since(begun))
+				Expect(response.StatusCode).To(Equal(http.StatusOK))
+			}
+			slices.Sort(took)
+			GinkgoWriter.Printf("%-10s median %6.1f ms, slowest of %d %6.1f ms\n", name, took[rounds/2].Seconds()*1000, rounds, took[rounds-1].Seconds()*1000)
+		}
+	})
+})
+
+// may lets a group of people edit in the demo team.
+func may(group string) {
+	GinkgoHelper()
+	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+	must(err)
+	must(kubernetes.Create(context.Background(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, Name: "browser-editors"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-editor"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+	}))
+}
+
+// photo writes a picture that every platform takes, and returns its path.
+func photo(name string) string {
+	GinkgoHelper()
+	content, err := mediatest.Picture(color.RGBA{R: 99, G: 102, B: 241, A: 255})
+	must(err)
+	path := filepath.Join(GinkgoT().TempDir(), name)
+	must(save(path, content))
+	return path
+}

@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"compress/gzip"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+)
+
+// What looks for faults has to find them: each page here has one.
+var _ = Describe("The harness", func() {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:"
+
+	var page *chrome.Page
+
+	BeforeEach(func() { page = newPage(chrome.Options{}) })
+
+	serve := func(body string) string {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Security-Policy", policy)
+			page := `<!doctype html><html lang="en"><title>Page</title><link rel="icon" href="data:,"><main><h1>Page</h1>` + body + `</main>`
+			_, err := w.Write([]byte(page))
+			Expect(err).NotTo(HaveOccurred())
+		})
+		mux.HandleFunc("GET /hide.css", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/css")
+			write(w, "input { position: absolute; left: 0; top: 0; opacity: 0 }")
+		})
+		mux.HandleFunc("GET /missing.js", http.NotFound)
+		mux.HandleFunc("GET /throws.js", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, err := w.Write([]byte(`throw new Error("on purpose")`))
+			Expect(err).NotTo(HaveOccurred())
+		})
+		server := httptest.NewServer(mux)
+		DeferCleanup(server.Close)
+		return server.URL
+	}
+
+	It("finds nothing where there is nothing", func() {
+		must(page.Open(serve(`<p>Fine.</p>`)))
+		inEveryLook(page, "harness-fine")
+		expectLight(page)
+	})
+
+	DescribeTable("finds faults of accessibility",
+		func(body, rule string) {
+			must(page.Open(serve(body)))
+			violations, err := page.Audit(axe)
+			must(err)
+			Expect(violations).To(HaveLen(1))
+			Expect(violations[0].ID).To(Equal(rule))
+			Expect(violations[0].String()).To(ContainSubstring(rule))
+		},
+		Entry("a picture without words", `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, "image-alt"),
+		Entry("an input without a label", `<input>`, "label"),
+		Entry("a button without a name", `<button></button>`, "button-name"),
+		Entry("letters that are hard to see, by the attribute that needs no style", `<p><font color="#bbbbbb">Pale</font></p>`, "color-contrast"),
+		Entry("good practice: a second main heading level skipped", `<h4>Deep</h4>`, "heading-order"),
+	)
+
+	DescribeTable("finds what a page complains of",
+		func(body, want string) {
+			must(page.Open(serve(body)))
+			Eventually(page.Problems).Should(ContainElement(ContainSubstring(want)))
+			page.Forget()
+		},
+		Entry("an inline script", `<script>document.title = "no"</script>`, "Content Security Policy"),
+		Entry("an inline style", `<p style="color: red">Red</p>`, "Content Security Policy"),
+		Entry("a picture from elsewhere", `<img alt="" src="http://192.0.2.1/a.png">`, "Content Security Policy"),
+		Entry("a handler in an attribute", `<button onclick="x()">Go</button>`, "Content Security Policy"),
+		Entry("a file that is not there", `<script src="/missing.js"></script>`, "404"),
+		Entry("an exception", `<script src="/throws.js"></script>`, "on purpose"),
+	)
+
+	It("finds what covers a button", func() {
+		must(page.Open(serve(`<dialog id="d"><button>Close</button></dialog><button>Under</button>`)))
+		_, err := chrome.Eval[any](page, `document.getElementById("d").showModal()`)
+		must(err)
+		Expect(page.Get("button", "Close").Count()).To(Equal(1))
+		Expect(page.Get("button", "Under").Count()).To(BeZero(), "what is behind a modal dialog is not there for a screen reader")
+	})
+
+	It("presses the label of a control that is not shown, as a person does, and never what covers it", func() {
+		must(page.Open(serve(`<link rel="stylesheet" href="/hide.css"><input type="radio" id="a" name="r"><label for="a">One</label>
+			<input type="radio" id="b" name="r"><label for="b">Two</label>`)))
+		must(page.Get("radio", "One").Click())
+		Expect(chrome.Eval[string](page, `document.querySelector(":checked").id`)).To(Equal("a"))
+	})
+
+	It("counts what comes over the wire, compressed as it is", func() {
+		text := strings.Repeat("<p>The same again.</p>", 10000)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Encoding", "gzip")
+			zipped := gzip.NewWriter(w)
+			_, err := zipped.Write([]byte(`<!doctype html><link rel="icon" href="data:,">` + text))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(zipped.Close()).To(Succeed())
+		}))
+		DeferCleanup(server.Close)
+		must(page.Open(server.URL))
+		total, byURL := page.Weight()
+		Expect(total).To(BeNumerically("~", 1000, 900), byURL)
+
+		must(page.Open(serve(strings.Repeat("<p>The same again.</p>", 3000))))
+		total, byURL = page.Weight()
+		Expect(total).To(BeNumerically(">", pageLimit), byURL)
+	})
+})

@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package browser tests pages in headless Chromium: those of the whole stack, as `make run` starts it, and the scripts of
+// the web application on small pages of their own. README.md beside this file says how a spec is written.
+package browser
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/stack"
+)
+
+// pageLimit is how much a page may bring over the wire with an empty cache, in bytes.
+const pageLimit = 50 * 1000
+
+var (
+	screenshots = flag.String("screenshots", "", "folder that takes a picture of every page in every look")
+	attachTo    = flag.String("attach", "", "use the run that has written this file, such as .local/env, instead of a new one")
+)
+
+var (
+	checkout string
+	browser  *chrome.Browser
+	axe      string
+)
+
+func TestBrowser(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	RunSpecs(t, "Browser")
+}
+
+var _ = BeforeSuite(func() {
+	var err error
+	checkout, err = filepath.Abs(filepath.Join("..", ".."))
+	must(err)
+	program, err := os.ReadFile(filepath.Join(checkout, "bin", "axe.min.js"))
+	Expect(err).NotTo(HaveOccurred(), "run `make test-browser`, which fetches it")
+	axe = string(program)
+	browser, err = chrome.Start(context.Background())
+	must(err)
+	DeferCleanup(browser.Close)
+})
+
+// herald is the whole stack; the first spec that needs it starts it.
+var herald = sync.OnceValue(func() *stack.Stack {
+	if *attachTo != "" {
+		s, err := stack.Attach(*attachTo)
+		must(err)
+		return s
+	}
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		assets = filepath.Join(checkout, "bin")
+	}
+	dir, err := os.MkdirTemp("", "browser")
+	must(err)
+	started = dir
+	s, err := stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: GinkgoWriter})
+	must(err)
+	running = s
+	return s
+})
+
+// What AfterSuite ends and removes.
+var (
+	started string
+	running *stack.Stack
+)
+
+var _ = AfterSuite(func() {
+	if running != nil {
+		Expect(running.Stop()).To(Succeed())
+	}
+	if started != "" {
+		Expect(os.RemoveAll(started)).To(Succeed())
+	}
+})
+
+func must(err error) {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// newPage opens a tab. When the spec ends, the page must not have complained of anything.
+func newPage(options chrome.Options) *chrome.Page {
+	GinkgoHelper()
+	page, err := browser.NewPage(options)
+	must(err)
+	DeferCleanup(func() {
+		defer page.Close()
+		if CurrentSpecReport().Failed() {
+			keep(page)
+			return
+		}
+		Expect(page.Problems()).To(BeEmpty(), "what the page complained of")
+	})
+	return page
+}
+
+// keep saves how the page looked when a spec failed.
+func keep(page *chrome.Page) {
+	picture, err := page.Screenshot()
+	if err != nil {
+		GinkgoWriter.Println("no picture of the failure:", err)
+		return
+	}
+	path := filepath.Join(checkout, "bin", "browser", slug(CurrentSpecReport().FullText())+".png")
+	if err := save(path, picture); err != nil {
+		GinkgoWriter.Println("no picture of the failure:", err)
+		return
+	}
+	GinkgoWriter.Println("The page when it failed:", path)
+	for _, problem := range page.Problems() {
+		GinkgoWriter.Println("The page complained:", problem)
+	}
+}
+
+func save(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+func slug(text string) string {
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
+}
+
+// inEveryLook does what every page is held to: axe finds nothing, and nothing is wider than the window, in light, dark and
+// on a phone. With -screenshots it takes pictures.
+func inEveryLook(page *chrome.Page, name string) {
+	GinkgoHelper()
+	for _, look := range chrome.Looks {
+		must(page.Look(look))
+		violations, err := page.Audit(axe)
+		must(err)
+		for _, violation := range violations {
+			Expect(violation.String()).To(BeEmpty(), "%s, %s", name, look.Name)
+		}
+		over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")
+		must(err)
+		Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels that a person has to scroll aside for", name, look.Name)
+		if *screenshots != "" {
+			picture, err := page.Screenshot()
+			must(err)
+			must(save(filepath.Join(*screenshots, name+"-"+look.Name+".png"), picture))
+		}
+	}
+	must(page.Look(chrome.Light))
+}
+
+// expectLight is for a page that was just opened, with an empty cache: in a tab of its own, or by OpenCold.
+func expectLight(page *chrome.Page) {
+	GinkgoHelper()
+	total, byURL := page.Weight()
+	Expect(total).To(BeNumerically(">", 0))
+	Expect(total).To(BeNumerically("<=", pageLimit), "bytes over the wire:\n%s", byURL)
+}

@@ -1,0 +1,203 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"net/http"
+	"net/url"
+	"path/filepath"
+
+	"github.com/chromedp/chromedp/kb"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+)
+
+// uploadForm is the markup that README.md beside the scripts describes. more are attributes of the input.
+func uploadForm(more, items string) string {
+	return `<form method="post" action="/form"><fieldset data-upload="/media" data-name="media"><legend>Files</legend>
+		<label>Add files <input type="file" ` + more + `></label>
+		<ol data-files>` + items + `</ol><p role="status"></p>
+		<template><li><span data-preview></span> <span data-file></span> <progress max="1"></progress>
+			<button type="button" data-move="up">Move up</button> <button type="button" data-move="down">Move down</button>
+			<button type="button" data-retry hidden>Try again</button> <button type="button" data-remove>Remove</button></li></template>
+		</fieldset><button>Send</button></form>`
+}
+
+// picture writes a small picture and returns its path.
+func picture(name string) string {
+	GinkgoHelper()
+	var content bytes.Buffer
+	must(png.Encode(&content, image.NewGray(image.Rect(0, 0, 4, 4))))
+	path := filepath.Join(GinkgoT().TempDir(), name)
+	must(save(path, content.Bytes()))
+	return path
+}
+
+var _ = Describe("upload.js", func() {
+	var (
+		f    *fixture
+		page *chrome.Page
+	)
+
+	open := func(body string) {
+		GinkgoHelper()
+		f, page = newFixture(body), newPage(chrome.Options{})
+		must(page.Open(f.URL))
+	}
+	chooser := func() *chrome.Element { return page.Get("button", "Add files") }
+	status := func() (string, error) { return page.Get("group", "Files").Get("status", "").Text() }
+	send := func() []string {
+		GinkgoHelper()
+		must(page.Get("button", "Send").Follow())
+		forms := f.forms()
+		return forms[len(forms)-1]["media"]
+	}
+
+	It("brings files straight to the store, in their order", func() {
+		open(uploadForm("multiple", ""))
+		must(chooser().Choose(picture("a.png"), picture("b.png")))
+		Eventually(status).Should(ContainSubstring("is uploaded"))
+		must(page.WaitFor("both are in the store", `document.querySelectorAll("[name=media]").length === 2`))
+		must(page.Settle())
+		Expect(f.inStore("a.png").contentType).To(Equal("image/png"))
+		Expect(f.inStore("b.png").size).To(BeNumerically(">", 50))
+		Expect(f.announced[0].Size).To(BeNumerically("==", f.inStore(f.announced[0].Name).size))
+		loaded, err := chrome.Eval[int](page, "[...document.images].filter((image) => image.naturalWidth === 4).length")
+		must(err)
+		Expect(loaded).To(Equal(2), "previews of both")
+		inEveryLook(page, "fixture-upload")
+		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
+	})
+
+	It("takes files that are dropped", func() {
+		open(uploadForm("multiple", ""))
+		must(page.Get("group", "Files").Drop(picture("a.png"), picture("b.png")))
+		Eventually(status).Should(ContainSubstring("is uploaded"))
+		must(page.WaitFor("both are in the store", `document.querySelectorAll("[name=media]").length === 2`))
+		Expect(f.inStore("a.png").contentType).To(Equal("image/png"))
+		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
+	})
+
+	It("shows how far it is, and sends nothing before it is done", func() {
+		open(uploadForm("multiple", ""))
+		f.hold = make(chan struct{})
+		must(chooser().Choose(picture("a.png")))
+		must(page.Get("progressbar", "Upload of a.png").Wait())
+		must(page.Get("button", "Send").Click())
+		Eventually(status).Should(Equal("a.png is still being uploaded"))
+		Expect(f.forms()).To(BeEmpty())
+		asks, err := chrome.Eval[bool](page, `!dispatchEvent(new Event("beforeunload", { cancelable: true }))`)
+		must(err)
+		Expect(asks).To(BeTrue(), "a person who leaves the page is asked")
+		close(f.hold)
+		Eventually(status).Should(Equal("a.png is uploaded"))
+		asks, err = chrome.Eval[bool](page, `!dispatchEvent(new Event("beforeunload", { cancelable: true }))`)
+		must(err)
+		Expect(asks).To(BeFalse())
+		Expect(send()).To(Equal([]string{"m-1"}))
+	})
+
+	DescribeTable("tells what went wrong, and tries again",
+		func(fail func(), want, complaint string) {
+			open(uploadForm("multiple", ""))
+			fail()
+			must(chooser().Choose(picture("a.png")))
+			Eventually(status).Should(Equal("a.png was not uploaded: " + want))
+			must(page.Get("button", "Send").Click())
+			Eventually(status).Should(Equal("a.png is not uploaded: try again, or remove it"))
+			Expect(f.forms()).To(BeEmpty(), "a post without its picture must not go out")
+			must(page.TabTo(page.Get("button", "Try again a.png")))
+			must(page.Press(kb.Enter))
+			Eventually(status).Should(Equal("a.png is uploaded"))
+			Expect(page.Get("button", "Remove a.png").HasFocus()).To(BeTrue(), "the focus must not get lost")
+			Expect(send()).To(HaveLen(1))
+			Expect(page.Forget()).To(ConsistOf(ContainSubstring(complaint)))
+		},
+		Entry("the server refuses", func() { f.refuse = []int{http.StatusBadRequest} }, "<b>too large</b>: at most 512 MB", "400"),
+		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store answered 403", "403"),
+	)
+
+	It("puts files into another order, by keyboard and by dragging", func() {
+		open(uploadForm("multiple", ""))
+		must(chooser().Choose(picture("a.png"), picture("b.png"), picture("c.png")))
+		must(page.WaitFor("all are in the store", `document.querySelectorAll("[name=media]").length === 3`))
+		must(page.TabTo(page.Get("button", "Move up c.png")))
+		must(page.Press(kb.Enter))
+		Eventually(status).Should(Equal("Now number 2"))
+		Expect(page.Get("button", "Move up c.png").HasFocus()).To(BeTrue())
+		must(page.Press(kb.Enter))
+		Eventually(status).Should(Equal("Now number 1"))
+		must(page.Get("button", "Move down a.png").Click())
+		ids := func() ([]string, error) {
+			return chrome.Eval[[]string](page, `[...document.querySelectorAll("[name=media]")].map((field) => field.value)`)
+		}
+		Expect(ids()).To(Equal(f.ids("c.png", "b.png", "a.png")))
+		must(page.Get("listitem", "").Nth(0).DragTo(page.Get("listitem", "").Nth(2)))
+		Eventually(ids).Should(Equal(f.ids("b.png", "a.png", "c.png")))
+		Expect(send()).To(Equal(f.ids("b.png", "a.png", "c.png")))
+	})
+
+	It("removes a file, also one that is on its way", func() {
+		open(uploadForm("multiple", ""))
+		must(chooser().Choose(picture("a.png")))
+		Eventually(status).Should(Equal("a.png is uploaded"))
+		f.hold = make(chan struct{})
+		must(chooser().Choose(picture("b.png")))
+		must(page.Get("progressbar", "Upload of b.png").Wait())
+		must(page.Get("button", "Remove b.png").Click())
+		Eventually(status).Should(Equal("Removed"))
+		Expect(chooser().HasFocus()).To(BeTrue())
+		close(f.hold)
+		Expect(send()).To(Equal([]string{"m-1"}))
+	})
+
+	It("replaces the file where only one is taken", func() {
+		open(uploadForm("", ""))
+		must(chooser().Choose(picture("a.png")))
+		Eventually(status).Should(Equal("a.png is uploaded"))
+		must(chooser().Choose(picture("b.png")))
+		Eventually(status).Should(Equal("b.png is uploaded"))
+		Expect(send()).To(Equal([]string{"m-2"}))
+	})
+
+	It("moves and removes what the server has put there", func() {
+		item := func(name, id string) string {
+			return `<li><span data-preview></span> <span data-file>` + name + `</span> <input type="hidden" name="media" value="` + id + `">
+				<button type="button" data-move="up" aria-label="Move up ` + name + `">Move up</button> <button type="button" data-remove aria-label="Remove ` + name + `">Remove</button></li>`
+		}
+		open(uploadForm("multiple", item("old.png", "old-1")+item("older.png", "old-2")+item("oldest.png", "old-3")))
+		must(page.Get("button", "Move up oldest.png").Click())
+		must(page.Get("button", "Remove old.png").Click())
+		Expect(send()).To(Equal([]string{"old-3", "old-2"}))
+	})
+
+	It("takes the name of a file for a text", func() {
+		open(uploadForm("multiple", ""))
+		name := `<img src=x onerror=alert(1)>.png`
+		must(chooser().Choose(picture(name)))
+		Eventually(status).Should(Equal(name + " is uploaded"))
+		Expect(page.Get("button", "Remove "+name).Count()).To(Equal(1))
+		Expect(f.inStore(name).contentType).To(Equal("image/png"))
+	})
+
+	It("lets the form know when files have changed, and only then", func() {
+		open(uploadForm("multiple", "") + `<p id="count">0</p>`)
+		_, err := chrome.Eval[any](page, `document.querySelector("form").addEventListener("change", () => (document.getElementById("count").textContent++))`)
+		must(err)
+		must(chooser().Choose(picture("a.png")))
+		Eventually(status).Should(Equal("a.png is uploaded"))
+		Expect(chrome.Eval[string](page, `document.getElementById("count").textContent`)).To(Equal("1"))
+	})
+
+	It("lets a form go that has no files", func() {
+		open(uploadForm("multiple", ""))
+		must(page.Get("button", "Send").Follow())
+		Expect(f.forms()).To(Equal([]url.Values{{}}))
+	})
+})

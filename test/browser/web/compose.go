@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"strconv"
+	"time"
+)
+
+// Target is an account to which a post goes.
+type Target struct {
+	// Account is a part of what the composer calls it: "X, @herald_demo".
+	Account string
+	// Platform is needed for a text of its own; empty Text is that of the post.
+	Platform, Text string
+}
+
+// Draft is what a person enters into the composer.
+type Draft struct {
+	// Kind is Text, Image, Video or Tree.
+	Kind    string
+	Targets []Target
+	// Text is the caption of all; Parts are those of a thread.
+	Text  string
+	Parts []string
+	// Title is that on YouTube.
+	Title string
+	// Files are paths of files of this machine. The first is dropped, the others are chosen.
+	Files []string
+}
+
+// Compose opens the composer and fills it in, without sending it.
+func (s Site) Compose(draft Draft) error {
+	// Pages on which there is nothing yet offer it a second time.
+	if err := s.Page.Get("link", linkNewPost).Nth(0).Follow(); err != nil {
+		return err
+	}
+	if err := s.Page.Get("group", groupKind).Get("radio", draft.Kind).Check(true); err != nil {
+		return err
+	}
+	for _, target := range draft.Targets {
+		if err := s.choose(target); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]string{fieldText: draft.Text, fieldTitle: draft.Title} {
+		if value == "" {
+			continue
+		}
+		if err := s.Page.Get("textbox", name).Fill(value); err != nil {
+			return err
+		}
+	}
+	for i, part := range draft.Parts {
+		field := s.Page.Get("textbox", fieldPart+" "+strconv.Itoa(i+1))
+		if count, err := field.Count(); err != nil {
+			return err
+		} else if count == 0 {
+			if err := s.Page.Get("button", addPart).Follow(); err != nil {
+				return err
+			}
+		}
+		if err := field.Fill(part); err != nil {
+			return err
+		}
+	}
+	return s.upload(draft)
+}
+
+func (s Site) choose(target Target) error {
+	accounts := s.Page.Get("group", groupAccounts)
+	if err := accounts.GetPart("checkbox", target.Account).Check(true); err != nil || target.Text == "" {
+		return err
+	}
+	title := Titles[target.Platform]
+	if err := accounts.Get("DisclosureTriangle", otherText+" "+title).Click(); err != nil {
+		return err
+	}
+	return accounts.GetPart("textbox", "on "+title).Fill(target.Text)
+}
+
+// upload brings the files to the store and waits until they are there.
+func (s Site) upload(draft Draft) error {
+	if len(draft.Files) == 0 {
+		return nil
+	}
+	area := s.Page.Get("group", groupImages)
+	if draft.Kind == Video {
+		area = s.Page.Get("group", groupVideo)
+	}
+	if err := area.Drop(draft.Files[0]); err != nil {
+		return err
+	}
+	if len(draft.Files) > 1 {
+		if err := area.GetPart("button", "Choose").Choose(draft.Files[1:]...); err != nil {
+			return err
+		}
+	}
+	if err := area.GetPart("button", "Remove").Nth(len(draft.Files) - 1).Wait(); err != nil {
+		return err
+	}
+	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
+}
+
+// Publish sends what the composer shows, for now; it also promotes a draft on its edit screen.
+func (s Site) Publish() error { return s.send(Now, publish) }
+
+// SaveDraft keeps what the composer shows.
+func (s Site) SaveDraft() error { return s.send(AsDraft, saveDraft) }
+
+// Schedule sends what the composer shows, for a time; it also promotes a draft on its edit screen.
+func (s Site) Schedule(at time.Time) error {
+	if err := s.when(Later); err != nil {
+		return err
+	}
+	if err := s.Page.GetPart("DateTime", fieldTime).Fill(at.In(s.Zone).Format("2006-01-02T15:04")); err != nil {
+		return err
+	}
+	return s.Page.Get("button", schedule).Follow()
+}
+
+func (s Site) when(choice string) error {
+	return s.Page.Get("group", groupWhen).Get("radio", choice).Check(true)
+}
+
+func (s Site) send(when, button string) error {
+	if err := s.when(when); err != nil {
+		return err
+	}
+	return s.Page.Get("button", button).Follow()
+}
+
+// Edit opens the edit screen of the draft or scheduled post on whose page the person is.
+func (s Site) Edit() error { return s.Page.Get("link", edit).Follow() }
+
+// Duplicate opens the composer with what the post on whose page the person is says.
+func (s Site) Duplicate() error { return s.Page.Get("link", duplicate).Follow() }
+
+// Cancel cancels the post on whose page the person is, and answers the question before it.
+func (s Site) Cancel() error {
+	return steps(
+		s.Page.Get("button", cancelPost).Click,
+		s.Page.Get("dialog", "").Get("button", cancelPost).Follow,
+	)
+}

@@ -1,0 +1,132 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+)
+
+// Site is a person at the pages of a Herald.
+type Site struct {
+	Page *chrome.Page
+	// URL is its address, without a slash at the end.
+	URL string
+	// Zone is that of the person; it must be that of the page.
+	Zone *time.Location
+}
+
+// steps does one after the other until one fails.
+func steps(all ...func() error) error {
+	for _, step := range all {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SignIn signs in with a one-time link.
+func (s Site) SignIn(link string) error {
+	return steps(
+		func() error { return s.Page.Open(link) },
+		s.Page.Get("button", signIn).Follow,
+		s.Page.Get("navigation", mainMenu).Wait,
+	)
+}
+
+// SignInWithProvider signs in by OpenID Connect, as a person of the test's provider.
+func (s Site) SignInWithProvider(who string) error {
+	return steps(
+		func() error { return s.Page.Open(s.URL + "/signin") },
+		s.Page.GetPart("link", signIn).Follow,
+		s.Page.Get("link", who).Follow,
+		s.Page.Get("navigation", mainMenu).Wait,
+	)
+}
+
+// SignOut signs out.
+func (s Site) SignOut() error { return s.Page.Get("button", signOut).Follow() }
+
+// menu goes to a page by the menu.
+func (s Site) menu(link string) error {
+	return s.Page.Get("navigation", mainMenu).Get("link", link).Follow()
+}
+
+// Overview shows what is going on.
+func (s Site) Overview() error { return s.menu(linkOverview) }
+
+// Posts shows the list.
+func (s Site) Posts() error { return s.menu(linkPosts) }
+
+// Calendar shows the month.
+func (s Site) Calendar() error { return s.menu(linkCalendar) }
+
+// Accounts shows the connected accounts.
+func (s Site) Accounts() error { return s.menu(linkAccounts) }
+
+// Keys shows the API keys.
+func (s Site) Keys() error { return s.menu(linkKeys) }
+
+// Team shows the team, its plan and its usage.
+func (s Site) Team() error { return s.menu(linkTeam) }
+
+// Connect connects the platform's account of that handle, from the page Accounts, through the platform's page of consent.
+// Where the platform lets a person choose what is connected, the choice is left as it comes.
+func (s Site) Connect(platform, handle string) error {
+	err := steps(
+		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
+		// A page between leads on by itself.
+		func() error { return s.Page.WaitURL("redirect_uri=") },
+		s.Page.Settle,
+		func() error { return s.Page.Follow(func() error { return Allow(s.Page, handle) }) },
+	)
+	if err != nil {
+		return fmt.Errorf("connect %s on %s: %w", handle, Titles[platform], err)
+	}
+	chosen := s.Page.Get("button", connectThis)
+	count, err := chosen.Count()
+	if err != nil {
+		return err
+	}
+	if count > 0 {
+		if err := chosen.Follow(); err != nil {
+			return err
+		}
+	}
+	return s.Page.Get("navigation", mainMenu).Wait()
+}
+
+// card is the part of a page about one thing, such as an account or a key, by a text that stands in it.
+func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
+
+// Disconnect removes the connection whose card says that text, such as its id, and answers the question before it.
+func (s Site) Disconnect(text string) error {
+	return steps(
+		s.card(text).Get("button", disconnect).Click,
+		s.Page.Get("dialog", "").Get("button", disconnect).Follow,
+	)
+}
+
+// MakeKey makes an API key, from the page API keys, and returns its token.
+func (s Site) MakeKey(description string) (token string, err error) {
+	err = steps(
+		func() error { return s.Page.Get("textbox", keyName).Fill(description) },
+		s.Page.Get("button", makeKey).Follow,
+	)
+	if err != nil {
+		return "", err
+	}
+	return chrome.Eval[string](s.Page, `document.getElementById("token").textContent`)
+}
+
+// RevokeKey revokes an API key, and answers the question before it.
+func (s Site) RevokeKey(description string) error {
+	return steps(
+		s.card(description).Get("button", revoke).Click,
+		s.Page.Get("dialog", "").Get("button", revoke).Follow,
+	)
+}

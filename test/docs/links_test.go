@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs_test holds what the pages for people lead to: files, headings and pictures of this repository.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root = "../.."
+	// published is where the pages of the chart find those of the repository.
+	published = "https://github.com/herald-social/herald/"
+	// maxPicture is what a picture may take, in bytes, so that a page stays quick and the repository small.
+	maxPicture = 150_000
+)
+
+var (
+	fence  = regexp.MustCompile("(?s)\n *```.*?\n *```")
+	target = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	title  = regexp.MustCompile(`(?m)^#+ +(.+?)\s*$`)
+	// label and dropped make an anchor of a heading, as GitHub does.
+	label   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+)
+
+// pages are the texts of all pages, by their paths in the repository.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		at := filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))
+		switch {
+		case entry.IsDir() && name != root && (at == "bin" || strings.HasPrefix(at, ".") || entry.Name() == "node_modules" || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(at) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		found[at] = fence.ReplaceAllString("\n"+string(text), "")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// anchors are the headings of a page, as addresses name them: the second of the same words has a number.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, heading := range title.FindAllStringSubmatch(text, -1) {
+		words := dropped.ReplaceAllString(strings.ToLower(label.ReplaceAllString(heading[1], "$1")), "")
+		anchor := strings.ReplaceAll(words, " ", "-")
+		name := anchor
+		for n := 1; found[name]; n++ {
+			name = anchor + "-" + strconv.Itoa(n)
+		}
+		found[name] = true
+	}
+	return found
+}
+
+// inRepository is the path that an address of a page leads to, and the heading there; ok is false for other sites.
+func inRepository(page, address string) (file, anchor string, ok bool) {
+	for _, kind := range []string{"blob/main/", "tree/main/"} {
+		if rest, found := strings.CutPrefix(address, published+kind); found {
+			file, anchor, _ = strings.Cut(rest, "#")
+			return file, anchor, true
+		}
+	}
+	if strings.Contains(address, ":") {
+		return "", "", false
+	}
+	file, anchor, _ = strings.Cut(address, "#")
+	if file == "" {
+		return page, anchor, true
+	}
+	return path.Join(path.Dir(page), file), anchor, true
+}
+
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	if len(all) < 50 {
+		t.Fatalf("only %d pages were found", len(all))
+	}
+	for page, text := range all {
+		for _, link := range target.FindAllStringSubmatch(text, -1) {
+			file, anchor, ok := inRepository(page, link[1])
+			if !ok {
+				continue
+			}
+			info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
+			if err != nil {
+				t.Errorf("%s links to %s, which is not there", page, link[1])
+				continue
+			}
+			if other, isPage := all[file]; isPage && anchor != "" && !anchors(other)[anchor] {
+				t.Errorf("%s links to %s, which has no such heading", page, link[1])
+			}
+			if kind := path.Ext(file); (kind == ".png" || kind == ".jpg") && info.Size() > maxPicture {
+				t.Errorf("%s shows %s of %d bytes; %d are the most", page, file, info.Size(), maxPicture)
+			}
+		}
+	}
+}
+
+func TestAnchors(t *testing.T) {
+	for heading, want := range map[string]string{
+		"## What it took":                  "what-it-took",
+		"### The first post, by REST":      "the-first-post-by-rest",
+		"## `--config` and its file":       "--config-and-its-file",
+		"## [Posts](posts.md), for people": "posts-for-people",
+		"## Same\n## Same":                 "same-1",
+	} {
+		if got := anchors(heading); !got[want] {
+			t.Errorf("%s: %v, want %s", heading, got, want)
+		}
+	}
+}

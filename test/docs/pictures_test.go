@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"bytes"
+	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/stack"
+	"github.com/herald-social/herald/test/browser/web"
+)
+
+var pictures = flag.String("pictures", "", "folder that takes the pictures of the pages")
+
+// TestPictures makes the pictures that the pages show, from the whole stack, when it is asked to: `make pictures`.
+func TestPictures(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("make pictures asks for them")
+	}
+	site := signedIn(t)
+	// A day of its own each, so that the calendar has room for all.
+	plans := map[int]string{1: "The new menu", 2: "Meet the bakers", 4: "Friday: live music", 5: "We open at ten", 8: "A look behind the counter"}
+	for days, text := range plans {
+		do(t, site.Compose(web.Draft{Kind: web.Text, Targets: accounts("X", "Threads"), Text: text}))
+		do(t, site.Schedule(time.Now().AddDate(0, 0, days)))
+	}
+	do(t, site.Compose(web.Draft{
+		Kind: web.Image, Targets: accounts("X", "Instagram"), Files: []string{seaside(t)},
+		Text: "From Saturday on we are open again. Come by for a coffee with a view! #reopening",
+	}))
+	do(t, site.Page.WaitFor("the previews are there", `document.querySelectorAll("#check img").length >= 2`))
+	keep(t, site.Page, "composer")
+	do(t, site.Publish())
+	do(t, site.Page.WaitText("Posted"))
+	keep(t, site.Page, "post")
+	do(t, site.Calendar())
+	keep(t, site.Page, "calendar")
+}
+
+// signedIn starts a Herald and a browser, and signs in.
+func signedIn(t *testing.T) web.Site {
+	t.Helper()
+	checkout, err := filepath.Abs(root)
+	do(t, err)
+	herald, err := stack.Start(t.Context(), stack.Options{
+		Checkout: checkout, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Dir: t.TempDir(), Out: t.Output(),
+	})
+	do(t, err)
+	t.Cleanup(func() {
+		if err := herald.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	browser, err := chrome.Start(t.Context())
+	do(t, err)
+	t.Cleanup(browser.Close)
+	page, err := browser.NewPage(chrome.Options{})
+	do(t, err)
+	t.Cleanup(page.Close)
+	zone, err := time.LoadLocation("Europe/Berlin")
+	do(t, err)
+	site := web.Site{Page: page, URL: herald.Site(), Zone: zone}
+	do(t, site.SignIn(herald.Variable("HERALD_SIGNIN_URL")))
+	return site
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// accounts are those of the demo team on platforms.
+func accounts(titles ...string) []web.Target {
+	out := make([]web.Target, 0, len(titles))
+	for _, title := range titles {
+		out = append(out, web.Target{Account: title + ", @"})
+	}
+	return out
+}
+
+// seaside draws a photo for the post: flat colours take little room.
+func seaside(t *testing.T) string {
+	t.Helper()
+	photo := image.NewRGBA(image.Rect(0, 0, 1200, 900))
+	fill := func(area image.Rectangle, of color.Color) {
+		draw.Draw(photo, area, image.NewUniform(of), image.Point{}, draw.Src)
+	}
+	fill(photo.Bounds(), color.RGBA{R: 253, G: 224, B: 178, A: 255})
+	sun := image.Pt(840, 330)
+	for y := range 900 {
+		for x := range 1200 {
+			if d := image.Pt(x, y).Sub(sun); d.X*d.X+d.Y*d.Y < 130*130 {
+				photo.Set(x, y, color.RGBA{R: 250, G: 140, B: 90, A: 255})
+			}
+		}
+	}
+	fill(image.Rect(0, 430, 1200, 700), color.RGBA{R: 45, G: 110, B: 150, A: 255})
+	fill(image.Rect(0, 640, 1200, 700), color.RGBA{R: 90, G: 160, B: 185, A: 255})
+	fill(image.Rect(0, 700, 1200, 900), color.RGBA{R: 226, G: 196, B: 150, A: 255})
+	var encoded bytes.Buffer
+	do(t, png.Encode(&encoded, photo))
+	file := filepath.Join(t.TempDir(), "sea.png")
+	do(t, os.WriteFile(file, encoded.Bytes(), 0o600))
+	return file
+}
+
+// keep takes a picture of a page from its top, small enough for a page about it: three bits fewer of each colour are hardly
+// seen, and halve what it takes.
+func keep(t *testing.T, page *chrome.Page, name string) {
+	t.Helper()
+	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")
+	do(t, err)
+	taken, err := page.Screenshot()
+	do(t, err)
+	whole, err := png.Decode(bytes.NewReader(taken))
+	do(t, err)
+	picture := image.NewNRGBA(whole.Bounds().Intersect(image.Rect(0, 0, int(chrome.Light.Width), whole.Bounds().Max.Y)))
+	draw.Draw(picture, picture.Bounds(), whole, whole.Bounds().Min, draw.Src)
+	for i, value := range picture.Pix {
+		if i%4 != 3 && value != 0xff {
+			picture.Pix[i] = value&^7 | 4
+		}
+	}
+	var encoded bytes.Buffer
+	do(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&encoded, picture))
+	if encoded.Len() > maxPicture {
+		t.Errorf("the picture %s takes %d bytes; %d are the most", name, encoded.Len(), maxPicture)
+	}
+	do(t, os.MkdirAll(*pictures, 0o755))
+	do(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644))
+}

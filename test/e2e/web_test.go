@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image/color"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/mediatest"
+)
+
+// Where a browser finds what a trial consists of.
+const (
+	site          = "http://127.0.0.1:8080"
+	sandboxSite   = "http://127.0.0.1:9100"
+	storeSite     = "http://127.0.0.1:9000"
+	teamPages     = site + "/teams/" + demo + "/"
+	secondAccount = "1500000000000000002"
+)
+
+// visitor does what a browser without scripts does for a person: it keeps cookies, follows redirects and sends forms. What is
+// forwarded from the addresses of a trial may have other ports here.
+type visitor struct {
+	client http.Client
+}
+
+// answer is a page with the address that it came from in the end.
+type answer struct {
+	status int
+	header http.Header
+	from   *url.URL
+	body   string
+}
+
+func newVisitor(ctx context.Context) *visitor {
+	GinkgoHelper()
+	forwarded := map[string]string{
+		site: forward(ctx, &pods(ctx, "apiserver")[0], 8080), sandboxSite: forward(ctx, one(ctx, "sandbox"), 9100), storeSite: forward(ctx, one(ctx, "store"), 9000),
+	}
+	jar, err := cookiejar.New(nil)
+	Expect(err).NotTo(HaveOccurred())
+	var dialer net.Dialer
+	return &visitor{client: http.Client{Jar: jar, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, strings.TrimPrefix(forwarded["http://"+address], "http://"))
+		},
+	}}}
+}
+
+// do sends a request as a page of the site does.
+func (v *visitor) do(ctx context.Context, method, address, contentType string, body io.Reader) answer {
+	GinkgoHelper()
+	r, err := http.NewRequestWithContext(ctx, method, address, body)
+	Expect(err).NotTo(HaveOccurred())
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+		r.Header.Set("Origin", site)
+	}
+	response, err := v.client.Do(r)
+	Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return answer{response.StatusCode, response.Header, response.Request.URL, string(read)}
+}
+
+func (v *visitor) open(ctx context.Context, address string) answer {
+	GinkgoHelper()
+	return v.do(ctx, http.MethodGet, address, "", nil)
+}
+
+func (v *visitor) send(ctx context.Context, address string, form url.Values) answer {
+	GinkgoHelper()
+	return v.do(ctx, http.MethodPost, address, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+}
+
+// signIn uses a one-time link, which a command in the pod prints.
+func (v *visitor) signIn(ctx context.Context) {
+	GinkgoHelper()
+	link := command(ctx, repository, filepath.Join(repository, "bin", "kubectl"), "exec", "--namespace", home, "deploy/"+release+"-apiserver",
+		"--", "/herald", "signin-link")
+	Expect(link).To(HavePrefix(site + "/signin/link/"))
+	// A replica learns of a new link a moment later.
+	Eventually(func() int { return v.open(ctx, link).status }).WithContext(ctx).Should(Equal(http.StatusOK))
+	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link signs nobody in")
+	home := v.send(ctx, link, nil)
+	Expect(home.status).To(Equal(http.StatusOK), home.body)
+	Expect(home.from.String()).To(Equal(teamPages), "the start leads to the team")
+	Expect(home.header.Get("Content-Security-Policy")).To(ContainSubstring(storeSite), "a browser may upload there")
+	Expect(v.send(ctx, link, nil).status).To(Equal(http.StatusGone), "the link is used up")
+}
+
+// connect lets Herald into an account, by the platform's page of consent, and returns the connection's name.
+func (v *visitor) connect(ctx context.Context, platform, account string) string {
+	GinkgoHelper()
+	asked := v.send(ctx, teamPages+"connections/connect", url.Values{"platform": {platform}})
+	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
+	_, consent, _ := strings.Cut(asked.header.Get("Refresh"), "url=")
+	asked = v.open(ctx, consent)
+	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
+	Expect(asked.from.String()).To(HavePrefix(sandboxSite+"/"), "the platform asks the person")
+	// The page leads to an account by a link to itself that names it.
+	query := asked.from.Query()
+	query.Set("account", account)
+	asked.from.RawQuery = query.Encode()
+	connected := v.open(ctx, asked.from.String())
+	Expect(connected.status).To(Equal(http.StatusOK), connected.body)
+	Expect(connected.from.Path).To(Equal("/teams/"+demo+"/connections"), connected.body)
+	return connected.from.Fragment
+}
+
+// upload sends a file to the store, as the page's script does, and returns its id.
+func (v *visitor) upload(ctx context.Context, name, mimeType string, data []byte) string {
+	GinkgoHelper()
+	request, err := json.Marshal(map[string]any{"name": name, "mime_type": mimeType, "size_bytes": len(data)})
+	Expect(err).NotTo(HaveOccurred())
+	announced := v.do(ctx, http.MethodPost, teamPages+"media", "application/json", bytes.NewReader(request))
+	Expect(announced.status).To(Equal(http.StatusCreated), announced.body)
+	var place struct {
+		ID        string `json:"id"`
+		UploadURL string `json:"upload_url"`
+	}
+	Expect(json.Unmarshal([]byte(announced.body), &place)).To(Succeed())
+	Expect(place.UploadURL).To(HavePrefix(storeSite + "/"))
+	sent := v.do(ctx, http.MethodPut, place.UploadURL, mimeType, bytes.NewReader(data))
+	Expect(sent.status).To(Equal(http.StatusOK), sent.body)
+	Expect(sent.header.Get("Access-Control-Allow-Origin")).To(BeElementOf("*", site), "a browser lets the page know")
+	return place.ID
+}
+
+// inPages is what a person does in a trial, from the link on. No API key is used.
+func inPages(ctx context.Context) {
+	GinkgoHelper()
+	_, err := platforms(ctx).Account(ctx, "x", secondAccount, nil)
+	Expect(err).NotTo(HaveOccurred())
+	v := newVisitor(ctx)
+	v.signIn(ctx)
+	account := v.connect(ctx, "x", secondAccount)
+
+	picture, err := mediatest.Picture(color.RGBA{B: 200, A: 255})
+	Expect(err).NotTo(HaveOccurred())
+	file := v.upload(ctx, "sea.jpg", "image/jpeg", picture)
+	form := url.Values{
+		"key": {"a-person-of-the-e2e-tests"}, "category": {"image"}, "caption": {"written in a page"}, "image": {file},
+		"target": {account}, "when": {"now"}, "zone": {"UTC"}, "cards": {"2"},
+	}
+	var post string
+	Eventually(func(g Gomega) {
+		made := v.send(ctx, teamPages+"posts/new", form)
+		g.Expect(made.status).To(Equal(http.StatusOK), made.body)
+		g.Expect(made.from.Path).To(MatchRegexp("/posts/[^/]+$"), made.body)
+		g.Expect(path.Base(made.from.Path)).NotTo(Equal("new"), made.body)
+		post = made.from.Scheme + "://" + made.from.Host + made.from.Path
+	}).WithContext(ctx).Should(Succeed(), "the account is looked at once before it is posted to")
+	Eventually(func() string { return v.open(ctx, post).body }).WithContext(ctx).
+		Should(ContainSubstring(sandboxSite+"/x/"), "the page links what was published")
+	published, err := platforms(ctx).Posts(ctx, "x", secondAccount)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(published).To(HaveLen(1))
+	Expect(published[0].Text).To(Equal("written in a page"))
+	Expect(published[0].Media).To(HaveLen(1))
+
+	gone := v.send(ctx, teamPages+"connections/"+account+"/disconnect", nil)
+	Expect(gone.status).To(Equal(http.StatusOK), gone.body)
+	Expect(v.send(ctx, site+"/signout", nil).status).To(Equal(http.StatusOK))
+	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "the session has ended")
+}
