@@ -26,11 +26,9 @@ type site struct {
 type page struct {
 	operation   string
 	contentType string
-	body        []byte
+	body        request.Fixed
 	// policy is the Content-Security-Policy of what a browser shows.
 	policy string
-	// compacted is the body for clients that take gzip; nil where that spares nothing.
-	compacted []byte
 }
 
 func newSite(api, web http.Handler, siteURL string) (*site, error) {

@@ -4,6 +4,8 @@
 package request
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,4 +24,49 @@ func TakesGzip(r *http.Request) bool {
 		return !given || err == nil && quality > 0
 	}
 	return false
+}
+
+// Fixed is an answer that never changes. It is compressed once.
+type Fixed struct {
+	plain []byte
+	// compacted is nil if it would not be smaller.
+	compacted []byte
+}
+
+// NewFixed returns the answer with that body.
+func NewFixed(body []byte) Fixed {
+	f := Fixed{plain: body}
+	var out bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = writer.Write(body)
+	}
+	if err == nil {
+		err = writer.Close()
+	}
+	if err == nil && out.Len() < len(body) {
+		f.compacted = out.Bytes()
+	}
+	return f
+}
+
+// PackedSize is how many bytes of the body go to those who take gzip.
+func (f Fixed) PackedSize() int {
+	if f.compacted == nil {
+		return len(f.plain)
+	}
+	return len(f.compacted)
+}
+
+// Write writes the answer, compressed for those who take it. Its headers are set before.
+func (f Fixed) Write(w http.ResponseWriter, r *http.Request) {
+	body := f.plain
+	if f.compacted != nil {
+		w.Header().Set("Vary", "Accept-Encoding")
+		if TakesGzip(r) {
+			w.Header().Set("Content-Encoding", "gzip")
+			body = f.compacted
+		}
+	}
+	_, _ = w.Write(body) // the client may have gone
 }

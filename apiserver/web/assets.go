@@ -4,8 +4,6 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -22,8 +20,8 @@ var files embed.FS
 
 // asset is a file that pages load. Its name holds a hash of its content, so that browsers keep it for good.
 type asset struct {
-	contentType      string
-	plain, compacted []byte
+	contentType string
+	body        request.Fixed
 }
 
 // assets are those files: by the names in their addresses, and their addresses by their names.
@@ -40,12 +38,8 @@ func newAssets() assets {
 	entries, _ := files.ReadDir("assets") // it is in the program
 	for _, entry := range entries {
 		data, _ := files.ReadFile("assets/" + entry.Name())
-		var compacted bytes.Buffer
-		packer, _ := gzip.NewWriterLevel(&compacted, gzip.BestCompression)
-		_, _ = packer.Write(data)
-		_ = packer.Close()
 		name := hashed(entry.Name(), data)
-		all.byName[name] = asset{mime.TypeByExtension(path.Ext(entry.Name())), data, compacted.Bytes()}
+		all.byName[name] = asset{mime.TypeByExtension(path.Ext(entry.Name())), request.NewFixed(data)}
 		all.paths[entry.Name()] = "/assets/" + name
 	}
 	return all
@@ -68,13 +62,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	head, body := w.Header(), found.plain
-	head.Set("Content-Type", found.contentType)
-	head.Set("Cache-Control", "public, max-age=31536000, immutable")
-	head.Set("Vary", "Accept-Encoding")
-	if request.TakesGzip(r) {
-		head.Set("Content-Encoding", "gzip")
-		body = found.compacted
-	}
-	_, _ = w.Write(body) // the reader may have gone
+	w.Header().Set("Content-Type", found.contentType)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	found.body.Write(w, r)
 }

@@ -105,7 +105,7 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 			item(placeTeam, "team", "Team"),
 		)),
 		h.Div(h.Class("who"),
-			h.Span(h.Class("name"), h.Title(r.person.Name), g.Text(labelOf(r.person))),
+			h.Span(h.Class("name"), h.Title(r.person.Name), g.Text(r.person.Shown())),
 			form("/signout", "", submit("Sign out", "quiet small")),
 		),
 	)

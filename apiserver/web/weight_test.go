@@ -69,7 +69,7 @@ func TestWeight(t *testing.T) {
 		page, assets := answer.Body.Len(), 0
 		for file := range w.site.assets.paths {
 			if name == "Composer" || file != "upload.js" {
-				assets += len(w.site.assets.byName[w.site.assets.path(file)[len("/assets/"):]].compacted)
+				assets += w.site.assets.byName[w.site.assets.path(file)[len("/assets/"):]].body.PackedSize()
 			}
 		}
 		t.Logf("%-9s %6d bytes and %d of assets", name, page, assets)

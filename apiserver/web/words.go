@@ -18,7 +18,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/person"
 )
 
 func paragraph(text string) g.Node { return h.P(g.Text(text)) }
@@ -135,14 +134,6 @@ func asError(err error) (*bridge.Error, bool) {
 		return &bridge.Error{Code: bridge.CodeSubscriptionRequired, Message: denied.message}, true
 	}
 	return errors.AsType[*bridge.Error](err)
-}
-
-// labelOf is how people are called on their own pages.
-func labelOf(p person.Person) string {
-	if p.DisplayName != "" {
-		return p.DisplayName
-	}
-	return p.Name
 }
 
 // inWords are the problems of a form, each a sentence.

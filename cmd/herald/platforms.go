@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync/atomic"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -91,15 +90,11 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	}
 	var last atomic.Pointer[string]
 	read := func() error {
-		data, err := os.ReadFile(c.ClientSecretFile)
-		if err != nil {
-			return fmt.Errorf("platforms.%s.clientSecretFile: %w", name, err)
-		}
-		if secret := strings.TrimSpace(string(data)); secret != "" {
+		secret, err := secretIn("platforms."+name+".clientSecretFile", c.ClientSecretFile)
+		if err == nil {
 			last.Store(&secret)
-			return nil
 		}
-		return fmt.Errorf("platforms.%s.clientSecretFile: %s is empty", name, c.ClientSecretFile)
+		return err
 	}
 	switch err := read(); {
 	case err != nil && s.optional:
