@@ -91,6 +91,7 @@ var said = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
+	"final":        "This post cannot be edited any more: it is on its way or finished. Duplicate it to write another one like it.",
 	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"settled":      "Thank you. Herald goes on from there.",
