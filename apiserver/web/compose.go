@@ -144,7 +144,7 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	if !posting.Cancellable(post) {
-		v.leave(w, "posts/"+post.Name, "final")
+		v.leave(w, "posts/"+post.Name, wordFinal)
 		return nil
 	}
 	if twice(&post.Spec) {

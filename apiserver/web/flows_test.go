@@ -391,7 +391,8 @@ func TestEditOfFinished(t *testing.T) {
 		editable bool
 	}{
 		"Draft": {asDraft, true}, "Scheduled": {at(now.Add(time.Hour)), true}, "OnItsWay": {func(*v1alpha1.Post) {}, false},
-		"Posted": {target(v1alpha1.PhasePosted, v1alpha1.TargetPosted), false}, "Failed": {target(v1alpha1.PhaseFailed, v1alpha1.TargetFailed), false},
+		"Cancelled": {func(post *v1alpha1.Post) { at(now.Add(time.Hour))(post); post.Spec.Cancelled = true }, false},
+		"Posted":    {target(v1alpha1.PhasePosted, v1alpha1.TargetPosted), false}, "Failed": {target(v1alpha1.PhaseFailed, v1alpha1.TargetFailed), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
