@@ -253,42 +253,6 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-func TestPreviewMedia(t *testing.T) {
-	t.Parallel()
-	f := &files{stored: map[string]*v1alpha1.Media{
-		"m":       {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: "u"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 4, Height: 3}},
-		"pending": {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "pending", UID: "p"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending}},
-		"refused": {Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaRejected}},
-	}}
-	s := withFiles(f)
-	got, err := s.PreviewMedia(t.Context(), person, "m")
-	want := bridge.MediaPreview{
-		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
-	}
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-	if got, err := s.PreviewMedia(t.Context(), person, "pending"); err != nil || got.URL != "https://store/team-a/p?valid=15m0s" {
-		t.Errorf("a file that was uploaded a moment ago, before it is examined: %+v, %v", got, err)
-	}
-	if got, err := s.PreviewMedia(t.Context(), person, "refused"); err != nil || got.URL != "" || got.FileName != "a.jpg" {
-		t.Errorf("a file that was refused is not there any more: %+v, %v", got, err)
-	}
-	for _, name := range []string{"nobody", "../m"} {
-		if _, err := s.PreviewMedia(t.Context(), person, name); code(err) != "NOT_FOUND" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	f.signing = errors.New("boom")
-	if _, err := s.PreviewMedia(t.Context(), person, "m"); code(err) != "internal" {
-		t.Errorf("the store is away: %v", err)
-	}
-	s.Files = nil
-	if got, err := s.PreviewMedia(t.Context(), person, "m"); err != nil || got.URL != "" {
-		t.Errorf("there is no store any more: %+v, %v", got, err)
-	}
-}
-
 func TestViewTeam(t *testing.T) {
 	t.Parallel()
 	made := metav1.NewTime(now.Add(-24 * time.Hour))

@@ -14,6 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/posting"
 )
 
 // What a form says that no post can be made of.
@@ -42,7 +43,7 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	if day, err := time.ParseInLocation(dateForm, v.URL.Query().Get("day"), v.zone); err == nil {
 		written.on(day, v.now)
 	}
-	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left, fresh: v.URL.RawQuery == ""}))
+	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check"), left: left, fresh: v.URL.RawQuery == ""}))
 	return nil
 }
 
@@ -52,7 +53,7 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	form := &composer{writing: written, title: "New post", action: v.path("posts/new")}
+	form := &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
 	if s.changesParts(w, v, form) {
 		return nil
 	}
@@ -142,6 +143,10 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	if !posting.Cancellable(post) {
+		v.leave(w, "posts/"+post.Name, wordFinal)
+		return nil
+	}
 	if twice(&post.Spec) {
 		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
 	}
@@ -157,7 +162,8 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	if post.Spec.Draft {
 		title = "Edit draft"
 	}
-	return &composer{writing: written, title: title, action: v.path("posts/" + post.Name + "/edit"), kept: true, scheduled: !post.Spec.Draft}
+	at := v.path("posts/" + post.Name)
+	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", kept: true, scheduled: !post.Spec.Draft}
 }
 
 // twice reports whether a post names an account twice.

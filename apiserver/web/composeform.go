@@ -18,8 +18,8 @@ type composer struct {
 	*writing
 
 	title string
-	// action is where the form is sent to.
-	action string
+	// action is where the form is sent to, and check where it is sent while it is written.
+	action, check string
 	// kept says that the post exists: its kind cannot be changed.
 	kept bool
 	// scheduled says that it has a time: it cannot become a draft again.
@@ -56,7 +56,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 				),
 			),
 			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
-				h.Div(h.ID("check"), g.Attr("hx-post", v.path("compose/check")), g.Attr("hx-include", "#compose"),
+				h.Div(h.ID("check"), g.Attr("hx-post", c.check), g.Attr("hx-include", "#compose"),
 					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
 					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),
 		),
@@ -213,8 +213,9 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 // dropZone takes files, which the page's script uploads. Those that were uploaded before stand in it.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
-		h.Label(h.Class("choose"), g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here"),
-			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()))),
+		h.Label(h.Class("choose"), g.If(!v.may.upload, g.Text("You may not upload files of this team")),
+			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here")}),
+			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
 			return file(v.thumb(s, id), hidden(name, id), id)
 		})),

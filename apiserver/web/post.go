@@ -201,9 +201,10 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	return h.Div(h.Class("verdict"),
 		h.P(g.Text("Look at the account. Is the post there?")),
 		h.Form(h.Method("post"), h.Action(at), h.Class("inline"), number, hidden("verdict", "posted"),
-			h.Label(h.For(id), g.Text("Yes. Its id or address")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off")),
+			h.Label(h.For(id), g.Text("Yes, under")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off"), h.Aria("describedby", id+"-help")),
 			submit("It was published", "small"),
 		),
+		h.P(h.ID(id+"-help"), h.Class("soft"), g.Text(sentence("Enter "+whatToEnter(s.platformOf(v, post, i))))),
 		form(at, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
 			number, hidden("verdict", "not-sent"), submit("It was not published", "small danger")),
 	)
@@ -240,7 +241,7 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
-			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs))
+			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs, allFiles))
 		}))
 	}
 	var media []v1alpha1.LocalReference
@@ -250,7 +251,7 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if post.Spec.Video != nil {
 		media = []v1alpha1.LocalReference{post.Spec.Video.MediaRef}
 	}
-	return g.Group{s.thumbs(v, media), s.captions(v, post)}
+	return g.Group{s.thumbs(v, media, allFiles), s.captions(v, post)}
 }
 
 // captions shows each text once, with the accounts that it is for.

@@ -5,6 +5,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/person"
@@ -19,6 +20,7 @@ func (s *Site) routes() {
 	in.Page = s.alone
 	s.SignIn = signin.New(in)
 	s.SignIn.Mount(s.mux)
+	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
 	for pattern, page := range map[string]struct {
@@ -30,8 +32,9 @@ func (s *Site) routes() {
 		"GET /calendar":                     {seePosts, s.calendar},
 		"GET /posts/new":                    {createPosts, s.compose},
 		"POST /posts/new":                   {createPosts, s.create},
-		"POST /compose/check":               {seePosts, s.check},
-		"POST /media":                       {createPosts, s.upload},
+		"POST /compose/check":               {createPosts, s.check},
+		"POST /posts/{id}/check":            {updatePosts, s.check},
+		"POST /media":                       {createMedia, s.upload},
 		"GET /posts/{id}":                   {seePosts, s.post},
 		"GET /posts/{id}/events":            {seePosts, s.events},
 		"GET /posts/{id}/edit":              {updatePosts, s.edit},
@@ -50,6 +53,11 @@ func (s *Site) routes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.need, page.handle))
 	}
+}
+
+// overviewOf leads from the address of a team without its last slash to its overview, whether or not there is such a team.
+func overviewOf(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, "/teams/"+url.PathEscape(r.PathValue("namespace"))+"/", http.StatusSeeOther)
 }
 
 // start leads to the first of the person's teams.

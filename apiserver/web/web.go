@@ -16,6 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // images from scratch have no zones
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -24,6 +25,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
@@ -65,14 +67,18 @@ type Site struct {
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
-	streams chan struct{}
+	streams streams
+	// checks bounds how often one person asks what a post will look like.
+	checks *ratelimit.Limiter
 	// closing is closed when this process stops: pages that follow a post connect anew, to another replica.
 	closing chan struct{}
 }
 
 // New returns a Site.
 func New(config Config) *Site {
-	s := &Site{Config: config, assets: newAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), closing: make(chan struct{})}
+	s := &Site{
+		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: ratelimit.New(checksPerMinute, config.Clock), closing: make(chan struct{}),
+	}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()
 	return s
@@ -139,11 +145,12 @@ type visit struct {
 	may       rights
 	zone      *time.Location
 	now       time.Time
+	pictures  pictures
 }
 
 // rights are what pages offer only to those who may use it.
 type rights struct {
-	create, update, connect, disconnect, listKeys, makeKeys bool
+	create, update, upload, connect, disconnect, listKeys, makeKeys bool
 }
 
 func (v *visit) teamName() string { return nameOf(v.team) }
@@ -162,6 +169,7 @@ var (
 	seePosts         = right{"list", "posts"}
 	createPosts      = right{"create", "posts"}
 	updatePosts      = right{"update", "posts"}
+	createMedia      = right{"create", "media"}
 	seeConnections   = right{"list", "connections"}
 	createConnection = right{"create", "connections"}
 	deleteConnection = right{"delete", "connections"}
@@ -218,15 +226,18 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	if v.team == nil {
 		return v, nil
 	}
+	// Side by side: each may be a question to the Kubernetes API.
+	group, ctx := errgroup.WithContext(ctx)
 	for need, has := range map[right]*bool{
-		createPosts: &v.may.create, updatePosts: &v.may.update, createConnection: &v.may.connect, deleteConnection: &v.may.disconnect,
-		seeKeys: &v.may.listKeys, createKeys: &v.may.makeKeys,
+		createPosts: &v.may.create, updatePosts: &v.may.update, createMedia: &v.may.upload, createConnection: &v.may.connect,
+		deleteConnection: &v.may.disconnect, seeKeys: &v.may.listKeys, createKeys: &v.may.makeKeys,
 	} {
-		if *has, err = s.allowed(ctx, v, need); err != nil {
-			return v, err
-		}
+		group.Go(func() (err error) {
+			*has, err = s.allowed(ctx, v, need)
+			return err
+		})
 	}
-	return v, nil
+	return v, group.Wait()
 }
 
 func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) {

@@ -91,6 +91,7 @@ var said = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
+	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write another one like it.",
 	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"settled":      "Thank you. Herald goes on from there.",
@@ -101,13 +102,21 @@ var said = map[string]string{
 	"dropped":      "The old token no longer works.",
 }
 
+// wordFinal says that nothing was done: a post cannot be edited any more.
+const wordFinal = "final"
+
 // flash is the message that the address asks for.
 func (v *visit) flash() g.Node {
-	text, ok := said[v.URL.Query().Get("said")]
+	word := v.URL.Query().Get("said")
+	text, ok := said[word]
 	if !ok {
 		return nil
 	}
-	return h.Div(h.Class("note good"), h.Role("status"), drawing("check"), h.Div(paragraph(text)))
+	how, icon := good, "check"
+	if word == wordFinal {
+		how, icon = caution, "alert"
+	}
+	return h.Div(h.Class("note "+string(how)), h.Role("status"), drawing(icon), h.Div(paragraph(text)))
 }
 
 // go leads to a page of the team, which says what was done.

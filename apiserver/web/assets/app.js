@@ -82,8 +82,12 @@ on("drop", (event) => {
   event.preventDefault();
   const input = post.querySelector("input[data-utc]");
   if (input.value.startsWith(day)) return;
+  const field = utcField(input), before = new Date(field.value);
   input.value = day + input.value.slice(10);
-  toUTC(input);
+  const at = new Date(input.value); // without the seconds, which inputs do not show
+  if (isNaN(at)) return;
+  if (!isNaN(before)) at.setSeconds(before.getSeconds(), before.getMilliseconds());
+  field.value = at.toISOString();
   input.form.requestSubmit();
 });
 
@@ -157,26 +161,55 @@ on("click", async ({ target }) => {
 
 const listening = new WeakSet();
 
-function listen(area, pause = 1000) {
-  const source = new EventSource(area.dataset.events);
-  let shown;
-  source.onopen = () => (pause = 1000);
-  source.onmessage = ({ data }) => {
-    if (!area.isConnected) return source.close();
+// follow shows in an area what its server sends. A page that nobody sees holds no connection: without HTTP/2 a browser has six for
+// all of its tabs. The first message of each connection is how things stand, so that nothing is missed.
+function follow(area) {
+  let source, timer, shown, pause = 1000, over = false;
+  const wait = (time) => (timer = setTimeout(open, time));
+
+  function close() {
+    clearTimeout(timer);
+    source?.close();
+  }
+
+  function end() {
+    over = true;
+    close();
+  }
+
+  function open() {
+    close();
+    if (over || document.hidden) return;
+    if (!area.isConnected) return end();
+    source = new EventSource(area.dataset.events);
+    source.onopen = () => (pause = 1000);
+    source.onmessage = ({ data }) => (area.isConnected ? show(data) : end());
+    source.addEventListener("stop", end);
+    source.addEventListener("later", ({ data }) => {
+      close();
+      wait(Number(data) || 60000);
+    });
+    // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
+    source.onerror = ({ target }) => {
+      if (target !== source || source.readyState !== EventSource.CLOSED) return;
+      wait(pause);
+      pause = Math.min(pause * 2, 60000);
+    };
+  }
+
+  function show(data) {
     const focus = document.activeElement;
     if (data === shown || (area.contains(focus) && focus.matches("input") && focus.value)) return; // what is being typed stays
     shown = data;
-    const focused = area.contains(document.activeElement) && document.activeElement.id;
+    const focused = area.contains(focus) && focus.id;
     area.innerHTML = data;
     prepare(area);
     globalThis.htmx?.process(area);
     if (focused) document.getElementById(focused)?.focus();
-  };
-  source.addEventListener("stop", () => source.close());
-  // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
-  source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED && area.isConnected) setTimeout(listen, pause, area, Math.min(pause * 2, 60000));
-  };
+  }
+
+  on("visibilitychange", () => (document.hidden ? close() : open()));
+  open();
 }
 
 // --- What is written is kept in this browser until it is stored: a tab that is closed loses nothing.
@@ -227,7 +260,7 @@ function prepare(root) {
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;
     listening.add(area);
-    listen(area);
+    follow(area);
   }
 }
 

@@ -45,6 +45,13 @@ func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock,
 	return token, err
 }
 
+// KnowsLink reports whether there is such a link, good or not, as far as this replica has
+// heard: it asks memory alone. A link that was made a moment ago may still be unknown.
+func (m *Manager) KnowsLink(token string) bool {
+	_, found := m.store.current.Load().links[hashOf(token)]
+	return found
+}
+
 // CheckLink says whether a link would sign in; it uses nothing up. The error is one of the
 // three above, or says why it cannot be known.
 func (m *Manager) CheckLink(ctx context.Context, token string) error {
@@ -76,6 +83,12 @@ func (m *Manager) UseLink(ctx context.Context, token string) error {
 		return ErrLinkUnknown
 	}
 	hash := hashOf(token)
+	if known, found := m.store.current.Load().links[hash]; found {
+		// A link that is over stays so: nothing needs to be asked, however often it is tried.
+		if err := known.check(m.clock.Now()); err != nil {
+			return err
+		}
+	}
 	return m.store.update(ctx, func(live *state) error {
 		found, ok := live.links[hash]
 		if !ok {

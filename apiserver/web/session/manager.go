@@ -68,6 +68,8 @@ type Session struct {
 
 	issued time.Time
 	mark   string
+	// sealed is the value of the cookie that it was read from.
+	sealed string
 }
 
 // content is what the cookie holds.
@@ -159,18 +161,34 @@ func (m *Manager) set(w http.ResponseWriter, s Session) error {
 func (m *Manager) Read(r *http.Request) (Session, bool) {
 	for _, cookie := range r.CookiesNamed(m.CookieName(base)) {
 		var c content
-		if m.Open(purpose, cookie.Value, &c) != nil || c.Person.Name == "" {
-			continue
-		}
-		if out, signedOut := m.store.current.Load().signedOut[c.Person.Name]; signedOut && out.Mark != c.Mark {
+		if m.Open(purpose, cookie.Value, &c) != nil || c.Person.Name == "" || m.signedOut(c.Person.Name, c.Mark) {
 			continue
 		}
 		return Session{
-			ID: c.ID, Person: c.Person, SignedIn: time.UnixMilli(c.SignedIn), issued: time.UnixMilli(c.Issued), mark: c.Mark,
+			ID: c.ID, Person: c.Person, SignedIn: time.UnixMilli(c.SignedIn), issued: time.UnixMilli(c.Issued), mark: c.Mark, sealed: cookie.Value,
 		}, true
 	}
 	return Session{}, false
 }
+
+// signedOut reports whether a person has signed out everywhere since a session with this mark began.
+func (m *Manager) signedOut(name, mark string) bool {
+	out, ok := m.store.current.Load().signedOut[name]
+	return ok && out.Mark != mark
+}
+
+// Holds reports whether a session that was read a while ago is still good: for answers that go on for minutes. It asks memory
+// alone.
+func (m *Manager) Holds(s Session) bool {
+	if s.sealed != "" && m.Open(purpose, s.sealed, &content{}) != nil {
+		return false
+	}
+	return !m.signedOut(s.Person.Name, s.mark) && m.clock.Now().Before(s.SignedIn.Add(Life))
+}
+
+// Changed returns a channel that is closed when a session that holds now may do so no more, for another reason than its age. It is
+// closed now and then without a reason.
+func (m *Manager) Changed() <-chan struct{} { return m.store.next() }
 
 // Clear signs out here: it removes the cookie from this browser.
 func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }

@@ -72,10 +72,12 @@ type store struct {
 	wrote   time.Time
 	// trouble is why there is no state, or why it can no longer be written.
 	trouble error
+	// news is closed with the next state.
+	news chan struct{}
 }
 
 func newStore(secrets Secrets, name string, clk clock.Clock, log *slog.Logger) *store {
-	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1)}
+	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1), news: make(chan struct{})}
 	s.current.Store(&state{})
 	return s
 }
@@ -167,7 +169,16 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 	s.trouble = nil
 	s.current.Store(next)
 	s.changed(next)
+	close(s.news)
+	s.news = make(chan struct{})
 	return nil
+}
+
+// next is closed when there is another state than now.
+func (s *store) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news
 }
 
 // tend makes a key if one is due, and a Secret if there is none. While it cannot, what is in

@@ -23,15 +23,21 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
 		return
 	}
-	if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
-		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		h.refuse(w, r, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
-		return
-	}
 	if !h.ready(w, r) {
 		return
 	}
+	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
 	token := r.PathValue("token")
+	if !h.Sessions.KnowsLink(token) {
+		if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+			h.refuse(w, r, refusal{
+				http.StatusTooManyRequests, "Too many tries",
+				"This link is not known here yet, and too many unknown links were opened from your address. Wait a minute, then open it again.", nil,
+			})
+			return
+		}
+	}
 	if r.Method != http.MethodPost {
 		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
 			h.refuse(w, r, h.linkRefusal(err))

@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	// linkTries is how many requests for links one address may make in a minute. A token is not
-	// guessed; this protects the Kubernetes API, which is asked about each.
+	// linkTries is how many requests for unknown links one address may make in a minute. A token
+	// is not guessed; this protects the Kubernetes API, which is asked about each.
 	linkTries = 30
 	// maxForm is how large a form may be.
 	maxForm = 4 << 10
