@@ -25,16 +25,17 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	}
 	if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		h.refuse(w, r, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
+		h.end(w, r, ByLink, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
 		return
 	}
-	if !h.ready(w, r) {
+	if err := h.Sessions.Ready(); err != nil {
+		h.end(w, r, ByLink, notReady(err))
 		return
 	}
 	token := r.PathValue("token")
 	if r.Method != http.MethodPost {
 		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
-			h.refuse(w, r, h.linkRefusal(err))
+			h.end(w, r, ByLink, h.linkRefusal(err))
 			return
 		}
 		h.write(w, http.StatusOK, "Sign in",
@@ -45,10 +46,10 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := h.Sessions.UseLink(r.Context(), token); err != nil {
-		h.refuse(w, r, h.linkRefusal(err))
+		h.end(w, r, ByLink, h.linkRefusal(err))
 		return
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", "/")
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, "/")
 }
 
 // linkRefusal is the page for a link that signs nobody in.
