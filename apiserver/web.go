@@ -11,6 +11,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
@@ -30,6 +33,8 @@ type WebConfig struct {
 	// replicas share.
 	Namespace    string
 	SignInSecret string
+	// RolePrefix begins the names of the roles for people.
+	RolePrefix string
 	// OIDC lets people in; without it they sign in by a one-time link.
 	OIDC *signin.OIDC
 	// LinkCommand makes a one-time link when an administrator runs it.
@@ -44,6 +49,8 @@ type WebConfig struct {
 // web is the web application.
 type web struct {
 	sessions *session.Manager
+	signIn   *signin.Handlers
+	clock    clock.Clock
 	handler  http.Handler
 	// close ends what would go on for minutes.
 	close func()
@@ -75,7 +82,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		}
 		return mine
 	}
-	w := &web{sessions: session.NewManager(session.Options{
+	w := &web{clock: config.Clock, sessions: session.NewManager(session.Options{
 		Secrets: secrets, Namespace: config.Web.Namespace, Name: config.Web.SignInSecret,
 		Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
 	})}
@@ -83,16 +90,21 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
 		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
+	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
 	pages := webpages.New(webpages.Config{
 		Service: service, Sessions: w.sessions, Access: access.New(reviews, served, config.Clock),
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
+			Counted: func(by signin.Method, outcome signin.Outcome) {
+				signIns.WithLabelValues(string(by), string(outcome)).Inc()
+			},
 			Clock: config.Clock, Log: config.Log,
 		},
-		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
+		Connect: connector, RolePrefix: config.Web.RolePrefix, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
 	})
-	w.close = pages.Close
+	w.close, w.signIn = pages.Close, pages.SignIn
+	registerReady(config.Registry, w.signIn.Ready)
 	w.handler, err = w.guarded(pages, config.SiteURL)
 	return w, err
 }
@@ -146,9 +158,13 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run keeps sessions until ctx ends.
+// run keeps sessions, and an eye on the provider, until ctx ends.
 func (w *web) run(ctx context.Context) {
-	if w != nil {
-		w.sessions.Run(ctx)
+	if w == nil {
+		return
 	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { w.signIn.Watch(ctx, w.clock.After) })
+	w.sessions.Run(ctx)
 }

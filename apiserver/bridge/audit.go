@@ -32,6 +32,8 @@ const (
 	ActReconnected  Act = "ReconnectedByPerson"
 	ActDisconnected Act = "DisconnectedByPerson"
 
+	ActUploadBegun Act = "UploadBegunByPerson"
+
 	ActKeyCreated   Act = "KeyCreatedByPerson"
 	ActTokenAdded   Act = "TokenAddedByPerson"
 	ActTokenRemoved Act = "TokenRemovedByPerson"
@@ -48,9 +50,9 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person did to a Post, a Connection or an APIKey, once
-// it is done: a line of the log and an event. An event that cannot be written is logged,
-// and the act stands. A caller that is no person leaves no trail here.
+// Acted leaves the trail of what a person did to an object of Herald, once it is done: a
+// line of the log and an event. An event that cannot be written is logged, and the act
+// stands. A caller that is no person leaves no trail here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" {
 		return
@@ -78,6 +80,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "Connection"
 	case *v1alpha1.APIKey:
 		kind = "APIKey"
+	case *v1alpha1.Media:
+		kind = "Media"
 	}
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,

@@ -273,14 +273,23 @@ func TestViewTeam(t *testing.T) {
 		}},
 	} {
 		s := staged(kept())
+		tok := account("tok", v1alpha1.PlatformTikTok, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true })
 		s.Connections = &listing{all: []*v1alpha1.Connection{
-			onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
+			tok, onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
 			account("leaving", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.DeletionTimestamp = &made }),
 		}}
 		s.Owner = func(string) *v1alpha1.Team {
 			return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", CreationTimestamp: made}, Spec: v1alpha1.TeamSpec{DisplayName: "ACME", Subscription: tc.subscription}}
 		}
 		used := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Status: v1alpha1.UsageStatus{Used: 2}}
+		// Two drafts of yesterday morning take nothing any more, whatever the stored number says.
+		used.Spec = plan.TikTokDrafts(tok)
+		for _, ago := range []time.Duration{time.Hour, 26 * time.Hour, 26 * time.Hour} {
+			used.Status.Entries = append(used.Status.Entries, v1alpha1.UsageEntry{Post: "p", Count: 1, At: v1alpha1.NewTime(now.Add(-ago)), Since: v1alpha1.NewTime(now)})
+		}
+		tc.want.TikTokDrafts = []bridge.AccountMeter{{Connection: tok, Meter: bridge.Meter{Used: 1, Limit: 5}}}
+		s.Index.Upsert("team-a", s.Summarise(s.post()), 1)
+		tc.want.Posts = 1
 		s.Quota = reading{newCounts(), used}
 		tc.want.Name, tc.want.DisplayName = "acme", "ACME"
 		got, err := s.ViewTeam(t.Context(), person)

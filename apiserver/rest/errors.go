@@ -4,13 +4,13 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
 )
@@ -29,20 +29,6 @@ func invalid(format string, args ...any) *bridge.Error {
 // checkAgainAfter is after how many seconds a platform that could not tell whether an
 // account is good may be asked again.
 const checkAgainAfter = "30"
-
-// statuses are the HTTP statuses of the codes.
-var statuses = map[bridge.Code]int{
-	bridge.CodeValidation:           http.StatusBadRequest,
-	bridge.CodeTikTokPrivacy:        http.StatusBadRequest,
-	bridge.CodeUnauthorized:         http.StatusUnauthorized,
-	bridge.CodeSubscriptionRequired: http.StatusForbidden,
-	bridge.CodeNotFound:             http.StatusNotFound,
-	bridge.CodeConflict:             http.StatusConflict,
-	bridge.CodeReconnectRequired:    http.StatusConflict,
-	bridge.CodeReadinessUnavailable: http.StatusConflict,
-	bridge.CodeRateLimited:          http.StatusTooManyRequests,
-	bridge.CodeInternal:             http.StatusInternalServerError,
-}
 
 // WriteError answers with the envelope that every error has.
 func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message string) {
@@ -90,7 +76,7 @@ func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 		if known.Code == bridge.CodeReadinessUnavailable {
 			w.Header().Set("Retry-After", checkAgainAfter)
 		}
-		WriteError(w, cmp.Or(statuses[known.Code], http.StatusInternalServerError), known.Code, known.Message)
+		WriteError(w, httpcode.Of(known.Code), known.Code, known.Message)
 	case errors.As(err, &tooLarge):
 		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,
 			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))

@@ -109,7 +109,7 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	if today {
 		class += " today"
 	}
-	writable := v.may.create && !day.AddDate(0, 0, 1).Before(v.now)
+	writable := v.may.compose() && !day.AddDate(0, 0, 1).Before(v.now)
 	return h.Td(h.Class(class), h.Data("day", date),
 		g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+date), h.Aria("label", "New post on "+day.Format("2 January")), drawing("plus"))),
 		h.Span(h.Class("date"), h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")),

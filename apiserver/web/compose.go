@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/posting"
 )
@@ -117,7 +118,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	switch {
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
-		s.render(w, v, statusOf(known), s.composer(v, form))
+		s.render(w, v, httpcode.Of(known.Code), s.composer(v, form))
 	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
 		form.problems = []string{sentence(err.Error())}
 		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
@@ -127,10 +128,10 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	return nil
 }
 
-// platforms finds the platform of an account.
+// platforms finds the platform of an account, which is shown to everyone who may see the posts that go there.
 func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	return func(name string) v1alpha1.Platform {
-		if account := s.account(v, name); account != nil {
+		if account := s.Service.Connections.Get(v.namespace, name); account != nil {
 			return account.Spec.Platform
 		}
 		return ""
@@ -248,7 +249,7 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	status, message := http.StatusInternalServerError, "it is our fault; try again"
 	if known, ok := errors.AsType[*bridge.Error](err); ok {
-		status, message = statusOf(known), known.Message
+		status, message = httpcode.Of(known.Code), known.Message
 	} else {
 		request.From(v.Context()).Err = err
 	}

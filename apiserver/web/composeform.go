@@ -120,8 +120,8 @@ func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
-			h.Summary(g.Text("Another text for "+titleOf(a.Spec.Platform))),
-			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+titleOf(a.Spec.Platform))),
+			h.Summary(g.Text("Another text for "+a.Spec.Platform.Title())),
+			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+a.Spec.Platform.Title())),
 			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), typed(t.caption))),
 	}
 }
@@ -213,8 +213,9 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 // dropZone takes files, which the page's script uploads. Those that were uploaded before stand in it.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
-		h.Label(h.Class("choose"), g.If(!v.may.upload, g.Text("You may not upload files of this team")),
+		h.Label(h.Class("choose"),
 			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here")}),
+			g.If(!v.may.upload, g.Text("You may not upload files to this team")),
 			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
 			return file(v.thumb(s, id), hidden(name, id), id)

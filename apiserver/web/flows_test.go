@@ -372,7 +372,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 			t.Errorf("the form of %s says %q, want %q", platform, said, want)
 		}
 		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
-		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+titleOf(platform)) || !strings.Contains(said, want) {
+		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+platform.Title()) || !strings.Contains(said, want) {
 			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
 		}
 	}

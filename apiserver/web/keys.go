@@ -70,7 +70,7 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 			g.If(!k.ExpiresAt.IsZero(), fact("Works until", v.moment(k.ExpiresAt))),
 			g.If(k.Author != "", fact("Made by", g.Text(k.Author))),
 		),
-		g.If(v.may.makeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
+		g.If(v.may.changeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
 			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Make a second token", "small"))),
 			g.Iff(len(k.Tokens) > 1, func() g.Node {
 				return form(at+"/drop", "Stop the older token? What still uses it is refused from then on.", hidden("token", k.Tokens[0].Name), submit("Stop the older token", "small danger"))

@@ -87,7 +87,7 @@ func (s *Site) attention(v *visit) g.Node {
 		if state.tone == good || state.tone == neutral {
 			continue
 		}
-		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+titleOf(account.Spec.Platform)+": ")), g.Text(state.text)),
+		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+account.Spec.Platform.Title()+": ")), g.Text(state.text)),
 			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
 	}
 	if trial := s.trial(v); trial != nil {

@@ -62,15 +62,23 @@ func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platfor
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform
 	}
-	if account := s.account(v, post.Spec.Targets[i].ConnectionRef.Name); account != nil {
-		return account.Spec.Platform
-	}
-	return ""
+	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
 }
 
-// account is a connection of the team, or nil.
+// account is a connection of the team; nil if there is none, or the person may not see accounts.
 func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
+	if !v.may.seeAccounts {
+		return nil
+	}
 	return s.Service.Connections.Get(v.namespace, name)
+}
+
+// called is the name by which the person knows an account. Who may not see accounts knows those of posts by their ids.
+func (v *visit) called(account *v1alpha1.Connection, name string) string {
+	if !v.may.seeAccounts {
+		return name
+	}
+	return nameOfAccount(account, name)
 }
 
 // actions are what can be done with a post.
@@ -78,10 +86,10 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	var out []g.Node
 	at := v.path("posts/" + post.Name)
 	editable := posting.Cancellable(post)
-	if v.may.update && editable {
+	if v.may.edit() && editable {
 		out = append(out, link(at+"/edit", "Edit", "primary"))
 	}
-	if v.may.create {
+	if v.may.compose() {
 		out = append(out, link(v.path("posts/new")+"?from="+post.Name, "Duplicate", ""))
 	}
 	if v.may.update && editable {
@@ -163,9 +171,9 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int) g.Node {
 	phase := posting.TargetPhaseOf(post, i)
 	undecided := status != nil && posting.StateOf(status) == v1alpha1.TargetUndecided
 	return h.Li(h.Class("target"),
-		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(titleOf(platform)))),
+		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
 			g.If(undecided, h.Span(h.Class("badge is-undecided"), g.Text("Not known"))), g.If(!undecided, badge(phase)),
-			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+titleOf(platform)) }),
+			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+platform.Title()) }),
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
@@ -186,7 +194,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),
-		g.If(status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
+		g.If(v.may.seeAccounts && status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
 	)
 }
 

@@ -103,7 +103,7 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) g.Node {
 			h.Select(h.ID("platform"), h.Name("platform"),
 				h.Option(h.Value(""), g.Text("All platforms")),
 				g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
-					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(titleOf(p)))
+					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(p.Title()))
 				}),
 			),
 			submit("Show", "small"),
@@ -142,12 +142,12 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 
 // nothingYet leads a team on that has no posts.
 func (s *Site) nothingYet(v *visit) g.Node {
-	if len(s.accounts(v)) == 0 {
+	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
 		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
 			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
 	}
 	return empty("Write your first post", "It goes to as many accounts as you like: at once, or at a time that you choose.",
-		g.If(v.may.create, link(v.path("posts/new"), "New post", "primary")))
+		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
 }
 
 // row is a post in a list.

@@ -130,8 +130,8 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 		handle = "@" + account.Status.Username
 	}
 	problems, most := problemsOf(found, i), s.mostFiles(t.Platform, spec.Tree != nil)
-	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
-	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", titleOf(t.Platform)+", "+nameOfAccount(account, name)),
+	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
+	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", t.Platform.Title()+", "+v.called(account, name)),
 		g.Iff(spec.Tree != nil, func() g.Node {
 			return h.Ol(h.Class("mock-thread"), g.Map(spec.Tree.Cards, func(c v1alpha1.TreeCard) g.Node {
 				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs, most))

@@ -227,7 +227,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 		if answer := w.serve(ask(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
 			t.Errorf("who may write posts, but upload nothing, is answered with %d", answer.Code)
 		}
-		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You may not upload files of this team") {
+		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You may not upload files to this team") {
 			t.Error("a page offers what is refused")
 		}
 	}

@@ -23,35 +23,45 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
-	for pattern, page := range map[string]struct {
-		need   right
-		handle handler
-	}{
-		"GET /{$}":                          {seePosts, s.overview},
-		"GET /posts":                        {seePosts, s.posts},
-		"GET /calendar":                     {seePosts, s.calendar},
-		"GET /posts/new":                    {createPosts, s.compose},
-		"POST /posts/new":                   {createPosts, s.create},
-		"POST /compose/check":               {createPosts, s.check},
-		"POST /posts/{id}/check":            {updatePosts, s.check},
-		"POST /media":                       {createMedia, s.upload},
-		"GET /posts/{id}":                   {seePosts, s.post},
-		"GET /posts/{id}/events":            {seePosts, s.events},
-		"GET /posts/{id}/edit":              {updatePosts, s.edit},
-		"POST /posts/{id}/edit":             {updatePosts, s.change},
-		"POST /posts/{id}/cancel":           {updatePosts, s.cancel},
-		"POST /posts/{id}/reschedule":       {updatePosts, s.reschedule},
-		"POST /posts/{id}/settle":           {updatePosts, s.settle},
-		"GET /connections":                  {seeConnections, s.connections},
-		"POST /connections/connect":         {createConnection, s.connect},
-		"POST /connections/{id}/disconnect": {deleteConnection, s.disconnect},
-		"GET /keys":                         {seeKeys, s.keys},
-		"POST /keys":                        {createKeys, s.makeKey},
-		"POST /keys/{id}/{act}":             {updateKeys, s.changeKey},
-		"GET /team":                         {seePosts, s.teamPage},
-	} {
+	for pattern, page := range s.pages() {
 		method, path, _ := strings.Cut(pattern, " ")
-		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.need, page.handle))
+		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.needs, page.handle))
+	}
+}
+
+// page is one of a team's: it is for people who have all rights that it needs.
+type page struct {
+	handle handler
+	needs  []right
+}
+
+// pages are those of a team, by method and path. Who connects an account needs the right to create a connection, or to patch one that
+// there is: package connect asks for it when it knows which.
+func (s *Site) pages() map[string]page {
+	of := func(handle handler, needs ...right) page { return page{handle, needs} }
+	return map[string]page{
+		"GET /{$}":                          of(s.overview, seePosts),
+		"GET /posts":                        of(s.posts, seePosts),
+		"GET /calendar":                     of(s.calendar, seePosts),
+		"GET /posts/new":                    of(s.compose, createPosts, seeConnections),
+		"POST /posts/new":                   of(s.create, createPosts, seeConnections),
+		"POST /compose/check":               of(s.check, createPosts, seeConnections),
+		"POST /posts/{id}/check":            of(s.check, updatePosts, seeConnections),
+		"POST /media":                       of(s.upload, createMedia),
+		"GET /posts/{id}":                   of(s.post, seePosts),
+		"GET /posts/{id}/events":            of(s.events, seePosts),
+		"GET /posts/{id}/edit":              of(s.edit, updatePosts, seeConnections),
+		"POST /posts/{id}/edit":             of(s.change, updatePosts, seeConnections),
+		"POST /posts/{id}/cancel":           of(s.cancel, updatePosts),
+		"POST /posts/{id}/reschedule":       of(s.reschedule, updatePosts),
+		"POST /posts/{id}/settle":           of(s.settle, updatePosts),
+		"GET /connections":                  of(s.connections, seeConnections),
+		"POST /connections/connect":         of(s.connect, seeConnections),
+		"POST /connections/{id}/disconnect": of(s.disconnect, deleteConnection),
+		"GET /keys":                         of(s.keys, seeKeys),
+		"POST /keys":                        of(s.makeKey, createKeys),
+		"POST /keys/{id}/{act}":             of(s.changeKey, updateKeys),
+		"GET /team":                         of(s.teamPage, seePosts),
 	}
 }
 
@@ -78,8 +88,13 @@ func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// roleNames are those of the roles that Herald is installed with for people.
+func (s *Site) roleNames() string {
+	return s.RolePrefix + "-viewer, " + s.RolePrefix + "-editor or " + s.RolePrefix + "-admin"
+}
+
 func (s *Site) noTeam(w http.ResponseWriter, who person.Person) {
 	s.page(w, http.StatusForbidden, "You belong to no team yet",
-		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: herald-viewer, herald-editor or herald-admin."),
+		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: "+s.roleNames()+"."),
 		form("/signout", "", submit("Sign out", "")))
 }

@@ -59,7 +59,7 @@ func (s *Site) foundID(v *visit, post string, target int, found string) (string,
 	platform := s.platformOf(v, of, target)
 	id := idOf(platform, page, found)
 	if id == "" {
-		return "", &bridge.Error{Code: bridge.CodeValidation, Message: "what you entered names no post of " + titleOf(platform) + ". Enter " + whatToEnter(platform)}
+		return "", &bridge.Error{Code: bridge.CodeValidation, Message: "what you entered names no post of " + platform.Title() + ". Enter " + whatToEnter(platform)}
 	}
 	return id, nil
 }

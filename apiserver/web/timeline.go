@@ -56,8 +56,9 @@ func inOrder(steps []step) []step {
 
 // stepsOf are those of one target.
 func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
-	name := nameOfAccount(s.account(v, post.Spec.Targets[i].ConnectionRef.Name), post.Spec.Targets[i].ConnectionRef.Name)
-	to := titleOf(s.platformOf(v, post, i)) + ", " + name + ": "
+	id := post.Spec.Targets[i].ConnectionRef.Name
+	name := v.called(s.account(v, id), id)
+	to := s.platformOf(v, post, i).Title() + ", " + name + ": "
 	if t.Prepared != nil {
 		what := "upload begun"
 		if t.Prepared.Complete {

@@ -123,19 +123,14 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasWords holds that no code of package bridge is answered by chance.
+// TestEveryErrorHasWords holds that no code of package bridge leaves a page without a heading.
 func TestEveryErrorHasWords(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[bridge.Code]int{
-		bridge.CodeNotFound: 404, bridge.CodeConflict: 409, bridge.CodeSubscriptionRequired: 403, bridge.CodeReconnectRequired: 409,
-		bridge.CodeReadinessUnavailable: 409, bridge.CodeValidation: 400, bridge.CodeTikTokPrivacy: 400, bridge.CodeUnauthorized: 400,
-		bridge.CodeRateLimited: 429, bridge.CodeInternal: 500, "NEW": 500,
+	for _, code := range []bridge.Code{
+		bridge.CodeNotFound, bridge.CodeConflict, bridge.CodeSubscriptionRequired, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable,
+		bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInternal, "NEW",
 	} {
-		err := &bridge.Error{Code: code}
-		if got := statusOf(err); got != want {
-			t.Errorf("%s is answered with %d, want %d", code, got, want)
-		}
-		if titleOfError(err) == "" {
+		if titleOfError(&bridge.Error{Code: code}) == "" {
 			t.Errorf("%s has no words", code)
 		}
 	}

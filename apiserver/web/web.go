@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
@@ -48,6 +49,8 @@ type Config struct {
 	SignIn signin.Options
 	// Connect leads people through the consent of the platforms.
 	Connect *connect.Service
+	// RolePrefix begins the names of the roles that Herald is installed with for people: RolePrefix-viewer, -editor and -admin.
+	RolePrefix string
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are those of the pages on which people let Herald into their accounts. Simulated platforms, which have no HTTPS,
@@ -150,7 +153,21 @@ type visit struct {
 
 // rights are what pages offer only to those who may use it.
 type rights struct {
-	create, update, upload, connect, disconnect, listKeys, makeKeys bool
+	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, makeKeys, changeKeys, seeUsage bool
+}
+
+// compose and edit are those of the form for posts, in which people choose among the accounts.
+func (has *rights) compose() bool { return has.create && has.seeAccounts }
+
+func (has *rights) edit() bool { return has.update && has.seeAccounts }
+
+// needs says of each of the rights what Kubernetes is asked.
+func (has *rights) needs() map[right]*bool {
+	return map[right]*bool{
+		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
+		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
+		seeKeys: &has.listKeys, createKeys: &has.makeKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage,
+	}
 }
 
 func (v *visit) teamName() string { return nameOf(v.team) }
@@ -172,15 +189,17 @@ var (
 	createMedia      = right{"create", "media"}
 	seeConnections   = right{"list", "connections"}
 	createConnection = right{"create", "connections"}
+	patchConnection  = right{"patch", "connections"}
 	deleteConnection = right{"delete", "connections"}
 	seeKeys          = right{"list", "apikeys"}
 	createKeys       = right{"create", "apikeys"}
 	updateKeys       = right{"update", "apikeys"}
+	seeUsages        = right{"list", "usages"}
 )
 
 // team makes an http.Handler of a handler for the pages of a team. A person who may see nothing of a team learns no more than
 // that there is nothing.
-func (s *Site) team(need right, handle handler) http.HandlerFunc {
+func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := session.From(r.Context())
 		if !ok {
@@ -189,10 +208,7 @@ func (s *Site) team(need right, handle handler) http.HandlerFunc {
 		}
 		v, err := s.visit(r, who)
 		if err == nil && v.team != nil {
-			var allowed bool
-			if allowed, err = s.allowed(r.Context(), v, need); err == nil && !allowed {
-				err = forbidden(need, v)
-			}
+			err = s.require(r.Context(), v, needs)
 		}
 		switch {
 		case err != nil:
@@ -228,16 +244,26 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	}
 	// Side by side: each may be a question to the Kubernetes API.
 	group, ctx := errgroup.WithContext(ctx)
-	for need, has := range map[right]*bool{
-		createPosts: &v.may.create, updatePosts: &v.may.update, createMedia: &v.may.upload, createConnection: &v.may.connect,
-		deleteConnection: &v.may.disconnect, seeKeys: &v.may.listKeys, createKeys: &v.may.makeKeys,
-	} {
+	for need, has := range v.may.needs() {
 		group.Go(func() (err error) {
 			*has, err = s.allowed(ctx, v, need)
 			return err
 		})
 	}
 	return v, group.Wait()
+}
+
+// require refuses a person who lacks one of the rights that a page needs.
+func (s *Site) require(ctx context.Context, v *visit, needs []right) error {
+	for _, need := range needs {
+		switch allowed, err := s.allowed(ctx, v, need); {
+		case err != nil:
+			return err
+		case !allowed:
+			return forbidden(need, v)
+		}
+	}
+	return nil
 }
 
 func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) {
@@ -314,7 +340,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.As(err, &denied):
 		title, status, message = "You may not do that", http.StatusForbidden, denied.message
 	case errors.As(err, &known):
-		title, status, message = titleOfError(known), statusOf(known), sentence(known.Message)
+		title, status, message = titleOfError(known), httpcode.Of(known.Code), sentence(known.Message)
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."

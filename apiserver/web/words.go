@@ -55,26 +55,6 @@ func titleOfError(err *bridge.Error) string {
 	}
 }
 
-// statusOf is the HTTP status of an error.
-func statusOf(err *bridge.Error) int {
-	switch err.Code {
-	case bridge.CodeNotFound:
-		return http.StatusNotFound
-	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
-		return http.StatusConflict
-	case bridge.CodeSubscriptionRequired:
-		return http.StatusForbidden
-	case bridge.CodeRateLimited:
-		return http.StatusTooManyRequests
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized:
-		return http.StatusBadRequest
-	case bridge.CodeInternal:
-		return http.StatusInternalServerError
-	default:
-		return http.StatusInternalServerError
-	}
-}
-
 // backLink leads to the page that a request came from, if that is one of ours.
 func backLink(r *http.Request) g.Node {
 	from, err := url.Parse(r.Referer())
@@ -150,7 +130,7 @@ func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []stri
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {
 		if found := s.Service.CheckPost(v.Context(), v.caller, &spec); len(found.Problems) > 0 {
-			return inSentences(found.Problems, func(i int) string { return titleOf(found.Targets[i].Platform) })
+			return inSentences(found.Problems, func(i int) string { return found.Targets[i].Platform.Title() })
 		}
 	}
 	return []string{sentence(refused.Message)}

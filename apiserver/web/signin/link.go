@@ -23,7 +23,8 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
 		return
 	}
-	if !h.ready(w, r) {
+	if err := h.Sessions.Ready(); err != nil {
+		h.end(w, r, ByLink, notReady(err))
 		return
 	}
 	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
@@ -31,7 +32,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	if !h.Sessions.KnowsLink(token) {
 		if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-			h.refuse(w, r, refusal{
+			h.end(w, r, ByLink, refusal{
 				http.StatusTooManyRequests, "Too many tries",
 				"This link is not known here yet, and too many unknown links were opened from your address. Wait a minute, then open it again.", nil,
 			})
@@ -40,7 +41,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost {
 		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
-			h.refuse(w, r, h.linkRefusal(err))
+			h.end(w, r, ByLink, h.linkRefusal(err))
 			return
 		}
 		h.write(w, http.StatusOK, "Sign in",
@@ -51,10 +52,10 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := h.Sessions.UseLink(r.Context(), token); err != nil {
-		h.refuse(w, r, h.linkRefusal(err))
+		h.end(w, r, ByLink, h.linkRefusal(err))
 		return
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", "/")
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, "/")
 }
 
 // linkRefusal is the page for a link that signs nobody in.

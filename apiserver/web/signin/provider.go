@@ -41,8 +41,8 @@ const maxName = 256
 // them a provider could make itself administrator of the cluster.
 var reserved = []string{"system:", "herald:"}
 
-// provider is the OpenID Connect provider. It is asked when the first person signs in, and
-// again after each failure: it may start later than Herald, and may be away.
+// provider is the OpenID Connect provider. It is asked by watch, and again by each person who
+// signs in while it has never answered: it may start later than Herald, and may be away.
 type provider struct {
 	*OIDC
 
@@ -53,6 +53,8 @@ type provider struct {
 
 	flights singleflight.Group
 	found   atomic.Pointer[discovered]
+	// trouble is why the provider did not answer when it was asked last.
+	trouble atomic.Pointer[error]
 }
 
 // discovered is what a provider says about itself.
@@ -77,10 +79,17 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil
 	}
+	return p.anew(ctx)
+}
+
+// anew asks the provider, whatever is known of it.
+func (p *provider) anew(ctx context.Context) (*discovered, error) {
 	shared := p.flights.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangePatience)
 		defer cancel()
-		return nil, p.ask(ctx)
+		err := p.ask(ctx)
+		p.trouble.Store(&err)
+		return nil, err
 	})
 	select {
 	case result := <-shared:
@@ -88,6 +97,14 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("ask the provider %s about itself: %w", p.IssuerURL, ctx.Err())
 	}
+}
+
+// answers returns nil if the provider answered when it was asked last.
+func (p *provider) answers() error {
+	if trouble := p.trouble.Load(); trouble != nil {
+		return *trouble
+	}
+	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
 }
 
 // ask asks the provider.

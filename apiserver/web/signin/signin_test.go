@@ -33,9 +33,12 @@ type world struct {
 	t        *testing.T
 	secrets  *sessiontest.Secrets
 	sessions *session.Manager
+	handlers *signin.Handlers
 	handler  http.Handler
-	log      *strings.Builder
-	issuer   *issuertest.Issuer
+	// counted are the sign-ins that ended, such as "oidc refused".
+	counted []string
+	log     *strings.Builder
+	issuer  *issuertest.Issuer
 	// down says that the provider does not answer.
 	down bool
 }
@@ -62,6 +65,9 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 	synctest.Wait()
 	o := signin.Options{
 		Sessions: w.sessions, SiteURL: site, Clock: clock.RealClock{}, Log: log, LinkCommand: "herald signin-link",
+		Counted: func(by signin.Method, outcome signin.Outcome) {
+			w.counted = append(w.counted, string(by)+" "+string(outcome))
+		},
 		Page: func(title string, body ...g.Node) g.Node {
 			return html.Doctype(html.HTML(html.Head(html.TitleEl(g.Text(title))), html.Body(body...)))
 		},
@@ -79,7 +85,8 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 		}
 	}
 	mux := http.NewServeMux()
-	signin.New(o).Mount(mux)
+	w.handlers = signin.New(o)
+	w.handlers.Mount(mux)
 	w.handler = http.NewCrossOriginProtection().Handler(mux)
 	return w
 }
@@ -357,7 +364,11 @@ func TestWithoutKeys(t *testing.T) {
 				paths = []string{"/signin", "/signin/oidc", "/signin/oidc/callback"}
 			}
 			mux := http.NewServeMux()
-			signin.New(o).Mount(mux)
+			handlers := signin.New(o)
+			handlers.Mount(mux)
+			if handlers.Ready() == nil {
+				t.Error("it says that people can sign in")
+			}
 			w.handler = mux
 			for _, path := range paths {
 				answer := w.browser().do(http.MethodGet, path)
