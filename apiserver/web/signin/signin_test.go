@@ -67,7 +67,7 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 		},
 	}
 	if claims != nil {
-		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", Claims: claims}
+		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", RedirectURI: site + "/signin/oidc/callback", Claims: claims}
 		o.OIDC = &signin.OIDC{
 			IssuerURL: "https://id.example.com", ClientID: issuertest.ClientID,
 			ClientSecret:  func() (string, error) { return issuertest.ClientSecret, nil },
