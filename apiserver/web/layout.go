@@ -23,6 +23,8 @@ const (
 	placeAccounts place = "connections"
 	placeKeys     place = "keys"
 	placeTeam     place = "team"
+	// placeNone is that of a page that stands nowhere in it, such as one about an error.
+	placeNone place = "none"
 )
 
 // view is a page of a team.

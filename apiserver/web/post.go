@@ -95,7 +95,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	return g.Group{
 		h.Section(h.Class("card facts"), h.Dl(
-			fact("State", badge(posting.PhaseOf(post))),
+			fact("State", state(post)),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(posting.Created(post)), author(post)),
@@ -182,7 +182,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	if phase == v1alpha1.PhaseFailed {
 		how = bad
 	}
-	return note(how, paragraph(sentence(status.Message)),
+	return note(how, paragraph(v.explain(status)),
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),

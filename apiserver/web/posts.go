@@ -132,11 +132,11 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 	}
 	return g.Group{
 		h.Ul(h.Class("list"), g.Map(page.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
-		h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
+		g.If(page.Page > 1 || page.HasNext, h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
 			g.If(page.Page > 1, step(page.Page-1, "before", "Newer")),
 			h.Span(g.Text("Page "+strconv.Itoa(page.Page)+" of "+strconv.Itoa((page.Total+page.Limit-1)/page.Limit))),
 			g.If(page.HasNext, step(page.Page+1, "after", "Older")),
-		),
+		)),
 	}
 }
 

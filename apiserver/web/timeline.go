@@ -91,7 +91,11 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		if c := condition(post, v1alpha1.ConditionReady); c != nil {
 			at = c.LastTransitionTime.Time
 		}
-		steps = append(steps, step{at, bad, to + strings.TrimSuffix(t.Message, ".")})
+		what, how := strings.TrimSuffix(t.Message, "."), bad
+		if state == v1alpha1.TargetUndecided {
+			what, how = "it is not known whether it was published; a person has to look", caution
+		}
+		steps = append(steps, step{at, how, to + what})
 	}
 	return steps
 }

@@ -239,7 +239,7 @@ type errForbidden struct{ message string }
 func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
-	return &errForbidden{"You may not " + need.verb + " " + need.resource + " of the team " + v.teamName() +
+	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
 		". Ask the people who run Herald for a role in the namespace " + v.namespace + "."}
 }
 
@@ -323,7 +323,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return
 	}
-	s.render(w, v, status, view{title: title, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
+	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
 }
 
 // absent answers where there is no page.

@@ -19,6 +19,8 @@ import (
 // what the pages show. The steps stand in full here, and use none of those of package web, so that each is one that a person sees.
 var _ = Describe("A person who has read nothing", func() {
 	It("connects an account, publishes a post with an image, cancels another one, makes a key and revokes it", func() {
+		address, err := printedLink() // it starts Herald
+		must(err)
 		page := newPage(chrome.Options{})
 		begun := time.Now()
 		var report strings.Builder
@@ -34,8 +36,6 @@ var _ = Describe("A person who has read nothing", func() {
 		menu := func(name string) *chrome.Element { return page.Get("navigation", "Main").Get("link", name) }
 
 		step("sign in with the address that make run prints", func() {
-			address, err := printedLink()
-			must(err)
 			must(page.Open(address))
 			must(button("Sign in").Follow())
 			must(page.Get("heading", "Overview").Wait())

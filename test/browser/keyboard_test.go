@@ -46,12 +46,12 @@ func (k keys) seen() {
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }
 
-// enter types a day and a time into a field for both. The day and the month are the same number: their order depends on the
-// language of the browser.
+// enter types a day and a time in the morning into a field for both. The day and the month are the same number, and an A ends the
+// time: the order, and whether hours are counted to twelve, depend on the language of the browser.
 func (k keys) enter(at time.Time) {
 	GinkgoHelper()
 	Expect(at.Day()).To(BeNumerically("==", at.Month()))
-	must(k.page.Press(at.Format("0102") + at.Format("2006") + kb.Tab + at.Format("1504")))
+	must(k.page.Press(at.Format("0102") + at.Format("2006") + kb.Tab + at.Format("1504") + "A"))
 }
 
 // evenDay is the next day whose number is that of its month, at half past nine: 12 December, 1 January.

@@ -251,7 +251,7 @@ var _ = Describe("What can go wrong with a post", func() {
 			Expect(times).To(Equal(1), want)
 		},
 		Entry("it is there: the person enters its address", "drop_after", 1, func(page *chrome.Page, found string) {
-			must(page.GetPart("textbox", "Its id or address").Fill(found))
+			must(page.GetPart("textbox", "Yes").Fill(found))
 			must(page.Get("button", "It was published").Follow())
 		}, "what was found is not sent again"),
 		Entry("it is not there: Herald sends it", "drop_before", 0, func(page *chrome.Page, _ string) {

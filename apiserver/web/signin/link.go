@@ -39,8 +39,8 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		}
 		h.write(w, http.StatusOK, "Sign in",
 			html.H1(g.Text("Sign in to Herald")),
-			html.P(g.Text("This link is good once.")),
-			html.Form(html.Method("post"), html.Button(html.Type("submit"), g.Text("Sign in"))),
+			html.P(g.Text("Press the button to go on. The address that led you here works once.")),
+			html.Form(html.Method("post"), html.Button(html.Type("submit"), html.Class("button primary"), g.Text("Sign in"))),
 		)
 		return
 	}

@@ -72,7 +72,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	h.write(w, no.status, no.title,
 		html.H1(g.Text(no.title)),
 		html.P(g.Text(no.text)),
-		html.P(html.A(html.Href(Path), g.Text("To the sign-in page"))),
+		html.P(html.A(html.Class("button"), html.Href(Path), g.Text("To the sign-in page"))),
 	)
 }
 
@@ -116,7 +116,7 @@ func (h *Handlers) choices(back string) []g.Node {
 		if back != "/" {
 			address += "?return_to=" + url.QueryEscape(back)
 		}
-		return append(body, html.P(html.A(html.Href(address), g.Text("Sign in with "+h.provider.name))))
+		return append(body, html.P(html.A(html.Class("button primary"), html.Href(address), g.Text("Sign in with "+h.provider.name))))
 	}
 	return append(body,
 		html.P(g.Text("You need a one-time link. An administrator of this installation makes one with:")),

@@ -210,7 +210,7 @@ func TestLink(t *testing.T) {
 			}
 		}
 		page := text(t, person.do(http.MethodGet, path))
-		if !strings.Contains(page, `<form method="post"><button type="submit">`) || strings.Contains(page, path) {
+		if !strings.Contains(page, `<form method="post"><button type="submit" class="button primary">`) || strings.Contains(page, path) {
 			t.Errorf("want a button that posts to the address, which the page does not repeat: %s", page)
 		}
 		answer := person.do(http.MethodPost, path, header("Sec-Fetch-Site", "same-origin"))
