@@ -65,25 +65,17 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		}
 		steps = append(steps, step{t.Prepared.MadeAt.Time, neutral, to + what})
 	}
+	calls := callSteps(to, t.Attempt, post.Spec.Tree != nil)
 	for c := range t.Cards {
+		// The latest call is known; it may be that of the last part.
+		if t.Attempt != nil && t.Attempt.Card == t.Cards[c].Index {
+			steps, calls = append(steps, calls...), nil
+		}
 		if at := t.Cards[c].PostedAt; at != nil {
 			steps = append(steps, step{at.Time, good, fmt.Sprintf("%spart %d posted", to, t.Cards[c].Index+1)})
 		}
 	}
-	if a := t.Attempt; a != nil {
-		what := "sent"
-		if a.Number > 1 {
-			what = fmt.Sprintf("sent, attempt %d", a.Number)
-		}
-		steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
-		if a.EndedAt != nil {
-			waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
-			if a.OperationID != "" {
-				waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
-			}
-			steps = append(steps, waits)
-		}
-	}
+	steps = append(steps, calls...)
 	if t.PostedAt != nil {
 		steps = append(steps, step{t.PostedAt.Time, good, to + "posted"})
 	} else if state := posting.StateOf(t); state == v1alpha1.TargetFailed || state == v1alpha1.TargetUndecided {
@@ -96,6 +88,29 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 			what, how = "it is not known whether it was published; a person has to look", caution
 		}
 		steps = append(steps, step{at, how, to + what})
+	}
+	return steps
+}
+
+// callSteps are those of the latest call. Attempts of a thread count its parts too, so that their number says nothing.
+func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
+	if a == nil {
+		return nil
+	}
+	what := "sent"
+	switch {
+	case thread:
+		what = fmt.Sprintf("part %d sent", a.Card+1)
+	case a.Number > 1:
+		what = fmt.Sprintf("sent, attempt %d", a.Number)
+	}
+	steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
+	if a.EndedAt != nil {
+		waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
+		if a.OperationID != "" {
+			waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
+		}
+		steps = append(steps, waits)
 	}
 	return steps
 }
