@@ -38,6 +38,6 @@ func (v *visit) explain(t *v1alpha1.TargetStatus) string {
 	if n := len(t.Cards); n > 0 {
 		what, rest = "part "+strconv.Itoa(n+1), " The parts before it are online."
 	}
-	return "It is not known whether " + what + " was published: " + sentence(t.Blocked.Problem) +
+	return "It is not known whether " + what + " was published: " + t.Blocked.Problem + "." +
 		" Look for a post that was made after " + since.In(v.zone).Format(momentForm) + "." + rest
 }

@@ -24,7 +24,7 @@ func TestDoubt(t *testing.T) {
 	}{
 		"call": {"the call has a time, after which the post would stand", v1alpha1.TargetStatus{
 			Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown},
-		}, []string{"It is not known whether the post was published: The listing does not show it.", "made after " + lost.UTC().Format(momentForm)}},
+		}, []string{"It is not known whether the post was published: the listing does not show it.", "made after " + lost.UTC().Format(momentForm)}},
 		"thread": {"a part is looked for, not the whole", v1alpha1.TargetStatus{
 			Attempt: &v1alpha1.Attempt{Number: 2, ID: "b", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown, Card: 1},
 			Cards:   []v1alpha1.CardStatus{{ExternalID: "1"}},

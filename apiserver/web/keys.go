@@ -82,9 +82,14 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 
 // token is a fact about a token.
 func token(v *visit, t bridge.KeyToken) g.Node {
+	// A token that this request has made is younger than the request.
+	made := t.CreatedAt
+	if !made.Before(v.now) {
+		made = v.now.Add(-time.Millisecond)
+	}
 	return fact("Token",
 		g.If(t.Shown != "", h.Code(g.Text(t.Shown+"…"))), g.If(t.Shown == "", g.Text(t.Name)),
-		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(t.CreatedAt)}),
+		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(made)}),
 		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 

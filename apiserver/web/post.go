@@ -179,7 +179,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	if status.Blocked != nil {
 		how = caution
 	}
-	if phase == v1alpha1.PhaseFailed {
+	if phase == v1alpha1.PhaseFailed && !attempt.Undecided(status) {
 		how = bad
 	}
 	return note(how, paragraph(v.explain(status)),
