@@ -114,6 +114,23 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		Expect(status).To(Equal(http.StatusUnauthorized))
 	})
 
+	DescribeTable("takes only a request that keeps to the standard",
+		func(name, value string) {
+			asked, err := url.Parse(authorize())
+			must(err)
+			query := asked.Query()
+			query.Set(name, value)
+			asked.RawQuery = query.Encode()
+			response, err := http.Get(asked.String())
+			must(err)
+			must(response.Body.Close())
+			Expect(response.StatusCode).To(Equal(http.StatusBadRequest))
+		},
+		Entry("another client", "client_id", "another"), Entry("another address to return to", "redirect_uri", "http://127.0.0.1/callback"),
+		Entry("another way than a code", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
+		Entry("no challenge", "code_challenge", ""), Entry("a challenge in the clear", "code_challenge_method", "plain"),
+	)
+
 	It("lets a person refuse", func() {
 		must(page.Open(authorize()))
 		must(page.Get("link", "Nobody").Follow())
