@@ -36,7 +36,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	switch by := c.Status.ReconnectBy; {
 	case c.Spec.Disabled:
 		return accountState{tone: neutral, label: "Disabled", text: "Nothing is published to it while it is disabled."}
-	case ready == nil:
+	case beingChecked(c, now):
 		return accountState{tone: neutral, label: "Being checked", text: "Herald is asking the platform about the account."}
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
@@ -73,7 +73,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	if len(accounts) == 0 {
 		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))
 	} else {
-		view.content = append(view.content, h.Ul(h.Class("accounts"), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
+		view.content = append(view.content, h.Ul(h.Class("accounts"), s.watch(v, accounts), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
 	}
 	if v.may.connect {
 		view.content = append(view.content, s.connectButtons(v))

@@ -150,7 +150,7 @@ var _ = Describe("Accounts", func() {
 		must(page.Get("button", "Connect this account").Follow())
 		must(page.WaitText("The account is connected."))
 		card := page.GetSaying("listitem", "@bakery")
-		Expect(card.Get("heading", "The bakery").Count()).To(Equal(1))
+		Eventually(card.Get("heading", "The bakery").Count).Should(Equal(1), "the page tells by itself when the platform has answered")
 
 		By("posting to it, and not to the other Page")
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, @bakery"}}, Text: "Fresh bread"}))
