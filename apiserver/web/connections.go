@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is how long before an account has to be connected again people are told.
+// warnBefore is how early a page warns that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is how an account stands, for people.
+// accountState is the state of an account, in words.
 type accountState struct {
 	tone        tone
 	label, text string
@@ -30,7 +30,7 @@ type accountState struct {
 	reconnect bool
 }
 
-// stateOf words how an account stands.
+// stateOf puts the state of an account into words.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {

@@ -24,8 +24,8 @@ func state(post *v1alpha1.Post) g.Node {
 	return badge(posting.PhaseOf(post))
 }
 
-// explain says what is in the way of a target. The message of one whose outcome is unknown tells how to answer with kubectl; below it
-// stands a form here, so that it says only what to look for.
+// explain says what is in the way of a target. If its outcome is unknown, its message tells how to answer with kubectl. The page has a
+// form for the answer, so explain says only what to look for.
 func (v *visit) explain(t *v1alpha1.TargetStatus) string {
 	if !attempt.Undecided(t) || t.Blocked == nil {
 		return sentence(t.Message)

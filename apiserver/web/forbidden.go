@@ -3,7 +3,7 @@
 
 package web
 
-// abilities are rights as people say them. The words of Kubernetes stand for those that are not here.
+// abilities are rights as people say them. Other rights are shown in the words of Kubernetes.
 var abilities = map[right]string{
 	seePosts: "look at the posts", createPosts: "write posts", updatePosts: "change the posts", {"create", "media"}: "upload files",
 	seeConnections: "look at the accounts", createConnection: "connect accounts", {"update", "connections"}: "connect accounts again",

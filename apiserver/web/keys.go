@@ -108,7 +108,7 @@ func lastUsed(v *visit, k bridge.Key) g.Node {
 	return v.about(k.LastUsedAt)
 }
 
-// makeKey makes a key and shows its token: this once.
+// makeKey makes a key and shows its token. No other page shows it.
 func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusCreated, shown(made))
 }
 
-// shown is a token, the only time that it is seen.
+// shown shows a new token, once.
 func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),

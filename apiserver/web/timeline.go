@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// coming is the tone of what is still to happen.
+// coming is the tone of a step in the future.
 const coming tone = "next"
 
-// step is one thing that happened to a post, or will.
+// step is an event in the life of a post, past or future.
 type step struct {
 	at   time.Time
 	tone tone
@@ -43,8 +43,8 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	}))
 }
 
-// inOrder keeps the steps of one target in their order: the platforms' clocks, some of which count whole seconds, may say that a post
-// was published before it was sent.
+// inOrder keeps the steps of one target in their order. A platform's clock may be behind ours, or count whole seconds, so that a post
+// seems to be published before it was sent.
 func inOrder(steps []step) []step {
 	for i := 1; i < len(steps); i++ {
 		if steps[i].at.Before(steps[i-1].at) {
@@ -54,7 +54,7 @@ func inOrder(steps []step) []step {
 	return steps
 }
 
-// stepsOf are those of one target.
+// stepsOf are the steps of one target.
 func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
 	name := nameOfAccount(s.account(v, post.Spec.Targets[i].ConnectionRef.Name), post.Spec.Targets[i].ConnectionRef.Name)
 	to := titleOf(s.platformOf(v, post, i)) + ", " + name + ": "
@@ -67,7 +67,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 	}
 	calls := callSteps(to, t.Attempt, post.Spec.Tree != nil)
 	for c := range t.Cards {
-		// The latest call is known; it may be that of the last part.
+		// Only the latest call is recorded. It may have published the last part.
 		if t.Attempt != nil && t.Attempt.Card == t.Cards[c].Index {
 			steps, calls = append(steps, calls...), nil
 		}
@@ -92,7 +92,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 	return steps
 }
 
-// callSteps are those of the latest call. Attempts of a thread count its parts too, so that their number says nothing.
+// callSteps are the steps of the latest call. The attempts of a thread also count its parts, so their number is left out.
 func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
 	if a == nil {
 		return nil

@@ -51,7 +51,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", "/")
 }
 
-// linkRefusal is the page for a link that signs nobody in.
+// linkRefusal is the page for a link that does not sign in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

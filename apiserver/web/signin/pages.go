@@ -29,8 +29,8 @@ type refusal struct {
 // notSignedIn is the title of pages about a sign-in that failed.
 const notSignedIn = "Not signed in"
 
-// only passes requests with one of the methods on. What is not a GET is not cached, and
-// neither is what is: a page says who is signed in.
+// only passes requests with one of the methods on. No answer is cached, since a page shows
+// the name of the person.
 func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request.From(r.Context()).Operation = operation
@@ -88,8 +88,8 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	}, r.Method)(w, r)
 }
 
-// notReady is the page of a site without keys. The cause stands in the log: it may tell of
-// the cluster what is no visitor's business.
+// notReady is the page of a site without keys. The cause is only in the log, since it may tell
+// a visitor about the cluster.
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",
