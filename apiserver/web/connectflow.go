@@ -70,7 +70,7 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 	s.connected(w, r, of.Person, out, err)
 }
 
-// choose connects the account that a person has chosen among several.
+// choose connects the account that the person chose.
 func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -82,7 +82,7 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	s.connected(w, r, of.Person, out, err)
 }
 
-// connected shows what came of a flow.
+// connected shows the result of a flow.
 func (s *Site) connected(w http.ResponseWriter, r *http.Request, who person.Person, out connect.Outcome, err error) {
 	accounts := "/teams/" + out.Namespace + "/connections"
 	switch {
@@ -114,7 +114,7 @@ func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace st
 	s.page(w, httpcode.Of(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
 }
 
-// choices asks which of several accounts is to be connected.
+// choices asks the person which of several accounts to connect.
 func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outcome) {
 	platform := v1alpha1.Platform(r.PathValue("platform"))
 	s.page(w, http.StatusOK, "Which account of "+platform.Title()+"?",

@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is how long before an account has to be connected again people are told.
+// warnBefore is how early a page warns that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is how an account stands, for people.
+// accountState is the state of an account, in words.
 type accountState struct {
 	tone        tone
 	label, text string
@@ -30,13 +30,13 @@ type accountState struct {
 	reconnect bool
 }
 
-// stateOf words how an account stands.
+// stateOf puts the state of an account into words.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
 	case c.Spec.Disabled:
 		return accountState{tone: neutral, label: "Disabled", text: "Nothing is published to it while it is disabled."}
-	case ready == nil:
+	case beingChecked(c, now):
 		return accountState{tone: neutral, label: "Being checked", text: "Herald is asking the platform about the account."}
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
@@ -76,7 +76,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	if len(accounts) == 0 {
 		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))
 	} else {
-		view.content = append(view.content, h.Ul(h.Class("accounts"), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
+		view.content = append(view.content, h.Ul(h.Class("accounts"), s.watch(v, accounts), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
 	}
 	if v.may.connect {
 		view.content = append(view.content, s.connectButtons(v))

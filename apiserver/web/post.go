@@ -33,7 +33,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// finished reports whether nothing of a post changes any more by itself.
+// finished reports whether a post no longer changes by itself.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhaseFailed:
@@ -57,7 +57,7 @@ func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	return title
 }
 
-// platformOf is that of a target; empty if its account never existed.
+// platformOf is the platform of a target; empty if its account never existed.
 func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform
@@ -103,7 +103,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	return g.Group{
 		h.Section(h.Class("card facts"), h.Dl(
-			fact("State", badge(posting.PhaseOf(post))),
+			fact("State", state(post)),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(posting.Created(post)), author(post)),
@@ -187,10 +187,10 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	if status.Blocked != nil {
 		how = caution
 	}
-	if phase == v1alpha1.PhaseFailed {
+	if phase == v1alpha1.PhaseFailed && !attempt.Undecided(status) {
 		how = bad
 	}
-	return note(how, paragraph(sentence(status.Message)),
+	return note(how, paragraph(v.explain(status)),
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),
@@ -198,7 +198,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	)
 }
 
-// verdict asks a person what became of a target of which the platform cannot tell.
+// verdict asks a person what became of a target, because the platform cannot tell.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {

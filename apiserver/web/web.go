@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is the web application: what people do in a browser. Pages are rendered here, on the server; everything that they
-// do goes through package bridge, as the REST API does. Who a person is, package session tells, and what a person may see and do
-// in a team is Kubernetes' own RBAC in the team's namespace.
+// Package web is the web application: what people do in a browser. It renders pages on the server, and everything that they do goes
+// through package bridge, as in the REST API. Package session tells who a person is. Kubernetes' own RBAC in a team's namespace says
+// what the person may see and do there.
 package web
 
 import (
@@ -40,7 +40,7 @@ type Access interface {
 	Teams(ctx context.Context, who person.Person) ([]*v1alpha1.Team, error)
 }
 
-// Config is what a Site is made of. Every field is required but where it says otherwise.
+// Config is what a Site needs. Every field is required unless it says otherwise.
 type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager
@@ -53,8 +53,8 @@ type Config struct {
 	RolePrefix string
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
-	// ConsentOrigins are those of the pages on which people let Herald into their accounts. Simulated platforms, which have no HTTPS,
-	// show the pictures of accounts from there.
+	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and
+	// serve the pictures of accounts from there.
 	ConsentOrigins []string
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -98,7 +98,7 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// Guard sets what tells browsers to let no other site near a page, and to keep none. It comes before everything that may answer.
+// Guard sets the headers that keep other sites away from a page, and the page out of caches. It must run before any handler answers.
 func (s *Site) Guard(head http.Header) {
 	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Security-Policy", s.policy)
@@ -114,7 +114,7 @@ func (s *Site) Guard(head http.Header) {
 // Close ends the connections over which pages follow posts. It is called once.
 func (s *Site) Close() { close(s.closing) }
 
-// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
+// ServeHTTP serves a page. http.CrossOriginProtection, which refuses what other sites send, and the sessions come before it.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
@@ -128,8 +128,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page. Who sends a request with a person's cookie from another site gets no page and cannot see how long one is
-// (SameSite, Cross-Origin-Opener-Policy), so that the length of what is compressed tells nothing.
+// write writes a page. Another site that sends a request with a person's cookie gets no page and cannot see its length
+// (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page tells it nothing.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = send(w, status, page) // the reader may have gone
@@ -151,7 +151,7 @@ type visit struct {
 	pictures  pictures
 }
 
-// rights are what pages offer only to those who may use it.
+// rights say what a page offers to a person.
 type rights struct {
 	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, makeKeys, changeKeys, seeUsage bool
 }
@@ -172,7 +172,7 @@ func (has *rights) needs() map[right]*bool {
 
 func (v *visit) teamName() string { return nameOf(v.team) }
 
-// path is that of a page of the team.
+// path is the path of a page of the team.
 func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" + page }
 
 // handler answers a visit. An error of package bridge is shown as it is; any other goes to the log.
@@ -224,7 +224,7 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// visit finds out what there is to know of a request. The team is nil if the person may see none of that namespace.
+// visit finds the person, the team and the rights of a request. The team is nil if the person may not see anything in the namespace.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}
@@ -270,13 +270,13 @@ func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) 
 	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
-// errForbidden is that a person may not do something.
+// errForbidden says that a person may not do something.
 type errForbidden struct{ message string }
 
 func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
-	return &errForbidden{"You may not " + need.verb + " " + need.resource + " of the team " + v.teamName() +
+	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
 		". Ask the people who run Herald for a role in the namespace " + v.namespace + "."}
 }
 
@@ -308,10 +308,10 @@ func zoneNamed(name string) *time.Location {
 	return zone
 }
 
-// toSignIn leads to the page to sign in, and from there back.
+// toSignIn leads to the sign-in page, which leads back.
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
-		// It takes the place of a preview. To lead away would lose what is being written.
+		// The answer replaces a preview. A redirect would lose the text that the person is writing.
 		s.write(w, http.StatusOK, note(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return
@@ -360,10 +360,10 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return
 	}
-	s.render(w, v, status, view{title: title, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
+	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
 }
 
-// absent answers where there is no page.
+// absent is the answer for an address without a page.
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
 		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What pages do beyond links and forms. Each part looks for attributes, which README.md lists; without this file a page
-// still works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
+// What pages do beyond links and forms. Each part looks for attributes, which README.md lists. Without this file a page still
+// works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
@@ -12,7 +12,7 @@ function say(text) {
   if (region) region.textContent = text;
 }
 
-// --- Times: in the zone and language of the person who looks.
+// --- Times: in the zone and language of the viewer.
 
 const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
 const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
@@ -26,7 +26,7 @@ function showTime(element) {
   element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
 }
 
-// utcField is the hidden field that takes in UTC what a person enters in local time.
+// utcField is the hidden field with the UTC form of the time that a person enters.
 function utcField(input) {
   const found = input.form.elements.namedItem(input.dataset.utc);
   if (found) return found;
@@ -35,7 +35,7 @@ function utcField(input) {
   return made;
 }
 
-// toUTC leaves the seconds of a time that was not changed: the input shows none.
+// toUTC keeps the seconds of a time that did not change, because the input does not show them.
 function toUTC(input) {
   const field = utcField(input), at = new Date(input.value), before = new Date(field.value);
   const same = Math.floor(at / 60000) === Math.floor(before / 60000);
@@ -49,8 +49,8 @@ function fromUTC(input) {
 
 for (const type of ["input", "change"]) on(type, ({ target }) => target.matches("input[data-utc]") && toUTC(target), true);
 
-// The server draws a calendar in the zone that the cookie names. The first page comes before the cookie, and is asked for
-// once more.
+// The server draws a calendar in the zone that the cookie names. The first page is drawn before there is a cookie, so the
+// script loads it once more.
 document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
 const drawn = document.querySelector("[data-in-zone]");
 if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !== zone) {
@@ -58,7 +58,7 @@ if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !==
   location.reload();
 }
 
-// --- The calendar: a post that is dragged to another day keeps its time of the day. What is sent is the post's own form,
+// --- The calendar: a post that is dragged to another day keeps its time of the day. The script sends the post's own form,
 // which a person with a keyboard fills in without dragging.
 
 let post;
@@ -93,7 +93,7 @@ on("drop", (event) => {
 
 on("dragend", () => mark((post = undefined)));
 
-// mark gives the day that would take the post the attribute data-over, for styles.
+// mark sets the attribute data-over on the day under the pointer, for styles.
 function mark(day) {
   for (const old of document.querySelectorAll("[data-day][data-over]")) if (old !== day) delete old.dataset.over;
   if (day) day.dataset.over = "";
@@ -131,7 +131,7 @@ function ask(form, submitter) {
   dialog.showModal();
 }
 
-// It runs before what listens on the form itself, htmx for one, and keeps from that what is not to be sent yet.
+// It runs before listeners on the form itself, such as htmx, and keeps a form from them that must not be sent yet.
 on("submit", (event) => {
   const form = event.target;
   for (const input of form.querySelectorAll("input[data-utc]")) toUTC(input);
@@ -212,7 +212,7 @@ function follow(area) {
   open();
 }
 
-// --- What is written is kept in this browser until it is stored: a tab that is closed loses nothing.
+// --- This browser keeps the text of a form until the server has stored it, so closing a tab loses nothing.
 
 const writing = document.querySelector("form[data-keep]");
 const kept = "herald-writing";
@@ -235,7 +235,7 @@ function restoreWriting() {
   say("What you wrote before is here again");
 }
 
-// The next page says what was done with it. Whoever signs in next on this computer finds nothing.
+// The next page says what was done with it. The next person who signs in on this computer finds nothing.
 const done = ["created", "scheduled", "saved", "discarded"];
 if (done.includes(new URLSearchParams(location.search).get("said"))) localStorage.removeItem(kept);
 on("submit", ({ target }) => target.getAttribute("action") === "/signout" && localStorage.removeItem(kept));
@@ -248,7 +248,7 @@ if (writing) {
   });
 }
 
-// --- What is there now, and what is brought later.
+// --- The elements of the page, and those that htmx and events bring later.
 
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 

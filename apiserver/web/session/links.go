@@ -16,20 +16,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Why a one-time link signs nobody in.
+// Why a one-time link does not sign in.
 var (
 	ErrLinkUnknown = errors.New("there is no such link")
 	ErrLinkUsed    = errors.New("the link was used already")
 	ErrLinkExpired = errors.New("the link has expired")
 )
 
-// tokenBytes makes 256 bits of a link's token, which nobody guesses.
+// tokenBytes makes 256 bits of a link's token: too many to guess.
 const tokenBytes = 32
 
-// tokenLength is that of the token's text.
+// tokenLength is the length of the token's text.
 var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
 
-// AddLink makes a one-time link that is good for so long, in the Secret of that name, and
+// AddLink makes a one-time link with a limited life, stores it in the Secret of that name, and
 // returns its token. Only the token's hash is stored. The Secret must be there.
 func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
 	random := make([]byte, tokenBytes)
@@ -77,7 +77,7 @@ func (m *Manager) CheckLink(ctx context.Context, token string) error {
 }
 
 // UseLink uses a link up. Of all tries with one token, over all replicas, one returns nil.
-// The errors are those of CheckLink.
+// It returns the errors of CheckLink.
 func (m *Manager) UseLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session keeps people signed in to the web application. A session is a sealed
-// cookie, so that no replica stores any. What the replicas share lies in one Secret: the keys
-// that seal, the hashes of one-time links, and who has signed out everywhere.
+// cookie, so that no replica stores any. One Secret holds what the replicas share: the keys
+// for sealing, the hashes of one-time links, and the names of people who signed out everywhere.
 package session
 
 import (
@@ -63,7 +63,7 @@ type Session struct {
 	ID string
 	// Person is who signed in.
 	Person person.Person
-	// SignedIn is when, to the millisecond; the session ends Life after it.
+	// SignedIn is the time of the sign-in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
 	issued time.Time
@@ -123,8 +123,8 @@ func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time
 	http.SetCookie(w, cookie)
 }
 
-// Issue begins a session, whatever session the browser has now: one that another has planted
-// there is replaced. The error is ErrTooLarge, or that of Ready.
+// Issue begins a session and replaces the one that the browser has now, which another site may
+// have planted. The error is ErrTooLarge, or an error of Ready.
 func (m *Manager) Issue(w http.ResponseWriter, p person.Person) (Session, error) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	s := Session{ID: rand.Text(), Person: p, SignedIn: now, issued: now, mark: m.store.current.Load().signedOut[p.Name].Mark}

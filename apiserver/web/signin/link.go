@@ -46,8 +46,8 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		}
 		h.write(w, http.StatusOK, "Sign in",
 			html.H1(g.Text("Sign in to Herald")),
-			html.P(g.Text("This link is good once.")),
-			html.Form(html.Method("post"), html.Button(html.Type("submit"), g.Text("Sign in"))),
+			html.P(g.Text("Press the button to go on. The address that led you here works once.")),
+			html.Form(html.Method("post"), html.Button(html.Type("submit"), html.Class("button primary"), g.Text("Sign in"))),
 		)
 		return
 	}
@@ -58,7 +58,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, "/")
 }
 
-// linkRefusal is the page for a link that signs nobody in.
+// linkRefusal is the page for a link that does not sign in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

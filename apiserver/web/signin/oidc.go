@@ -45,8 +45,8 @@ type OIDC struct {
 	Client *http.Client
 }
 
-// attempt is a sign-in that is under way at the provider. The browser keeps it sealed: a
-// callback that another browser, or another site, has begun does not fit.
+// attempt is a sign-in that is under way at the provider. The browser keeps it sealed, so a
+// callback that began in another browser or on another site does not fit.
 type attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -84,7 +84,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, ok := h.pendingOf(r)
-	// Whatever comes of it, the attempt is over: a second callback begins nothing.
+	// The attempt is over, however it ends: a second callback begins nothing.
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
@@ -137,7 +137,7 @@ func (h *Handlers) away(err error) refusal {
 	}
 }
 
-// exchangeRefusal is the page for a code that brought no person.
+// exchangeRefusal is the page for a code that did not identify a person.
 func (h *Handlers) exchangeRefusal(err error) refusal {
 	var claims *claimError
 	var refused *oauth2.RetrieveError

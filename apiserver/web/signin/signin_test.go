@@ -73,7 +73,7 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 		},
 	}
 	if claims != nil {
-		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", Claims: claims}
+		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", RedirectURI: site + "/signin/oidc/callback", Claims: claims}
 		o.OIDC = &signin.OIDC{
 			IssuerURL: "https://id.example.com", ClientID: issuertest.ClientID,
 			ClientSecret:  func() (string, error) { return issuertest.ClientSecret, nil },
@@ -217,7 +217,7 @@ func TestLink(t *testing.T) {
 			}
 		}
 		page := text(t, person.do(http.MethodGet, path))
-		if !strings.Contains(page, `<form method="post"><button type="submit">`) || strings.Contains(page, path) {
+		if !strings.Contains(page, `<form method="post"><button type="submit" class="button primary">`) || strings.Contains(page, path) {
 			t.Errorf("want a button that posts to the address, which the page does not repeat: %s", page)
 		}
 		answer := person.do(http.MethodPost, path, header("Sec-Fetch-Site", "same-origin"))
