@@ -25,7 +25,8 @@ const placeholder = "https://site.invalid"
 type Page struct {
 	HTML []byte
 	// Policy is the Content-Security-Policy of the page: its own style, the icon
-	// that it carries in itself, and nothing else.
+	// that it carries in itself, and requests to its own site. The page makes none, but what
+	// judges pages for search engines asks for /robots.txt from within it.
 	Policy string
 }
 
@@ -37,7 +38,7 @@ func ForSite(siteURL string) *Page {
 	hash := sha256.Sum256(style)
 	return &Page{
 		HTML: bytes.ReplaceAll(page, []byte(placeholder), []byte(html.EscapeString(siteURL))),
-		Policy: "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		Policy: "default-src 'none'; connect-src 'self'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}
 }
