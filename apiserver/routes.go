@@ -45,6 +45,8 @@ func newSite(api, web http.Handler, siteURL string) (*site, error) {
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
 			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
 			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
+			"/docs.md":      fixed("docs", "text/markdown; charset=utf-8", description.Markdown, nothing),
+			"/llms.txt":     fixed("llms", "text/plain; charset=utf-8", description.LLMs, nothing),
 		},
 	}, nil
 }
