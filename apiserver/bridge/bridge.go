@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -108,7 +109,28 @@ type Caller struct {
 	Key string
 	// Author is the name of the person, such as "herald:link"; empty for an API key.
 	Author string
+	// Agent is the name of the program that acts for the author; empty if the author acts. Grant
+	// is the name of the OAuthGrant by which it may.
+	Agent, Grant string
+	// Scopes bound what the caller may do, beside the rights of the author.
+	Scopes Scopes
 }
+
+// Scope is something that a caller may do.
+type Scope string
+
+// The scopes: to read posts and accounts, to write drafts, to publish.
+const (
+	ScopeRead    Scope = "read"
+	ScopeDraft   Scope = "draft"
+	ScopePublish Scope = "publish"
+)
+
+// Scopes are those of a caller; nil are all.
+type Scopes []Scope
+
+// Allow reports whether a scope is among them.
+func (s Scopes) Allow(scope Scope) bool { return s == nil || slices.Contains(s, scope) }
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {
