@@ -18,6 +18,8 @@ import (
 type site struct {
 	api   http.Handler
 	pages map[string]page
+	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
+	open func(path string) http.Handler
 	// web serves everything else; nil without the web application.
 	web http.Handler
 }
@@ -31,7 +33,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api, web http.Handler, siteURL string) (*site, error) {
+func newSite(api, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, web: web,
+		api: api, web: web, open: open,
 		pages: map[string]page{
 			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
@@ -55,6 +57,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
 		w.Header().Set("Cache-Control", "no-store")
 		s.api.ServeHTTP(w, r)
+		return
+	}
+	if handler := s.open(path); handler != nil {
+		handler.ServeHTTP(w, r)
 		return
 	}
 	p, ok := s.pages[path]

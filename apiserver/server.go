@@ -158,7 +158,7 @@ func New(config Config) (*Server, error) {
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	site, err := newSite(rest.NewHandler(service, limiter), s.web.site(), s.config.SiteURL)
+	site, err := newSite(rest.NewHandler(service, limiter), s.web.site(), s.web.open, s.config.SiteURL)
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,9 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	if !h.ready(w, r) {
 		return
 	}
+	if h.provider == nil && back != "/" {
+		h.remember(w, back)
+	}
 	h.write(w, http.StatusOK, "Sign in", h.choices(back)...)
 }
 
