@@ -5,7 +5,9 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Act says what a person did. It is the reason of the event about it.
+// Act says what a person did. It is the reason of the event about it; of what an agent
+// did, "Agent" stands in place of "Person".
 type Act string
 
 // The acts of people.
@@ -51,40 +54,56 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person did to a Post, a Connection, an APIKey or an OAuthGrant, once
-// it is done: a line of the log and an event. An event that cannot be written is logged,
-// and the act stands. A caller that is no person leaves no trail here.
+// Acted leaves the trail of what a person or an agent did to a Post, a Connection, an
+// APIKey or an OAuthGrant, once it is done: a line of the log and an event. An event that cannot be written
+// is logged, and the act stands. Any other caller leaves no trail here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
-	if caller.Author == "" {
+	if caller.Author == "" && caller.Agent == "" {
 		return
 	}
-	about := referenceTo(object)
-	log := s.trail(ctx, about, string(act)).With(slog.String("person", caller.Author))
-	log.InfoContext(ctx, "A person acted")
-	s.writeEvent(ctx, log, about, string(act), "by "+caller.Author+" in the web application")
-}
-
-// Guarded leaves the trail of what Herald did to an object to keep it safe, such as the end of a
-// grant of which a token was stolen. reason is a word for programs, note says what happened, for
-// people.
-func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, note string) {
-	about := referenceTo(object)
-	log := s.trail(ctx, about, reason)
-	log.WarnContext(ctx, note)
-	s.writeEvent(ctx, log, about, reason, note)
-}
-
-// trail is a logger that says what is done to which object.
-func (s *Service) trail(ctx context.Context, about *corev1.ObjectReference, act string) *slog.Logger {
-	return s.Log.With(slog.String("act", act), slog.String("kind", about.Kind), slog.String("namespace", about.Namespace),
-		slog.String("name", about.Name), slog.String("requestId", request.From(ctx).ID))
-}
-
-func (s *Service) writeEvent(ctx context.Context, log *slog.Logger, about *corev1.ObjectReference, reason, note string) {
+	about, reason := referenceTo(object), act.by(caller)
+	attrs := []any{
+		slog.String("act", reason),
+		slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
+		slog.String("requestId", request.From(ctx).ID),
+	}
+	what := "A person acted"
+	if caller.Author != "" {
+		attrs = append(attrs, slog.String("person", caller.Author))
+	}
+	if caller.Agent != "" {
+		what = "An agent acted"
+		attrs = append(attrs, slog.String("agent", caller.Agent), slog.String("key", caller.Key))
+	}
+	log := s.Log.With(attrs...)
+	log.InfoContext(ctx, what)
+	if s.Events == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
 	defer cancel()
-	if err := s.Events.Write(ctx, about, reason, note); err != nil {
+	if err := s.Events.Write(ctx, about, reason, noteOf(caller)); err != nil {
 		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
+	}
+}
+
+// by is the reason of an event about what the caller did.
+func (a Act) by(caller Caller) string {
+	if caller.Agent == "" {
+		return string(a)
+	}
+	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
+}
+
+// noteOf says for people who acted. An agent's name is its own word, and quoted.
+func noteOf(caller Caller) string {
+	switch {
+	case caller.Agent == "":
+		return "by " + caller.Author + " in the web application"
+	case caller.Author != "":
+		return fmt.Sprintf("by the agent %q for %s", caller.Agent, caller.Author)
+	default:
+		return fmt.Sprintf("by the agent %q with API key %s", caller.Agent, caller.Key)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -80,8 +79,8 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Keys reads and writes API keys, and Events writes events. Only what people do
-	// needs them.
+	// Keys reads and writes API keys, and Events writes events. Only what people and
+	// agents do needs them. Events may be nil: then the log alone tells.
 	Keys   Keys
 	Events Events
 	// Follow tells when a post may have changed. ok is false if too many posts are
@@ -100,37 +99,6 @@ type Service struct{ Config }
 
 // New returns a Service.
 func New(config Config) *Service { return &Service{config} }
-
-// Caller is who a request is made for.
-type Caller struct {
-	// Namespace is that of the caller's team.
-	Namespace string
-	// Key is the name of the API key; empty for a person.
-	Key string
-	// Author is the name of the person, such as "herald:link"; empty for an API key.
-	Author string
-	// Agent is the name of the program that acts for the author; empty if the author acts. Grant
-	// is the name of the OAuthGrant by which it may.
-	Agent, Grant string
-	// Scopes bound what the caller may do, beside the rights of the author.
-	Scopes Scopes
-}
-
-// Scope is something that a caller may do.
-type Scope string
-
-// The scopes: to read posts and accounts, to write drafts, to publish.
-const (
-	ScopeRead    Scope = "read"
-	ScopeDraft   Scope = "draft"
-	ScopePublish Scope = "publish"
-)
-
-// Scopes are those of a caller; nil are all.
-type Scopes []Scope
-
-// Allow reports whether a scope is among them.
-func (s Scopes) Allow(scope Scope) bool { return s == nil || slices.Contains(s, scope) }
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {

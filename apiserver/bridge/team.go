@@ -28,6 +28,8 @@ type TeamView struct {
 	XPosts Meter
 	// Accounts are the connected ones that are not disabled.
 	Accounts Meter
+	// Agents says what agents may do.
+	Agents v1alpha1.Agents
 }
 
 // Meter is how much of a limit is used.
@@ -46,7 +48,8 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	limits := plan.LimitsOf(team)
 	view := TeamView{
 		Name: team.Name, DisplayName: team.Spec.DisplayName,
-		Plan: team.Spec.Subscription.Plan, State: team.Spec.Subscription.State,
+		Agents: team.Spec.Agents,
+		Plan:   team.Spec.Subscription.Plan, State: team.Spec.Subscription.State,
 		XPosts: Meter{Limit: limits.XPosts}, Accounts: Meter{Limit: limits.Accounts},
 	}
 	if view.State == v1alpha1.SubscriptionTrialing {

@@ -44,7 +44,7 @@ func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error
 		return bridge.Caller{}, unauthorized("the person who allowed this agent may no longer do in this team what it was allowed")
 	}
 	s.Used(grant)
-	return bridge.Caller{Namespace: grant.Namespace, Author: who.Name, Agent: shownName(grant), Grant: grant.Name, Scopes: scopes}, nil
+	return bridge.Caller{Namespace: grant.Namespace, Key: grant.Name, Author: who.Name, Agent: shownName(grant), Scopes: scopes}, nil
 }
 
 func unauthorized(message string) *bridge.Error {
@@ -69,8 +69,8 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 
 // shownName is what posts say that an agent made them.
 func shownName(grant *v1alpha1.OAuthGrant) string {
-	if grant.Spec.Client.Name != "" {
-		return grant.Spec.Client.Name
+	if name := bridge.AgentName(grant.Spec.Client.Name); name != "" {
+		return name
 	}
-	return grant.Spec.Client.RedirectHost
+	return bridge.AgentName(grant.Spec.Client.RedirectHost)
 }

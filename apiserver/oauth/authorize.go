@@ -39,9 +39,9 @@ type Request struct {
 	// Redirect is where the answer is sent.
 	Redirect string `json:"r"`
 	// Scopes are the most that it asks for.
-	Scopes    bridge.Scopes `json:"s"`
-	State     string        `json:"t,omitempty"`
-	Challenge string        `json:"h"`
+	Scopes    []bridge.Scope `json:"s"`
+	State     string         `json:"t,omitempty"`
+	Challenge string         `json:"h"`
 }
 
 // RedirectHost is where the answer is sent, as people are shown it.
@@ -153,7 +153,7 @@ func (s *Server) refused(r *Request, wrong *problem) *Refused {
 }
 
 // Offer is what a person may allow: those of the scopes asked for that the person has the rights to in a namespace.
-func (s *Server) Offer(ctx context.Context, r *Request, who person.Person, namespace string) (bridge.Scopes, error) {
+func (s *Server) Offer(ctx context.Context, r *Request, who person.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
 
@@ -202,7 +202,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 }
 
 // allow stores what a person allows. A grant is there before its code is: deleting it ends the code too, for good.
-func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes bridge.Scopes) (*v1alpha1.OAuthGrant, error) {
+func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
 	if len(s.Grants.List(c.Namespace)) >= maxGrants {
 		return nil, &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf("It has %d. Revoke those that are not used, then begin again in the agent.", maxGrants)}
 	}

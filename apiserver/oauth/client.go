@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"github.com/herald-social/herald/apiserver/person"
 )
@@ -25,8 +24,8 @@ const (
 	purposeClient = "oauth-client"
 	// maxClientID bounds a client_id: it stands in the address of the consent page, and that in the cookie of a sign-in on the way.
 	maxClientID = 1500
-	// maxName, maxURI and maxRedirects bound what a client says of itself.
-	maxName, maxURI, maxRedirects = 100, 256, 10
+	// maxURI and maxRedirects bound what a client says of itself.
+	maxURI, maxRedirects = 256, 10
 	// signatureBytes are kept of an HMAC: 128 bits.
 	signatureBytes = 16
 	// keyHex are the hex digits of a hash by which grants know a client that registered itself.
@@ -144,23 +143,6 @@ func (s *Server) signed(purpose, text, code string) bool {
 		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(wanted[:signatureBytes])), []byte(code)) == 1
-}
-
-// nameOf is a name that a client gave itself, as pages show it: of bounded length, and without what hides or turns letters round.
-func nameOf(name string) string {
-	name = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(name, ""))), " ")
-	if runes := []rune(name); len(runes) > maxName {
-		name = strings.TrimSpace(string(runes[:maxName]))
-	}
-	return name
 }
 
 // uriOf is a home page that a client gave itself, if it can be linked.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/internal/publicaddr"
 )
 
@@ -195,7 +196,7 @@ func clientOf(id string, text []byte) (*Client, error) {
 	if wrong := m.check(); wrong != nil {
 		return nil, &errDocument{wrong.description}
 	}
-	return &Client{ID: id, Name: nameOf(m.Name), URI: uriOf(m.URI), Redirects: m.Redirects, Verified: true}, nil
+	return &Client{ID: id, Name: bridge.AgentName(m.Name), URI: uriOf(m.URI), Redirects: m.Redirects, Verified: true}, nil
 }
 
 // lifeOf is for how long a document is remembered.

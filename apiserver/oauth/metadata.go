@@ -21,36 +21,36 @@ const (
 )
 
 // scopesOffered are all scopes, least first: each includes those before it.
-var scopesOffered = bridge.Scopes{bridge.ScopeRead, bridge.ScopeDraft, bridge.ScopePublish}
+var scopesOffered = bridge.Scopes
 
 // serverMetadata is that of RFC 8414.
 type serverMetadata struct {
-	Issuer                 string        `json:"issuer"`
-	AuthorizationEndpoint  string        `json:"authorization_endpoint"`
-	TokenEndpoint          string        `json:"token_endpoint"`
-	RegistrationEndpoint   string        `json:"registration_endpoint"`
-	RevocationEndpoint     string        `json:"revocation_endpoint"`
-	Scopes                 bridge.Scopes `json:"scopes_supported"`
-	ResponseTypes          []string      `json:"response_types_supported"`
-	ResponseModes          []string      `json:"response_modes_supported"`
-	GrantTypes             []string      `json:"grant_types_supported"`
-	TokenMethods           []string      `json:"token_endpoint_auth_methods_supported"`
-	RevocationMethods      []string      `json:"revocation_endpoint_auth_methods_supported"`
-	Challenges             []string      `json:"code_challenge_methods_supported"`
-	IssuerInAnswer         bool          `json:"authorization_response_iss_parameter_supported"`
-	ClientMetadataDocument bool          `json:"client_id_metadata_document_supported"`
-	Documentation          string        `json:"service_documentation"`
-	ProtectedResources     []string      `json:"protected_resources"`
+	Issuer                 string         `json:"issuer"`
+	AuthorizationEndpoint  string         `json:"authorization_endpoint"`
+	TokenEndpoint          string         `json:"token_endpoint"`
+	RegistrationEndpoint   string         `json:"registration_endpoint"`
+	RevocationEndpoint     string         `json:"revocation_endpoint"`
+	Scopes                 []bridge.Scope `json:"scopes_supported"`
+	ResponseTypes          []string       `json:"response_types_supported"`
+	ResponseModes          []string       `json:"response_modes_supported"`
+	GrantTypes             []string       `json:"grant_types_supported"`
+	TokenMethods           []string       `json:"token_endpoint_auth_methods_supported"`
+	RevocationMethods      []string       `json:"revocation_endpoint_auth_methods_supported"`
+	Challenges             []string       `json:"code_challenge_methods_supported"`
+	IssuerInAnswer         bool           `json:"authorization_response_iss_parameter_supported"`
+	ClientMetadataDocument bool           `json:"client_id_metadata_document_supported"`
+	Documentation          string         `json:"service_documentation"`
+	ProtectedResources     []string       `json:"protected_resources"`
 }
 
 // resourceMetadata is that of RFC 9728.
 type resourceMetadata struct {
-	Resource      string        `json:"resource"`
-	Servers       []string      `json:"authorization_servers"`
-	Scopes        bridge.Scopes `json:"scopes_supported"`
-	Methods       []string      `json:"bearer_methods_supported"`
-	Name          string        `json:"resource_name"`
-	Documentation string        `json:"resource_documentation"`
+	Resource      string         `json:"resource"`
+	Servers       []string       `json:"authorization_servers"`
+	Scopes        []bridge.Scope `json:"scopes_supported"`
+	Methods       []string       `json:"bearer_methods_supported"`
+	Name          string         `json:"resource_name"`
+	Documentation string         `json:"resource_documentation"`
 }
 
 func (s *Server) serverMetadata() serverMetadata {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
@@ -82,7 +83,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	made := registration{
-		Name: nameOf(asked.Name), URI: uriOf(asked.URI), Redirects: asked.Redirects, At: s.Clock.Now().Unix(), Nonce: rand.Text()[:nonceLength],
+		Name: bridge.AgentName(asked.Name), URI: uriOf(asked.URI), Redirects: asked.Redirects, At: s.Clock.Now().Unix(), Nonce: rand.Text()[:nonceLength],
 	}
 	id := s.clientID(made)
 	switch {

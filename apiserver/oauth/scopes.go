@@ -21,14 +21,14 @@ var needs = map[bridge.Scope][]struct{ verb, resource string }{
 }
 
 // upTo are a scope and those that it includes.
-func upTo(scope bridge.Scope) bridge.Scopes {
+func upTo(scope bridge.Scope) []bridge.Scope {
 	i := slices.Index(scopesOffered, scope)
 	return slices.Clone(scopesOffered[:i+1])
 }
 
 // asked are the scopes that a text asks for, with those that they include; all if it is empty, and none if it holds no scope of
 // ours. Others, such as offline_access, are passed over.
-func askedScopes(text string) bridge.Scopes {
+func askedScopes(text string) []bridge.Scope {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return slices.Clone(scopesOffered)
@@ -38,11 +38,11 @@ func askedScopes(text string) bridge.Scopes {
 			return upTo(scope)
 		}
 	}
-	return bridge.Scopes{}
+	return []bridge.Scope{}
 }
 
 // scopeText is how scopes are written (RFC 6749, section 3.3).
-func scopeText(scopes bridge.Scopes) string {
+func scopeText(scopes []bridge.Scope) string {
 	words := make([]string, len(scopes))
 	for i, scope := range scopes {
 		words[i] = string(scope)
@@ -51,8 +51,8 @@ func scopeText(scopes bridge.Scopes) string {
 }
 
 // within are those of scopes that a person may use in a namespace now.
-func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes bridge.Scopes) (bridge.Scopes, error) {
-	may := bridge.Scopes{}
+func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
+	may := []bridge.Scope{}
 	for _, scope := range scopes {
 		all := true
 		for _, right := range needs[scope] {
@@ -71,8 +71,8 @@ func (s *Server) within(ctx context.Context, who person.Person, namespace string
 }
 
 // scopesOf are those of a grant.
-func scopesOf(grant *v1alpha1.OAuthGrant) bridge.Scopes {
-	scopes := make(bridge.Scopes, len(grant.Spec.Scopes))
+func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
+	scopes := make([]bridge.Scope, len(grant.Spec.Scopes))
 	for i, scope := range grant.Spec.Scopes {
 		scopes[i] = bridge.Scope(scope)
 	}
@@ -80,7 +80,7 @@ func scopesOf(grant *v1alpha1.OAuthGrant) bridge.Scopes {
 }
 
 // both are the scopes that stand in two lists.
-func both(a, b bridge.Scopes) bridge.Scopes {
+func both(a, b []bridge.Scope) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(a), func(scope bridge.Scope) bool { return !slices.Contains(b, scope) })
 }
 

@@ -58,8 +58,8 @@ type codeContent struct {
 type accessContent struct {
 	grantRef
 
-	Scopes   bridge.Scopes `json:"s"`
-	Audience string        `json:"a"`
+	Scopes   []bridge.Scope `json:"s"`
+	Audience string         `json:"a"`
 	// IssuedAt is in milliseconds since 1970.
 	IssuedAt int64 `json:"i"`
 }
@@ -271,7 +271,7 @@ func (s *Server) end(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, no
 }
 
 // tokensFor are the tokens of a grant.
-func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes bridge.Scopes, refresh string) *tokens {
+func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, refresh string) *tokens {
 	access := s.Keys.Seal(purposeAccess, accessContent{
 		grantRef: refOf(grant), Scopes: scopes, Audience: s.Resource(), IssuedAt: s.Clock.Now().UnixMilli(),
 	}, accessLife)
@@ -281,7 +281,7 @@ func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes bridge.Scopes, ref
 }
 
 // narrowed are the scopes of a refresh: those of the grant, or fewer that the client asks for.
-func narrowed(grant *v1alpha1.OAuthGrant, asked string) (bridge.Scopes, *problem) {
+func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *problem) {
 	all := scopesOf(grant)
 	if asked == "" {
 		return all, nil
