@@ -6,21 +6,33 @@ package apiserver
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/mcp"
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newMCP returns the server for agents; nil if it is not wanted.
-func newMCP(config *Config, service *bridge.Service, api *rest.Handler) (http.Handler, error) {
+// newMCP returns the server for agents; nil if it is not wanted. Without tokens, keys alone let them in.
+func newMCP(config *Config, service *bridge.Service, api *rest.Handler, tokens *oauth.Server) (http.Handler, error) {
 	if !config.MCP {
 		return nil, nil //nolint:nilnil // nil serves none
 	}
-	handler, err := mcp.New(mcp.Options{
+	options := mcp.Options{
 		Service: service, REST: api, SiteURL: config.SiteURL, Version: config.Version, Capabilities: config.Capabilities,
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) { return service.Authenticate(token) },
-	})
+	}
+	if tokens != nil {
+		options.ResourceMetadata = tokens.ResourceMetadataURL()
+		options.Tokens = func(ctx context.Context, token string) (bridge.Caller, error) {
+			if strings.HasPrefix(token, oauth.TokenPrefix) {
+				return tokens.Caller(ctx, token)
+			}
+			return service.Authenticate(token)
+		}
+	}
+	handler, err := mcp.New(options)
 	if err != nil {
 		return nil, err
 	}

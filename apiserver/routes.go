@@ -21,6 +21,8 @@ type site struct {
 	// mcp serves agents; nil without it.
 	mcp   http.Handler
 	pages map[string]page
+	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
+	open func(path string) http.Handler
 	// web serves everything else; nil without the web application.
 	web http.Handler
 }
@@ -34,7 +36,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api, agents, web http.Handler, siteURL string) (*site, error) {
+func newSite(api, agents, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func newSite(api, agents, web http.Handler, siteURL string) (*site, error) {
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, mcp: agents, web: web,
+		api: api, mcp: agents, open: open, web: web,
 		pages: map[string]page{
 			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
@@ -64,6 +66,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if path == mcp.Path && s.mcp != nil {
 		s.mcp.ServeHTTP(w, r)
+		return
+	}
+	if handler := s.open(path); handler != nil {
+		handler.ServeHTTP(w, r)
 		return
 	}
 	p, ok := s.pages[path]

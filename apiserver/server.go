@@ -165,11 +165,11 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
 	api := rest.NewHandler(service, limiter)
-	agents, err := newMCP(&s.config, service, api)
+	agents, err := newMCP(&s.config, service, api, s.web.oauth())
 	if err != nil {
 		return err
 	}
-	site, err := newSite(api, agents, s.web.site(), s.config.SiteURL)
+	site, err := newSite(api, agents, s.web.site(), s.web.open, s.config.SiteURL)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
@@ -39,12 +40,21 @@ type WebConfig struct {
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty
 	// without a store.
 	StoreOrigins string
+	// Agents lets people allow agents to act for teams; nil serves no OAuth.
+	Agents *AgentsConfig
+}
+
+// AgentsConfig says which agents may ask.
+type AgentsConfig struct {
+	// LoopbackClients takes the metadata documents of agents from this machine too, for trials.
+	LoopbackClients bool
 }
 
 // web is the web application.
 type web struct {
 	sessions *session.Manager
 	handler  http.Handler
+	agents   *agents
 	// close ends what would go on for minutes.
 	close func()
 }
@@ -83,8 +93,12 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
 		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
+	checker := access.New(reviews, served, config.Clock)
+	if w.agents, err = newAgents(config, service, teams, w.sessions, checker); err != nil {
+		return nil, err
+	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: access.New(reviews, served, config.Clock),
+		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(),
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 			Clock: config.Clock, Log: config.Log,
@@ -146,9 +160,13 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run keeps sessions until ctx ends.
+// run keeps sessions, and what agents were allowed, until ctx ends.
 func (w *web) run(ctx context.Context) {
-	if w != nil {
-		w.sessions.Run(ctx)
+	if w == nil {
+		return
 	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { w.agents.run(ctx) })
+	w.sessions.Run(ctx)
 }

@@ -39,6 +39,9 @@ const (
 	ActTokenAdded   Act = "TokenAddedByPerson"
 	ActTokenRemoved Act = "TokenRemovedByPerson"
 	ActKeyRevoked   Act = "KeyRevokedByPerson"
+
+	ActAgentAllowed Act = "AgentAllowedByPerson"
+	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
 // eventWithin bounds the writing of an event: a person waits for it.
@@ -51,8 +54,8 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person or an agent did to a Post, a Connection or an
-// APIKey, once it is done: a line of the log and an event. An event that cannot be written
+// Acted leaves the trail of what a person or an agent did to a Post, a Connection, an
+// APIKey or an OAuthGrant, once it is done: a line of the log and an event. An event that cannot be written
 // is logged, and the act stands. Any other caller leaves no trail here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
@@ -111,6 +114,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "Connection"
 	case *v1alpha1.APIKey:
 		kind = "APIKey"
+	case *v1alpha1.OAuthGrant:
+		kind = "OAuthGrant"
 	}
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,

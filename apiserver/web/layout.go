@@ -22,6 +22,7 @@ const (
 	placeCalendar place = "calendar"
 	placeAccounts place = "connections"
 	placeKeys     place = "keys"
+	placeAgents   place = "agents"
 	placeTeam     place = "team"
 )
 
@@ -102,6 +103,7 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 			item(placeCalendar, "calendar", "Calendar"),
 			item(placeAccounts, "accounts", "Accounts"),
 			g.If(r.may.listKeys, item(placeKeys, "key", "API keys")),
+			g.If(s.Agents != nil, item(placeAgents, "agent", "Agents")),
 			item(placeTeam, "team", "Team"),
 		)),
 		h.Div(h.Class("who"),

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
@@ -21,6 +22,12 @@ func (s *Site) routes() {
 	s.SignIn.Mount(s.mux)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
+	if s.Agents != nil {
+		s.mux.HandleFunc("GET "+oauth.AuthorizePath, s.authorize)
+		s.mux.HandleFunc("POST "+oauth.AuthorizePath, s.decide)
+		s.mux.HandleFunc("GET /teams/{namespace}/agents", s.team(seePosts, s.agents))
+		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team(seePosts, s.endAgent))
+	}
 	for pattern, page := range map[string]struct {
 		need   right
 		handle handler

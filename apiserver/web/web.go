@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
@@ -46,6 +47,8 @@ type Config struct {
 	SignIn signin.Options
 	// Connect leads people through the consent of the platforms.
 	Connect *connect.Service
+	// Agents lets agents act for teams; nil if this installation serves none.
+	Agents *oauth.Server
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are those of the pages on which people let Herald into their accounts. Simulated platforms, which have no HTTPS,

@@ -12,6 +12,7 @@ import (
 	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -23,7 +24,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
 		return
 	}
-	if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
+	if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		h.refuse(w, r, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
 		return
@@ -48,7 +49,36 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, h.linkRefusal(err))
 		return
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", "/")
+	back := h.backOf(r)
+	h.Sessions.SetCookie(w, returning, "", 0)
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", back)
+}
+
+// returning is the cookie with the page that a person wanted when they were asked to sign in, and what it is sealed for: a one-time
+// link comes by another way than the browser's, and brings nothing along.
+const returning = "herald_return"
+
+// remember keeps the page that a person wanted until they open a link.
+func (h *Handlers) remember(w http.ResponseWriter, back string) {
+	if sealed := h.Sessions.Seal(returning, back, roundTrip); len(sealed) < maxReturn {
+		h.Sessions.SetCookie(w, returning, sealed, roundTrip)
+	}
+}
+
+// maxReturn is how long the cookie may be. Browsers keep 4,096 bytes with name and attributes (RFC 6265, section 6.1).
+const maxReturn = 3800
+
+// backOf is the page that a person wanted; "/" if it is not known.
+func (h *Handlers) backOf(r *http.Request) string {
+	cookie, err := r.Cookie(h.Sessions.CookieName(returning))
+	if err != nil {
+		return "/"
+	}
+	var back string
+	if h.Sessions.Open(returning, cookie.Value, &back) != nil {
+		return "/"
+	}
+	return localPath(back)
 }
 
 // linkRefusal is the page for a link that signs nobody in.
