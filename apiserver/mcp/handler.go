@@ -57,6 +57,8 @@ type Options struct {
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// Version is that of this program, for clients.
 	Version string
+	// Server takes the place of Herald's own tools, for tests of the protocol; nil otherwise.
+	Server *mcp.Server
 }
 
 // Handler serves Path.
@@ -74,9 +76,12 @@ func New(options Options) (*Handler, error) {
 	if site, err := url.Parse(options.SiteURL); err == nil {
 		h.local = loopback(site.Host)
 	}
-	server, err := h.server()
-	if err != nil {
-		return nil, err
+	server := options.Server
+	if server == nil {
+		var err error
+		if server, err = h.server(); err != nil {
+			return nil, err
+		}
 	}
 	h.sdk = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
