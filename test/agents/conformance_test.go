@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/mcp"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/test/agents/fixtures"
+)
+
+// withKey is a proxy that adds the API key: the suite cannot.
+func withKey(target string) string {
+	GinkgoHelper()
+	to, err := url.Parse(target)
+	must(err)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = to.Scheme, to.Host, to.Path
+		// The host stays that of the request, as at a proxy before a site: the suite tries others.
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+key)
+	}})
+	DeferCleanup(proxy.Close)
+	return proxy.URL + mcp.Path
+}
+
+// withFixtures serves the fixtures of the suite as Herald serves its tools.
+func withFixtures() string {
+	GinkgoHelper()
+	clock := clocktesting.NewFakeClock(start0)
+	site := httptest.NewUnstartedServer(nil)
+	siteURL := "http://" + site.Listener.Addr().String()
+	handler, err := mcp.New(mcp.Options{
+		REST: rest.NewHandler(nil, ratelimit.New(0, clock)), SiteURL: siteURL, Server: fixtures.NewServer(),
+		Tokens: func(context.Context, string) (bridge.Caller, error) { return bridge.Caller{Namespace: "team", Key: "key"}, nil },
+	})
+	must(err)
+	site.Config.Handler = handler
+	site.Start()
+	DeferCleanup(site.Close)
+	return siteURL + mcp.Path
+}
+
+var _ = Describe("The conformance suite of MCP", func() {
+	conform := func(ctx context.Context, address, revision, baseline string) {
+		GinkgoHelper()
+		code, printed, complaints := run(ctx, "conformance", "server", "--url", address, "--requirements", revision,
+			"--expected-failures", filepath.Join(checkout, "test", "agents", "conformance", baseline))
+		Expect(code).To(BeZero(), "%s\n%s", printed, complaints)
+		Expect(printed).To(ContainSubstring("tools-list"), "something was tried")
+	}
+
+	DescribeTable("finds Herald's own server as it should be, but for what needs fixtures",
+		func(ctx context.Context, revision string) { conform(ctx, withKey(mcpURL), revision, "product-"+revision+".yaml") },
+		Entry("of 2026-07-28", "2026-07-28"),
+		Entry("of 2025-11-25", "2025-11-25"),
+	)
+
+	DescribeTable("finds its fixtures as they should be, behind Herald's handler",
+		func(ctx context.Context, revision string) { conform(ctx, withKey(withFixtures()), revision, "fixtures-"+revision+".yaml") },
+		Entry("of 2026-07-28", "2026-07-28"),
+		Entry("of 2025-11-25", "2025-11-25"),
+	)
+
+	It("finds the authorization server as it should be", func(ctx context.Context) {
+		const port = "3917"
+		client := register(ctx, "Conformance suite", "http://127.0.0.1:"+port+"/callback")
+		suite := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "conformance"), "authorization",
+			"--url", herald.Site(), "--client-id", client, "--resource", mcpURL, "--port", port)
+		allow(suite.asks())
+		printed := suite.end()
+		for _, scenario := range []string{"authorization-server-metadata-endpoint", "authorization-code-grant"} {
+			Expect(printed).To(ContainSubstring(scenario))
+		}
+		Expect(strings.ToLower(printed)).NotTo(ContainSubstring("skipped:"), printed)
+	})
+})
+
+// register registers a client as anyone may, and returns its id.
+func register(ctx context.Context, name, redirect string) string {
+	GinkgoHelper()
+	var answer struct {
+		ID string `json:"client_id"`
+	}
+	sendJSON(ctx, http.MethodPost, herald.Site()+"/oauth/register", map[string]any{
+		"client_name": name, "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"},
+		"token_endpoint_auth_method": "none",
+	}, http.StatusCreated, &answer)
+	return answer.ID
+}
