@@ -140,8 +140,8 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index:  index,
-		Keys:   keys,
+		Index: index,
+		Keys:  keys,
 		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
 			return s.posts.Follow(namespace, name)
 		},
