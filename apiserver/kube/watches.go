@@ -119,6 +119,14 @@ func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	return all
 }
 
+// ListLive reads the grants of a namespace from the Kubernetes API itself: one that was made
+// or revoked a moment ago is among them.
+func (g *Grants) ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
+	var list v1alpha1.OAuthGrantList
+	err := g.client.Get().Namespace(namespace).Resource(g.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
 // Create stores a grant, without its status.
 func (g *Grants) Create(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	return g.in(grant.Namespace).Create(ctx, grant, metav1.CreateOptions{FieldManager: FieldOwner})

@@ -70,7 +70,8 @@ type Grants interface {
 	// Get and List answer from memory. Get returns nil for what is not there; List of "" are the grants of all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
-	// Live asks the Kubernetes API.
+	// Live and ListLive ask the Kubernetes API.
+	ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error)
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error)
 	Create(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error)
 	// Update and UpdateStatus are conflicts if the grant was written since it was read; so is Delete.

@@ -6,12 +6,14 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -71,15 +73,19 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 }
 
 // List returns the grants of a team, newest first, without those that no agent has fetched tokens with.
-func (s *Server) List(namespace string) []*v1alpha1.OAuthGrant {
-	grants := slices.DeleteFunc(s.Grants.List(namespace), func(g *v1alpha1.OAuthGrant) bool { return g.Status.RedeemedAt == nil })
-	slices.SortFunc(grants, func(a, b *v1alpha1.OAuthGrant) int {
+func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
+	grants, err := s.Grants.ListLive(ctx, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list what agents were granted: %w", err)
+	}
+	grants = slices.DeleteFunc(grants, func(g v1alpha1.OAuthGrant) bool { return g.Status.RedeemedAt == nil })
+	slices.SortFunc(grants, func(a, b v1alpha1.OAuthGrant) int {
 		if c := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	return grants
+	return grants, nil
 }
 
 // State is what people are shown of a grant: empty while it is good, and else why it is over, as the end of a sentence.
@@ -89,10 +95,10 @@ func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.ended(grant
 // may end: their own, or that of a team whose grants they may update.
 func (s *Server) End(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return unknown
+	}
 	for range tries {
-		if s.Grants.Get(caller.Namespace, name) == nil {
-			return unknown
-		}
 		grant, err := s.Grants.Live(ctx, caller.Namespace, name)
 		switch {
 		case apierrors.IsNotFound(err):

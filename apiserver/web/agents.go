@@ -29,9 +29,12 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	grants := s.Agents.List(v.namespace)
+	grants, err := s.Agents.List(v.Context(), v.namespace)
+	if err != nil {
+		return err
+	}
 	if !all {
-		grants = slices.DeleteFunc(grants, func(grant *v1alpha1.OAuthGrant) bool { return !mine(v, grant) })
+		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !mine(v, &grant) })
 	}
 	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())),
 		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It sends you here to allow it."))
@@ -39,8 +42,8 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	if len(grants) == 0 {
 		content = append(content, empty("No agent yet", "Agents that people allow to act for the team are listed here."))
 	} else {
-		content = append(content, h.Ul(h.Class("accounts"), g.Map(grants, func(grant *v1alpha1.OAuthGrant) g.Node {
-			return s.agentCard(v, grant, mayEnd || mine(v, grant))
+		content = append(content, h.Ul(h.Class("accounts"), g.Map(grants, func(grant v1alpha1.OAuthGrant) g.Node {
+			return s.agentCard(v, &grant, mayEnd || mine(v, &grant))
 		})))
 	}
 	s.render(w, v, http.StatusOK, view{title: "Agents", place: placeAgents, content: content})

@@ -82,6 +82,15 @@ type Web struct {
 	SignInSecret string `json:"signInSecret,omitempty"`
 	// OIDC lets people in by an OpenID Connect provider; absent, they sign in by a one-time link of `herald signin-link`.
 	OIDC *OIDC `json:"oidc,omitempty"`
+	// Agents says which agents may ask people to let them act for their teams.
+	Agents Agents `json:"agents,omitzero"`
+}
+
+// Agents says which agents may ask people to let them act for their teams.
+type Agents struct {
+	// LoopbackClients takes agents whose metadata document stands on this machine, by plain HTTP too (false). It is for
+	// trials: whoever is signed in can have this machine's own servers asked.
+	LoopbackClients bool `json:"loopbackClients,omitempty"`
 }
 
 // OIDC is an OpenID Connect provider, and what of its claims names people.

@@ -49,8 +49,11 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, h.linkRefusal(err))
 		return
 	}
-	back := h.backOf(r)
-	h.Sessions.SetCookie(w, returning, "", 0)
+	back := "/"
+	if cookie, err := r.Cookie(h.Sessions.CookieName(returning)); err == nil {
+		back = h.backOf(cookie)
+		h.Sessions.SetCookie(w, returning, "", 0)
+	}
 	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", back)
 }
 
@@ -69,11 +72,7 @@ func (h *Handlers) remember(w http.ResponseWriter, back string) {
 const maxReturn = 3800
 
 // backOf is the page that a person wanted; "/" if it is not known.
-func (h *Handlers) backOf(r *http.Request) string {
-	cookie, err := r.Cookie(h.Sessions.CookieName(returning))
-	if err != nil {
-		return "/"
-	}
+func (h *Handlers) backOf(cookie *http.Cookie) string {
 	var back string
 	if h.Sessions.Open(returning, cookie.Value, &back) != nil {
 		return "/"
