@@ -14,7 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/mcp"
@@ -41,12 +41,14 @@ func withKey(target string) string {
 // withFixtures serves the fixtures of the suite as Herald serves its tools.
 func withFixtures() string {
 	GinkgoHelper()
-	clock := clocktesting.NewFakeClock(start0)
+	limiter := ratelimit.New(0, clock.RealClock{})
 	site := httptest.NewUnstartedServer(nil)
 	siteURL := "http://" + site.Listener.Addr().String()
 	handler, err := mcp.New(mcp.Options{
-		REST: rest.NewHandler(nil, ratelimit.New(0, clock)), SiteURL: siteURL, Server: fixtures.NewServer(),
-		Tokens: func(context.Context, string) (bridge.Caller, error) { return bridge.Caller{Namespace: "team", Key: "key"}, nil },
+		REST: rest.NewHandler(nil, limiter), SiteURL: siteURL, Server: fixtures.NewServer(),
+		Tokens: func(context.Context, string) (bridge.Caller, error) {
+			return bridge.Caller{Namespace: "team", Key: "key"}, nil
+		},
 	})
 	must(err)
 	site.Config.Handler = handler
@@ -65,13 +67,17 @@ var _ = Describe("The conformance suite of MCP", func() {
 	}
 
 	DescribeTable("finds Herald's own server as it should be, but for what needs fixtures",
-		func(ctx context.Context, revision string) { conform(ctx, withKey(mcpURL), revision, "product-"+revision+".yaml") },
+		func(ctx context.Context, revision string) {
+			conform(ctx, withKey(mcpURL), revision, "product-"+revision+".yaml")
+		},
 		Entry("of 2026-07-28", "2026-07-28"),
 		Entry("of 2025-11-25", "2025-11-25"),
 	)
 
 	DescribeTable("finds its fixtures as they should be, behind Herald's handler",
-		func(ctx context.Context, revision string) { conform(ctx, withKey(withFixtures()), revision, "fixtures-"+revision+".yaml") },
+		func(ctx context.Context, revision string) {
+			conform(ctx, withKey(withFixtures()), revision, "fixtures-"+revision+".yaml")
+		},
 		Entry("of 2026-07-28", "2026-07-28"),
 		Entry("of 2025-11-25", "2025-11-25"),
 	)

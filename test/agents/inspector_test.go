@@ -1,0 +1,64 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("The inspector", func() {
+	// Exit codes of the inspector: 5 for a tool that answers with an error, 6 for a schema that clients may refuse.
+	const toolError = 5
+
+	inspect := func(ctx context.Context, era string, arguments ...string) (int, string) {
+		GinkgoHelper()
+		all := append([]string{"--cli", mcpURL, "--protocol-era", era, "--header", "Authorization: Bearer " + key, "--format", "json"}, arguments...)
+		code, printed, complaints := run(ctx, "mcp-inspector", all...)
+		GinkgoWriter.Println(printed, complaints)
+		return code, printed
+	}
+
+	for _, era := range []string{"legacy", "modern"} {
+		It("finds no fault with the schemas of the tools, era "+era, func(ctx context.Context) {
+			code, printed := inspect(ctx, era, "--method", "tools/list", "--strict")
+			Expect(code).To(BeZero(), printed)
+			var listed struct {
+				Tools []struct {
+					Name string `json:"name"`
+				} `json:"tools"`
+			}
+			must(json.Unmarshal([]byte(printed), &listed))
+			names := []string{}
+			for _, tool := range listed.Tools {
+				names = append(names, tool.Name)
+			}
+			Expect(names).To(ConsistOf(tools))
+		})
+
+		It("posts, era "+era, func(ctx context.Context) {
+			text := "From the inspector, era " + era
+			code, printed := inspect(ctx, era, "--method", "tools/call", "--tool-name", "create_post", "--tool-args-json",
+				`{"category":"text","targets":[{"connection_id":"demo-x","caption":"`+text+`"}]}`)
+			Expect(code).To(BeZero(), printed)
+			Eventually(onPlatform).WithArguments(ctx, "x", text).Should(HaveLen(1))
+		})
+
+		It("is told what is wrong, era "+era, func(ctx context.Context) {
+			code, printed := inspect(ctx, era, "--method", "tools/call", "--tool-name", "get_post", "--tool-args-json", `{"id":"there-is-none"}`)
+			Expect(code).To(Equal(toolError), printed)
+			Expect(printed).To(ContainSubstring("NOT_FOUND"))
+		})
+	}
+
+	It("reads resources and prompts", func(ctx context.Context) {
+		for _, method := range []string{"resources/list", "prompts/list"} {
+			code, printed := inspect(ctx, "modern", "--method", method)
+			Expect(code).To(BeZero(), printed)
+		}
+	})
+})
