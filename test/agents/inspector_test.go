@@ -28,13 +28,15 @@ var _ = Describe("The inspector", func() {
 			code, printed := inspect(ctx, era, "--method", "tools/list", "--strict")
 			Expect(code).To(BeZero(), printed)
 			var listed struct {
-				Tools []struct {
-					Name string `json:"name"`
-				} `json:"tools"`
+				Result struct {
+					Tools []struct {
+						Name string `json:"name"`
+					} `json:"tools"`
+				} `json:"result"`
 			}
 			must(json.Unmarshal([]byte(printed), &listed))
 			names := []string{}
-			for _, tool := range listed.Tools {
+			for _, tool := range listed.Result.Tools {
 				names = append(names, tool.Name)
 			}
 			Expect(names).To(ConsistOf(tools))

@@ -23,6 +23,8 @@ var (
 	checkout string
 	browser  *chrome.Browser
 	herald   *stack.Stack
+	// running is the folder in which Herald runs, as the checkout is for a person.
+	running string
 	// mcpURL is where agents find Herald, and key an API key of the demo team.
 	mcpURL, key string
 )
@@ -42,13 +44,13 @@ var _ = BeforeSuite(func() {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	dir, err := os.MkdirTemp("", "agents")
+	running, err = os.MkdirTemp("", "agents")
 	must(err)
-	DeferCleanup(os.RemoveAll, dir)
+	DeferCleanup(os.RemoveAll, running)
 	browser, err = chrome.Start(context.Background())
 	must(err)
 	DeferCleanup(browser.Close)
-	herald, err = stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: GinkgoWriter})
+	herald, err = stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: running, Out: GinkgoWriter})
 	must(err)
 	DeferCleanup(herald.Stop)
 	mcpURL, key = herald.Variable("HERALD_MCP_URL"), herald.Variable("HERALD_API_KEY")

@@ -37,6 +37,12 @@ const authProvider = {
   saveTokens: (tokens) => void (kept.tokens = tokens),
   codeVerifier: () => kept.verifier,
   saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
+  saveDiscoveryState: (state) => void (kept.discovery = state),
+  discoveryState: () => kept.discovery,
+  invalidateCredentials: (scope) => {
+    if (scope === "all" || scope === "tokens") delete kept.tokens;
+    if (scope === "all" || scope === "client") delete kept.client;
+  },
   redirectToAuthorization: (url) => {
     kept.asked++;
     if (kept.asked === 1) tell({ authorize: url.href });
