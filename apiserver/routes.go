@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/docs"
+	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -16,7 +17,9 @@ import (
 // site is everything below the site's address. Paths are compared as they are:
 // http.ServeMux would redirect unclean ones and answer in plain text.
 type site struct {
-	api   http.Handler
+	api http.Handler
+	// mcp serves agents; nil without it.
+	mcp   http.Handler
 	pages map[string]page
 	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
 	open func(path string) http.Handler
@@ -33,7 +36,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
+func newSite(api, agents, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -41,7 +44,7 @@ func newSite(api, web http.Handler, open func(path string) http.Handler, siteURL
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, web: web, open: open,
+		api: api, mcp: agents, web: web, open: open,
 		pages: map[string]page{
 			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
@@ -57,6 +60,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
 		w.Header().Set("Cache-Control", "no-store")
 		s.api.ServeHTTP(w, r)
+		return
+	}
+	if path == mcp.Path && s.mcp != nil {
+		s.mcp.ServeHTTP(w, r)
 		return
 	}
 	if handler := s.open(path); handler != nil {

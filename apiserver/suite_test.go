@@ -133,6 +133,8 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		UserAgent:       "apiserver-test",
 		SiteURL:         "https://herald.example.com",
 		Capabilities:    capabilities,
+		MCP:             true,
+		Version:         "test",
 		Files:           files,
 		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),

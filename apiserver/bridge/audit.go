@@ -62,20 +62,17 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 		return
 	}
 	about, reason := referenceTo(object), act.by(caller)
-	attrs := []any{
-		slog.String("act", reason),
-		slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
-		slog.String("requestId", request.From(ctx).ID),
-	}
-	what := "A person acted"
+	log, what := s.Log, "A person acted"
 	if caller.Author != "" {
-		attrs = append(attrs, slog.String("person", caller.Author))
+		log = log.With(slog.String("person", caller.Author))
 	}
 	if caller.Agent != "" {
 		what = "An agent acted"
-		attrs = append(attrs, slog.String("agent", caller.Agent), slog.String("key", caller.Key))
+		log = log.With(slog.String("agent", caller.Agent), slog.String("key", caller.Key))
 	}
-	log := s.Log.With(attrs...)
+	log = log.With(slog.String("act", reason),
+		slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
+		slog.String("requestId", request.From(ctx).ID))
 	log.InfoContext(ctx, what)
 	if s.Events == nil {
 		return

@@ -63,6 +63,14 @@ type APIServerConfiguration struct {
 	RequestsPerMinute int `json:"requestsPerMinute"`
 	// Web is the web application.
 	Web Web `json:"web,omitzero"`
+	// MCP is the server for agents.
+	MCP MCP `json:"mcp,omitzero"`
+}
+
+// MCP is the server for agents by the Model Context Protocol, which the apiserver serves beside the REST API, at SITEURL/mcp.
+type MCP struct {
+	// Enabled serves it (true).
+	Enabled bool `json:"enabled"`
 }
 
 // Web is the web application, which the apiserver serves beside the REST API.
