@@ -27,7 +27,7 @@ type agents struct {
 // newAgents returns the authorization server; nil if it is not wanted.
 func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker) (*agents, error) {
 	wanted := config.Web.Agents
-	if wanted == nil {
+	if wanted == nil || !config.MCP { // tokens are good there alone
 		return nil, nil //nolint:nilnil // nil serves no OAuth
 	}
 	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
@@ -67,8 +67,8 @@ func (a *agents) run(ctx context.Context) {
 	a.oauth.Run(ctx)
 }
 
-// oauth is the authorization server; nil if there is none.
-func (w *web) oauth() *oauth.Server {
+// authorization is what hands out tokens to agents; nil if nothing does.
+func (w *web) authorization() *oauth.Server {
 	if w == nil {
 		return nil
 	}
@@ -76,6 +76,4 @@ func (w *web) oauth() *oauth.Server {
 }
 
 // open returns what serves a path of OAuth that needs no session; nil if none does.
-func (w *web) open(path string) http.Handler {
-	return w.oauth().Handler(path)
-}
+func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }

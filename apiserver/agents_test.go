@@ -61,7 +61,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 		Expect(admin.Create(ctx, binding)).To(Succeed())
 		server = start(restricted, withWeb(&log), func(c *apiserver.Config) {
-			c.Web.Namespace, c.Web.Agents = agentsNamespace, &apiserver.AgentsConfig{LoopbackClients: true}
+			c.MCP, c.Web.Namespace, c.Web.Agents = true, agentsNamespace, &apiserver.AgentsConfig{LoopbackClients: true}
 		})
 		DeferCleanup(func() { server.stop() })
 		b = &browser{site: server.site}
@@ -163,6 +163,34 @@ var _ = Describe("Agents", Ordered, func() {
 			Expect(log.String()).NotTo(ContainSubstring(secret))
 			Expect(log.String()).NotTo(ContainSubstring(secret[len(secret)-20:]))
 		}
+	})
+
+	It("learn at the MCP server where tokens come from, and are let in with them", func(ctx SpecContext) {
+		initialize := func(token *oauth2.Token) shown {
+			body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.site+oauth.MCPPath, strings.NewReader(body))
+			Expect(err).NotTo(HaveOccurred())
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Accept", "application/json, text/event-stream")
+			if token != nil {
+				token.SetAuthHeader(request)
+			}
+			return b.send(request)
+		}
+		refused := initialize(nil)
+		Expect(refused.status).To(Equal(http.StatusUnauthorized))
+		Expect(refused.header.Get("WWW-Authenticate")).To(ContainSubstring(`resource_metadata="` + server.site + `/.well-known/oauth-protected-resource/mcp"`))
+		var metadata struct {
+			Resource string   `json:"resource"`
+			Servers  []string `json:"authorization_servers"`
+		}
+		Expect(json.Unmarshal([]byte(b.get(ctx, "/.well-known/oauth-protected-resource/mcp").body), &metadata)).To(Succeed())
+		Expect(metadata.Resource).To(Equal(server.site + "/mcp"))
+		Expect(metadata.Servers).To(Equal([]string{server.site}))
+		_, token := connect(ctx, "read")
+		Expect(initialize(token).status).To(Equal(http.StatusOK))
+		token.AccessToken += "x"
+		Expect(initialize(token).status).To(Equal(http.StatusUnauthorized))
 	})
 
 	It("are refused by the REST API", func(ctx SpecContext) {

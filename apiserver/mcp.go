@@ -14,8 +14,9 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// newMCP returns the server for agents; nil if it is not wanted. Without tokens, keys alone let them in.
-func newMCP(config *Config, service *bridge.Service, api *rest.Handler, tokens *oauth.Server) (http.Handler, error) {
+// newMCP returns the server for agents; nil if it is not wanted. They come with the tokens of authorization, which may be nil, or
+// with an API key.
+func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server) (http.Handler, error) {
 	if !config.MCP {
 		return nil, nil //nolint:nilnil // nil serves none
 	}
@@ -23,11 +24,11 @@ func newMCP(config *Config, service *bridge.Service, api *rest.Handler, tokens *
 		Service: service, REST: api, SiteURL: config.SiteURL, Version: config.Version, Capabilities: config.Capabilities,
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) { return service.Authenticate(token) },
 	}
-	if tokens != nil {
-		options.ResourceMetadata = tokens.ResourceMetadataURL()
+	if authorization != nil {
+		options.ResourceMetadata = authorization.ResourceMetadataURL()
 		options.Tokens = func(ctx context.Context, token string) (bridge.Caller, error) {
 			if strings.HasPrefix(token, oauth.TokenPrefix) {
-				return tokens.Caller(ctx, token)
+				return authorization.Caller(ctx, token)
 			}
 			return service.Authenticate(token)
 		}

@@ -44,7 +44,7 @@ func newSite(api, agents, web http.Handler, open func(path string) http.Handler,
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, mcp: agents, open: open, web: web,
+		api: api, mcp: agents, web: web, open: open,
 		pages: map[string]page{
 			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),

@@ -165,7 +165,7 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
 	api := rest.NewHandler(service, limiter)
-	agents, err := newMCP(&s.config, service, api, s.web.oauth())
+	agents, err := newMCP(&s.config, service, api, s.web.authorization())
 	if err != nil {
 		return err
 	}

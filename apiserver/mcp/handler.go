@@ -138,7 +138,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request.From(ctx).Operation = m.operation()
-	if need := m.scope(); !caller.May(need) {
+	if need := m.scope(); need != "" && !caller.May(need) {
 		h.challenge(header, `error="insufficient_scope"`, `scope="`+scopes(need)+`"`)
 		rest.WriteFailure(ctx, w, &bridge.Error{
 			Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(need) + ", which the token does not have",

@@ -4,8 +4,7 @@
 package mcp
 
 import (
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -61,7 +60,7 @@ func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool
 		if c.MaxTitle > 0 {
 			r.Title = &limit{c.MaxTitle, "characters"}
 		}
-		if takes(&c, v1alpha1.CategoryTree) {
+		if slices.Contains(c.Categories, v1alpha1.CategoryTree) {
 			r.Card = &cardRules{
 				MaxMedia: c.Card.MaxItems, MaxVideos: c.Card.MaxVideos, Mixed: c.Card.Mixed,
 				MaxImageBytes: bounded(c.Card.MaxImageBytes, v1alpha1.MaxImageBytes), MaxVideoBytes: bounded(c.Card.MaxVideoBytes, v1alpha1.MaxVideoBytes),
@@ -72,15 +71,6 @@ func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool
 	return all
 }
 
-func takes(c *platforms.Capabilities, category v1alpha1.Category) bool {
-	for _, taken := range c.Categories {
-		if taken == category {
-			return true
-		}
-	}
-	return false
-}
-
 // bounded is the limit of a platform, or that of every upload where it sets none.
 func bounded(of, everywhere int64) int64 {
 	if of == 0 {
@@ -89,27 +79,22 @@ func bounded(of, everywhere int64) int64 {
 	return of
 }
 
-// summary has the rules in a few lines, for the description of a tool.
-func summary(all []platformRules) string {
-	lines := make([]string, 0, len(all))
-	for i := range all {
-		r := &all[i]
-		categories := make([]string, len(r.Categories))
-		for j, category := range r.Categories {
-			categories[j] = string(category)
-			if category == v1alpha1.CategoryImage {
-				categories[j] += " (at most " + strconv.Itoa(r.MaxImages) + ")"
+// categories are all that there are.
+var categories = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
+
+// takers says which platforms take which category.
+func takers(all []platformRules) string {
+	var parts []string
+	for _, category := range categories {
+		var names []string
+		for i := range all {
+			if slices.Contains(all[i].Categories, category) {
+				names = append(names, string(all[i].Platform))
 			}
 		}
-		caption := "no limit of its own"
-		if r.Caption != nil {
-			caption = fmt.Sprintf("at most %d %s", r.Caption.Max, r.Caption.Unit)
+		if len(names) > 0 {
+			parts = append(parts, "`"+string(category)+"` goes to "+strings.Join(names, ", "))
 		}
-		title := ""
-		if r.Title != nil {
-			title = fmt.Sprintf("; title at most %d %s", r.Title.Max, r.Title.Unit)
-		}
-		lines = append(lines, fmt.Sprintf("- %s: %s; caption %s%s", r.Platform, strings.Join(categories, ", "), caption, title))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(parts, "; ") + "."
 }

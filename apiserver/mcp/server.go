@@ -41,7 +41,7 @@ func (h *Handler) server() (*mcp.Server, error) {
 		if !ok {
 			return nil, fmt.Errorf("the description of the REST API has no operation %s", t.operation)
 		}
-		server.AddTool(t.described(of, summary(rules)), h.handle(t))
+		server.AddTool(t.described(of, rules), h.handle(t))
 	}
 	h.addResources(server, rules)
 	addPrompts(server)

@@ -15,12 +15,16 @@ type tool struct {
 	// scope is what a caller needs to call it.
 	scope bridge.Scope
 	// description is for a model that has never heard of Herald and sees nothing but the
-	// list of tools.
+	// list of tools. Some clients cut it after maxDescription bytes.
 	description string
 	// notes come before what the description of the REST API says of a field.
 	notes map[string]string
 	hints mcp.ToolAnnotations
 }
+
+// maxDescription is after how many bytes clients cut descriptions and instructions, Claude
+// Code for one.
+const maxDescription = 2048
 
 // tools are all that there are, in the order of their names, which is that of lists. What
 // they say is fixed: nothing that was written elsewhere, such as captions or the names of
@@ -49,25 +53,21 @@ var tools = []tool{
 		name: "create_post", operation: "createPost", title: "Publish, schedule or draft a post", scope: bridge.ScopeDraft,
 		description: "Creates one post for one or more connected accounts: published at once, at a future `scheduled_at`, or kept as a draft (`draft: true`). " +
 			"Publishing is public and cannot be undone: have the user's agreement to text, accounts and time, or make a draft.\n\n" +
-			"Before: list_connections for the ids of the accounts; create_media_upload_url and the PUT for each file. " +
-			"After: a post that goes out at once reads `processing`; call get_post every few seconds until every platform is `posted` or `failed`.\n\n" +
-			"Each category takes:\n" +
+			"Before: list_connections; for each file create_media_upload_url and the PUT. " +
+			"After: what goes out at once reads `processing`; call get_post every few seconds until every platform is `posted` or `failed`.\n\n" +
 			"- `text`: `targets` with a `caption` each.\n" +
-			"- `image`: `media_ids` and `targets`.\n" +
-			"- `video`: `media_id`, `targets`; a YouTube target also `youtube_title`.\n" +
-			"- `tree` (a thread): `tree_cards`, at least 2, the first post and its replies; its `targets` have `connection_id` alone, on x and threads, each account once.\n\n" +
-			"Write a caption for each target: platforms differ in length and manner. A caption is needed unless it is a draft.\n\n" +
-			"If the answer's status is `draft` although you did not ask for one, the team reviews what agents write: a person publishes it in Herald, and the time that you " +
-			"wanted stands with it. Do not send it again.\n\n" +
-			"Errors, of which nothing was created: VALIDATION_ERROR names each field and what to do: mend it and call again. " +
-			"TIKTOK_PRIVACY_LEVEL_UNAVAILABLE lists what the account can choose. " +
-			"POSTING_READINESS_RECONNECT_REQUIRED: a person has to connect the account again in Herald's web application; tell the user, or leave that account out. " +
-			"POSTING_READINESS_UNAVAILABLE: the platform did not answer; try again in 30 seconds. " +
-			"SUBSCRIPTION_REQUIRED: the team's plan does not allow it; tell the user. " +
-			"After INTERNAL_ERROR or no answer at all, look in list_posts whether the post is there before you call again: otherwise it could be published twice.",
+			"- `image`: `media_ids`, `targets`.\n" +
+			"- `video`: `media_id`, `targets`; a YouTube target needs `youtube_title`.\n" +
+			"- `tree` (a thread): `tree_cards`, at least 2, the first post and its replies; its `targets` have `connection_id` alone.\n\n" +
+			"If the answer reads `draft` although you asked for none, the team reviews what agents write: a person publishes it, and the time that you wanted stands with it. " +
+			"Do not send it again.\n\n" +
+			"After an error nothing was created. VALIDATION_ERROR names each field: mend it and call again. TIKTOK_PRIVACY_LEVEL_UNAVAILABLE lists what the account can choose. " +
+			"POSTING_READINESS_RECONNECT_REQUIRED: a person must connect the account again in Herald; tell the user, or leave it out. " +
+			"POSTING_READINESS_UNAVAILABLE: try again in 30 seconds. SUBSCRIPTION_REQUIRED: the team's plan does not allow it; tell the user. " +
+			"But after INTERNAL_ERROR, or no answer at all, look in list_posts before you call again: it could be published twice.",
 		notes: map[string]string{
 			"category":       "What the post consists of; it decides which other fields are taken.",
-			"targets":        "For `tree`, items have `connection_id` alone.",
+			"targets":        "For `tree`, items have `connection_id` alone, and each account stands once.",
 			"media_id":       "For `video` only.",
 			"thumbnail_time": "For `video` only.",
 			"media_ids":      "For `image` only.",
@@ -123,9 +123,12 @@ func toolNamed(name string) *tool {
 }
 
 // described is the tool as clients see it.
-func (t *tool) described(of schemas, rules string) *mcp.Tool {
+func (t *tool) described(of schemas, rules []platformRules) *mcp.Tool {
 	properties := asSchema(of.input["properties"])
 	for name, note := range t.notes {
+		if name == "category" {
+			note += " " + takers(rules)
+		}
 		field := asSchema(properties[name])
 		text, _ := field["description"].(string)
 		if text != "" {
@@ -133,12 +136,8 @@ func (t *tool) described(of schemas, rules string) *mcp.Tool {
 		}
 		field["description"] = note
 	}
-	description := t.description
-	if t.operation == "createPost" && rules != "" {
-		description += "\n\nWhat each platform takes:\n" + rules
-	}
 	hints := t.hints
 	return &mcp.Tool{
-		Name: t.name, Title: t.title, Description: description, Annotations: &hints, InputSchema: of.input, OutputSchema: of.output,
+		Name: t.name, Title: t.title, Description: t.description, Annotations: &hints, InputSchema: of.input, OutputSchema: of.output,
 	}
 }

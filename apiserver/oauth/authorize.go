@@ -86,16 +86,18 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	bad := func(code, format string, args ...any) *problem {
 		return refusef(http.StatusBadRequest, code, format, args...)
 	}
+	if states := query["state"]; len(states) == 1 {
+		if len(states[0]) > maxState {
+			return bad(invalidRequest, "state is longer than %d characters", maxState)
+		}
+		r.State = states[0]
+	}
 	for name, values := range query {
 		if len(values) > 1 && name != "resource" {
 			return bad(invalidRequest, "the parameter %s stands there more than once", shorten(name))
 		}
 	}
-	state := query.Get("state")
-	if len(state) > maxState {
-		return bad(invalidRequest, "state is longer than %d characters", maxState)
-	}
-	r.State, r.Challenge, r.Scopes = state, query.Get("code_challenge"), askedScopes(query.Get("scope"))
+	r.Challenge, r.Scopes = query.Get("code_challenge"), askedScopes(query.Get("scope"))
 	switch method := query.Get("code_challenge_method"); {
 	case query.Get("response_type") == "":
 		return bad(invalidRequest, "response_type is missing; it is %s", responseCode)

@@ -104,7 +104,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		RequestsPerMinute: c.RequestsPerMinute,
 		Namespaces:        c.Namespaces,
 		MCP:               c.MCP.Enabled, Version: version,
-		Started:           keepHeadroom,
+		Started: keepHeadroom,
 	}
 	if c.Media != nil {
 		options.Files = files
