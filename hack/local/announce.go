@@ -14,7 +14,6 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/hack/local/cluster"
@@ -27,7 +26,7 @@ Herald is ready (%.1f s).
 
   Web        %s
   REST API   %s   (key: %s)
-  MCP        %s   for agents, by OAuth or with the key
+  MCP        %s/mcp   for agents: by OAuth, or with the same key
   API docs   %s/docs
   Sandbox    %s   what the simulated platforms show
   Logs       .local/log
@@ -55,7 +54,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	err := workspace.WriteEnv(a.state("env"), []workspace.Variable{
 		{Name: "HERALD_SITE_URL", Value: site},
 		{Name: "HERALD_BASE_URL", Value: baseURL},
-		{Name: "HERALD_MCP_URL", Value: site + mcp.Path},
+		{Name: "HERALD_MCP_URL", Value: site + "/mcp"},
 		{Name: "HERALD_API_KEY", Value: token},
 		{Name: "HERALD_SANDBOX_URL", Value: sandbox},
 		{Name: "HERALD_SIGNIN_URL", Value: signIn},
@@ -65,7 +64,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	if err != nil {
 		return err
 	}
-	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site+mcp.Path, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
+	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
 	return nil
 }
 
