@@ -15,9 +15,9 @@ const (
 // Agents shows the agents that people have allowed.
 func (s Site) Agents() error { return s.menu(linkAgents) }
 
-// ChooseLevel chooses what an agent may do, on the page of consent.
+// ChooseLevel chooses what an agent may do, on the page of consent. The least comes first, and its word begins the others.
 func ChooseLevel(page *chrome.Page, level string) error {
-	return page.Get("group", groupMay).GetPart("radio", level).Check(true)
+	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
 
 // AllowAgent lets an agent do what is chosen, on the page of consent.
