@@ -89,7 +89,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(json.Unmarshal([]byte(answer.body), &made)).To(Succeed())
 		return &oauth2.Config{
 			ClientID: made.ID, RedirectURL: callback, Scopes: []string{"read", "draft", "publish"},
-			Endpoint: oauth2.Endpoint{AuthURL: server.site + oauth.AuthorizePath, TokenURL: server.site + oauth.TokenPath, AuthStyle: oauth2.AuthStyleInParams},
+			Endpoint: oauth2.Endpoint{AuthURL: server.site + oauth.AuthorizePath, TokenURL: server.site + oauth.TokenPath, AuthStyle: oauth2.AuthStyleAutoDetect},
 		}
 	}
 

@@ -56,9 +56,6 @@ func plain(text string) string {
 
 // write answers with the problem.
 func (p *problem) write(w http.ResponseWriter) {
-	if p.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Basic realm="Herald"`) // RFC 6749, section 5.2, of a client that used it
-	}
 	writeJSON(w, p.status, map[string]string{"error": p.code, "error_description": p.description})
 }
 

@@ -93,6 +93,9 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) 
 		return nil, errNoKeys
 	}
 	if form.Get("client_id") == "" {
+		if r.Header.Get("Authorization") != "" { // RFC 6749, section 5.2
+			w.Header().Set("WWW-Authenticate", `Basic realm="Herald"`)
+		}
 		return nil, refusef(http.StatusUnauthorized, invalidClient, "send the client_id in the form; clients have no secret")
 	}
 	for _, resource := range form["resource"] {

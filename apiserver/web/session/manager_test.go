@@ -474,3 +474,45 @@ func TestLinkBeforeKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestSign: replicas share the key of codes that last, and it stays when those of sessions are replaced.
+func TestSign(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		secrets := sessiontest.New()
+		unready := session.NewManager(session.Options{
+			Secrets: sessiontest.Missing(), Name: sessiontest.Name, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+		})
+		if unready.Sign("a", "text") != nil {
+			t.Error("there is a code without a key")
+		}
+		first, second := replica(t, secrets), replica(t, secrets)
+		code := first.Sign("a", "text")
+		if len(code) == 0 || string(second.Sign("a", "text")) != string(code) {
+			t.Errorf("the replicas do not agree: %x", code)
+		}
+		for _, other := range [][]byte{first.Sign("b", "text"), first.Sign("a", "other"), first.Sign("a\x00", "text")} {
+			if string(other) == string(code) {
+				t.Error("the code is good for something else")
+			}
+		}
+		pass(60 * 24 * time.Hour)
+		if string(first.Sign("a", "text")) != string(code) {
+			t.Error("the key was replaced")
+		}
+	})
+}
+
+// TestSignAfterUpgrade: a Secret that an older version has filled gets the key at once.
+func TestSignAfterUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		secrets := sessiontest.New()
+		replica(t, secrets)
+		data := secrets.Data()
+		delete(data, "lasting")
+		secrets.Put(data)
+		pass(time.Second)
+		if replica(t, secrets).Sign("a", "text") == nil {
+			t.Error("there is no key")
+		}
+	})
+}
