@@ -11,8 +11,8 @@ import (
 // text collects the page for programs that read: the same view as that for people, in Markdown.
 type text struct{ strings.Builder }
 
-// block writes a paragraph, a heading or a table, with an empty line behind it. Descriptions are Markdown already.
-func (t *text) block(format string, values ...any) {
+// blockf writes a paragraph, a heading or a table, with an empty line behind it. Descriptions are Markdown already.
+func (t *text) blockf(format string, values ...any) {
 	if paragraph := strings.TrimSpace(fmt.Sprintf(format, values...)); paragraph != "" {
 		t.WriteString(paragraph + "\n\n")
 	}
@@ -30,75 +30,75 @@ func (t *text) item(head, description string) {
 func (t *text) endList() { t.WriteByte('\n') }
 
 func (t *text) code(language, content string) {
-	t.block("```%s\n%s\n```", language, strings.TrimSpace(content))
+	t.blockf("```%s\n%s\n```", language, strings.TrimSpace(content))
 }
 
 // markdown is the whole page.
 func (v *view) markdown() string {
 	var t text
-	t.block("# %s API %s", v.Title, v.Version)
-	t.block("Base address: `%s`. The same for programs: [openapi.yaml](%s/openapi.yaml), [openapi.json](%[2]s/openapi.json).", v.BaseURL, v.SiteURL)
-	t.block("%s", v.Description)
+	t.blockf("# %s API %s", v.Title, v.Version)
+	t.blockf("Base address: `%s`. The same for programs: [openapi.yaml](%s/openapi.yaml), [openapi.json](%[2]s/openapi.json).", v.BaseURL, v.SiteURL)
+	t.blockf("%s", v.Description)
 	for _, group := range v.Groups {
-		t.block("## %s", group.Name)
-		t.block("%s", group.Description)
+		t.blockf("## %s", group.Name)
+		t.blockf("%s", group.Description)
 		for _, c := range group.Operations {
 			c.markdown(&t)
 		}
 	}
-	t.block("## Errors")
+	t.blockf("## Errors")
 	for i := range v.Errors {
 		v.Errors[i].markdown(&t)
 	}
-	t.block("## Schemas")
+	t.blockf("## Schemas")
 	for i := range v.Schemas {
-		t.block("### %s", v.Schemas[i].Name)
+		t.blockf("### %s", v.Schemas[i].Name)
 		v.Schemas[i].markdown(&t)
 	}
 	return strings.TrimRight(t.String(), "\n") + "\n"
 }
 
 func (c *call) markdown(t *text) {
-	t.block("### %s", c.Summary)
-	t.block("`%s %s`, operation `%s`", c.Method, c.Path, c.ID)
-	t.block("%s", c.Description)
+	t.blockf("### %s", c.Summary)
+	t.blockf("`%s %s`, operation `%s`", c.Method, c.Path, c.ID)
+	t.blockf("%s", c.Description)
 	if len(c.Parameters) > 0 {
-		t.block("Parameters:")
+		t.blockf("Parameters:")
 		for i := range c.Parameters {
 			p := &c.Parameters[i]
-			t.item(fmt.Sprintf("`%s` (%s, in the %s)", p.Name, traits(&p.Schema, p.Required), p.In), p.Description)
+			t.item("`"+p.Name+"` ("+traits(&p.Schema, p.Required)+", in the "+p.In+")", p.Description)
 		}
 		t.endList()
 	}
 	if c.Chosen != "" {
-		t.block("Body: One of these shapes, chosen by `%s`.", c.Chosen)
+		t.blockf("Body: One of these shapes, chosen by `%s`.", c.Chosen)
 	}
 	for i := range c.Bodies {
 		if c.Chosen != "" {
-			t.block("#### `%s: %s`", c.Chosen, c.Bodies[i].Choice)
+			t.blockf("#### `%s: %s`", c.Chosen, c.Bodies[i].Choice)
 		} else {
-			t.block("Body:")
+			t.blockf("Body:")
 		}
 		c.Bodies[i].markdown(t)
 	}
 	for _, request := range c.Requests {
-		t.block("%s:", request.Title)
+		t.blockf("%s:", request.Title)
 		t.code("sh", request.Text)
 	}
-	t.block("Answer %s %s: %s", c.Answer.Status, typeName(c.Answer.Schema), c.Answer.Description)
+	t.blockf("Answer %s %s: %s", c.Answer.Status, typeName(c.Answer.Schema), c.Answer.Description)
 	if c.Answer.Example != "" {
 		t.code("json", c.Answer.Example)
 	}
-	t.block("Errors:")
+	t.blockf("Errors:")
 	for i := range c.Errors {
 		t.item(c.Errors[i].Status+" "+c.Errors[i].Name, "")
 	}
 	t.endList()
 }
 
-func (p *problem) markdown(t *text) {
-	t.block("### %s %s", p.Status, p.Name)
-	t.block("%s", p.Description)
+func (p problem) markdown(t *text) {
+	t.blockf("### %s %s", p.Status, p.Name)
+	t.blockf("%s", p.Description)
 	for i := range p.Headers {
 		t.item("header `"+p.Headers[i].Name+"`", p.Headers[i].Value.Description)
 	}
@@ -108,17 +108,17 @@ func (p *problem) markdown(t *text) {
 	if p.Example != "" {
 		t.code("json", p.Example)
 	}
-	t.block("Answered by %s.", strings.Join(p.Calls, ", "))
+	t.blockf("Answered by %s.", strings.Join(p.Calls, ", "))
 }
 
 // markdown says what a schema holds.
-func (s *shape) markdown(t *text) {
-	t.block("%s", s.Description)
-	t.block("%s", choices(&s.schema))
+func (s shape) markdown(t *text) {
+	t.blockf("%s", s.Description)
+	t.blockf("%s", choices(&s.schema))
 	fields := s.Fields()
 	for i := range fields {
 		f := &fields[i]
-		t.item(fmt.Sprintf("`%s` (%s)", f.Name, traits(&f.Schema, f.Required)), f.Schema.Description)
+		t.item("`"+f.Name+"` ("+traits(&f.Schema, f.Required)+")", f.Schema.Description)
 	}
 	if len(fields) > 0 {
 		t.endList()

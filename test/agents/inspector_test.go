@@ -6,9 +6,12 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 var _ = Describe("The inspector", func() {
@@ -56,6 +59,17 @@ var _ = Describe("The inspector", func() {
 			Expect(printed).To(ContainSubstring("NOT_FOUND"))
 		})
 	}
+
+	It("posts without a key, once a person has allowed it", func(ctx context.Context) {
+		address, err := ports.Free()
+		must(err)
+		inspector := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "mcp-inspector"), "--cli", mcpURL,
+			"--callback-url", "http://"+address+"/oauth/callback", "--method", "tools/call", "--tool-name", "create_post",
+			"--tool-args-json", `{"category":"text","targets":[{"connection_id":"demo-x","caption":"Allowed in a browser"}]}`)
+		allow(inspector.asks())
+		inspector.end()
+		Eventually(onPlatform).WithArguments(ctx, "x", "Allowed in a browser").Should(HaveLen(1))
+	})
 
 	It("reads resources and prompts", func(ctx context.Context) {
 		for _, method := range []string{"resources/list", "prompts/list"} {

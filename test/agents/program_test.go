@@ -8,12 +8,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,9 +42,8 @@ type program struct {
 	input io.Writer
 	wait  func() error
 
-	mu       sync.Mutex
-	all      bytes.Buffer
-	complain bytes.Buffer
+	mu              sync.Mutex
+	out, complaints bytes.Buffer
 }
 
 // start starts a program. It finds the node of npm, and what npm has installed, in its PATH.
@@ -55,34 +54,30 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	command.Dir = dir
 	path := filepath.Dir(node()) + ":" + filepath.Join(modules(), ".bin") + ":" + os.Getenv("PATH")
 	command.Env = append(os.Environ(), "PATH="+path, "npm_config_offline=true", "MCP_STORAGE_DIR="+GinkgoT().TempDir(),
+		// The inspector opens a browser, and prints where it leads to: the person of the test goes there.
+		"MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory",
 		"HERALD_MCP_URL="+mcpURL, "HERALD_API_KEY="+key)
 	out, err := command.StdoutPipe()
+	must(err)
+	complaints, err := command.StderrPipe()
 	must(err)
 	p := &program{}
 	p.input, err = command.StdinPipe()
 	must(err)
-	command.Stderr = &p.complain
 	must(command.Start())
 	lines := make(chan string)
 	p.lines = lines
+	var reading sync.WaitGroup
+	reading.Go(func() { p.read(ctx, out, &p.out, lines) })
+	reading.Go(func() { p.read(ctx, complaints, &p.complaints, lines) })
 	go func() {
-		defer close(lines)
-		// Answers of tools stand on one line.
-		scanner := bufio.NewScanner(out)
-		scanner.Buffer(nil, 4<<20)
-		for scanner.Scan() {
-			p.mu.Lock()
-			p.all.WriteString(scanner.Text() + "\n")
-			p.mu.Unlock()
-			select {
-			case lines <- scanner.Text():
-			case <-ctx.Done():
-			}
-		}
+		reading.Wait()
+		close(lines)
 	}()
 	p.wait = sync.OnceValue(func() error {
 		defer cancel()
-		for range p.lines { //nolint:revive // what nothing waited for
+		for range p.lines {
+			continue // nothing waited for it
 		}
 		return command.Wait()
 	})
@@ -91,24 +86,42 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 		// Its end was looked at where it matters.
 		_ = p.wait()
 		if CurrentSpecReport().Failed() {
-			GinkgoWriter.Printf("%s printed:\n%s\n%s\n", name, p.printed(), p.complain.String())
+			GinkgoWriter.Printf("%s printed:\n%s\n", name, p.printed())
 		}
 	})
 	return p
 }
 
+// read keeps what comes, and passes it on line by line.
+func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, lines chan<- string) {
+	// Answers of tools stand on one line.
+	const longest = 4 << 20
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, longest)
+	for scanner.Scan() {
+		p.mu.Lock()
+		into.WriteString(scanner.Text() + "\n")
+		p.mu.Unlock()
+		select {
+		case lines <- scanner.Text():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// printed is all that it has printed so far, its complaints last.
 func (p *program) printed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.all.String()
+	return p.out.String() + p.complaints.String()
 }
 
 // end waits for the end of the program, which must be a good one, and returns what it has printed.
 func (p *program) end() string {
 	GinkgoHelper()
 	err := p.wait()
-	Expect(err).NotTo(HaveOccurred(), "%s\n%s", p.printed(), p.complain.String())
-	return p.printed()
+	Expect(err).NotTo(HaveOccurred(), p.printed())
+	return p.out.String()
 }
 
 // tells waits for the next line of JSON that has the field, and reads it.
@@ -123,7 +136,7 @@ func (p *program) tells(field string, into any) {
 		return
 	}
 	err := p.wait()
-	Fail("the program ended without telling of " + field + ": " + p.printed() + p.complain.String() + errorText(err))
+	Fail("the program ended without telling of " + field + ": " + p.printed() + errorText(err))
 }
 
 func errorText(err error) string {
@@ -143,7 +156,7 @@ func (p *program) asks() string {
 			return address
 		}
 	}
-	Fail("the program ended without asking a person: " + p.printed() + p.complain.String() + errorText(p.wait()))
+	Fail("the program ended without asking a person: " + p.printed() + errorText(p.wait()))
 	return ""
 }
 
@@ -160,14 +173,14 @@ func script(ctx context.Context, name string, arguments ...string) *program {
 	return start(ctx, filepath.Join(checkout, "test", "agents", "foreign"), node(), append([]string{name}, arguments...)...)
 }
 
-// run runs a program of npm to its end and returns its exit code and all that it printed.
+// run runs a program of npm to its end and returns its exit code, what it printed, and what it complained of.
 func run(ctx context.Context, name string, arguments ...string) (code int, printed, complaints string) {
 	GinkgoHelper()
 	p := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", name), arguments...)
 	err := p.wait()
-	if ended, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Wait returns it as it is
-		return ended.ExitCode(), p.printed(), p.complain.String()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return ended.ExitCode(), p.out.String(), p.complaints.String()
 	}
 	must(err)
-	return 0, p.printed(), strings.TrimSpace(p.complain.String())
+	return 0, p.out.String(), p.complaints.String()
 }

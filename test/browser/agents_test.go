@@ -53,7 +53,7 @@ var _ = Describe("An agent", Ordered, func() {
 		GinkgoHelper()
 		body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
 		must(err)
-		response, err := http.Post(herald().Site()+"/oauth/register", "application/json", strings.NewReader(string(body))) //nolint:noctx // the limit is the spec's
+		response, err := http.Post(herald().Site()+"/oauth/register", "application/json", strings.NewReader(string(body)))
 		must(err)
 		defer response.Body.Close()
 		Expect(response).To(HaveHTTPStatus(http.StatusCreated))
@@ -164,7 +164,7 @@ func redeem(authorize, redirect, code string) {
 	GinkgoHelper()
 	asked, err := url.Parse(authorize)
 	must(err)
-	response, err := http.PostForm(herald().Site()+"/oauth/token", url.Values{ //nolint:noctx // the limit is the spec's
+	response, err := http.PostForm(herald().Site()+"/oauth/token", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "client_id": {asked.Query().Get("client_id")},
 		"code_verifier": {verifier}, "resource": {asked.Query().Get("resource")},
 	})
