@@ -236,7 +236,7 @@ func TestLLMs(t *testing.T) {
 	if !strings.HasPrefix(head, "# Herald\n\n> ") || strings.Count(text, "\n# ") != 0 {
 		t.Errorf("it does not begin with one heading and a quotation:\n%s", head)
 	}
-	for _, section := range strings.SplitSeq(lists, "\n## ") {
+	for section := range strings.SplitSeq(lists, "\n## ") {
 		_, list, _ := strings.Cut(section, "\n\n")
 		for line := range strings.Lines(strings.TrimSpace(list)) {
 			if !link.MatchString(strings.TrimSuffix(line, "\n")) {
