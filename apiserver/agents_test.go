@@ -96,7 +96,8 @@ var _ = Describe("Agents", Ordered, func() {
 	// allow has the person allow a client, and returns what the browser brings back.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
-		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"))
+		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),
+			oauth2.SetAuthURLParam("team", t.namespace))
 		page := b.get(ctx, strings.TrimPrefix(address, server.site))
 		Expect(page.status).To(Equal(http.StatusOK), page.body)
 		answer := b.post(ctx, oauth.AuthorizePath, url.Values{"consent": {page.field("consent")}, "level": {level}, "decision": {"allow"}})

@@ -374,10 +374,10 @@ func TestThreatForgedGrant(t *testing.T) {
 	w := newWorld(t)
 	client, tokens := w.connected(bridge.ScopeRead)
 	forged := w.only()
-	real := forged.DeepCopy()
+	stored := forged.DeepCopy()
 	forged.Spec.Person.Name, forged.Spec.Scopes = "oidc:admin", []v1alpha1.OAuthScope{"read", "draft", "publish"}
 	w.roles.give("oidc:admin", acme, "list posts", "create posts", "update posts")
-	_ = w.grants.Delete(t.Context(), real)
+	_ = w.grants.Delete(t.Context(), stored)
 	made, _ := w.grants.Create(t.Context(), forged)
 	if w.good(tokens.text("access_token")) {
 		t.Error("a token of a deleted grant is good for one of the same name")
@@ -388,9 +388,9 @@ func TestThreatForgedGrant(t *testing.T) {
 	// Nobody but Herald writes a status. A hash that was copied there all the same is that of a token which names its own grant.
 	made.Name = "agent-forged"
 	made, _ = w.grants.Create(t.Context(), made)
-	made.Status = real.Status
+	made.Status = stored.Status
 	_, _ = w.grants.UpdateStatus(t.Context(), made)
-	renamed := strings.Replace(tokens.text("refresh_token"), real.Name, made.Name, 1)
+	renamed := strings.Replace(tokens.text("refresh_token"), stored.Name, made.Name, 1)
 	if got := w.post(TokenPath, refreshing(client, renamed)); got.text("error") != invalidGrant {
 		t.Errorf("a copied hash: %d %s", got.status, got.body)
 	}
