@@ -172,6 +172,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
+		Agent:     post.Annotations[v1alpha1.AgentAnnotation],
 	}
 	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
 	for i := range post.Spec.Targets {
