@@ -217,7 +217,7 @@ var _ = Describe("Agents", Ordered, func() {
 		agent := sdk.NewClient(&sdk.Implementation{Name: "official", Version: "1"}, nil)
 		connected, err := agent.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: server.site + oauth.MCPPath, OAuthHandler: handler}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		defer connected.Close()
+		DeferCleanup(connected.Close)
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 		Eventually(func(g Gomega) {
 			result, err := connected.CallTool(ctx, &sdk.CallToolParams{Name: "create_post", Arguments: json.RawMessage(text("acme-threads", "By an agent", draft))})
