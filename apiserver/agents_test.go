@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/oauth2"
@@ -96,7 +99,8 @@ var _ = Describe("Agents", Ordered, func() {
 	// allow has the person allow a client, and returns what the browser brings back.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
-		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"))
+		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),
+			oauth2.SetAuthURLParam("team", t.namespace))
 		page := b.get(ctx, strings.TrimPrefix(address, server.site))
 		Expect(page.status).To(Equal(http.StatusOK), page.body)
 		answer := b.post(ctx, oauth.AuthorizePath, url.Values{"consent": {page.field("consent")}, "level": {level}, "decision": {"allow"}})
@@ -191,6 +195,40 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(initialize(token).status).To(Equal(http.StatusOK))
 		token.AccessToken += "x"
 		Expect(initialize(token).status).To(Equal(http.StatusUnauthorized))
+	})
+
+	It("find their way alone, as the official client does", func(ctx SpecContext) {
+		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
+				Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "The official client", RedirectURIs: []string{callback}},
+			},
+			AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+				page := b.get(ctx, strings.TrimPrefix(args.URL, server.site)+"&team="+t.namespace)
+				answer := b.post(ctx, oauth.AuthorizePath, url.Values{"consent": {page.field("consent")}, "level": {"publish"}, "decision": {"allow"}})
+				to, err := url.Parse(answer.header.Get("Location"))
+				if err != nil {
+					return nil, err
+				}
+				query := to.Query()
+				return &auth.AuthorizationResult{Code: query.Get("code"), State: query.Get("state"), Iss: query.Get("iss")}, nil
+			},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		agent := sdk.NewClient(&sdk.Implementation{Name: "official", Version: "1"}, nil)
+		connected, err := agent.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: server.site + oauth.MCPPath, OAuthHandler: handler}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(connected.Close)
+		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
+		Eventually(func(g Gomega) {
+			result, err := connected.CallTool(ctx, &sdk.CallToolParams{Name: "create_post", Arguments: json.RawMessage(text("acme-threads", "By an agent", draft))})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(result.IsError).To(BeFalse(), "%v", result.StructuredContent)
+		}).Should(Succeed())
+		var posts v1alpha1.PostList
+		Expect(admin.List(ctx, &posts, client.InNamespace(t.namespace))).To(Succeed())
+		Expect(posts.Items).To(HaveLen(1))
+		Expect(posts.Items[0].Annotations).To(And(
+			HaveKeyWithValue(v1alpha1.AgentAnnotation, "The official client"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, person.Link)))
 	})
 
 	It("are refused by the REST API", func(ctx SpecContext) {

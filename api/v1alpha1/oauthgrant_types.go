@@ -61,7 +61,7 @@ type OAuthGrantClient struct {
 	// redirectHost is where the answer was sent: a host, or the scheme of an
 	// application on the person's machine.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:MaxLength=512
 	RedirectHost string `json:"redirectHost"`
 
 	// verified is true if the metadata document stands at the client's own

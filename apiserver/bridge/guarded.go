@@ -20,7 +20,7 @@ func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, not
 	log := s.Log.With(
 		slog.String("act", reason), slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
 		slog.String("requestId", request.From(ctx).ID))
-	log.WarnContext(ctx, note)
+	log.WarnContext(ctx, "Herald kept an object safe", "note", note)
 	if s.Events == nil {
 		return
 	}

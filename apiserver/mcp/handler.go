@@ -65,14 +65,15 @@ type Options struct {
 type Handler struct {
 	Options
 
-	sdk http.Handler
+	sdk   http.Handler
+	marks marks
 	// local says that the site is for this machine alone.
 	local bool
 }
 
 // New returns a Handler.
 func New(options Options) (*Handler, error) {
-	h := &Handler{Options: options}
+	h := &Handler{Options: options, marks: newMarks()}
 	if site, err := url.Parse(options.SiteURL); err == nil {
 		h.local = loopback(site.Host)
 	}
@@ -171,6 +172,8 @@ type call struct {
 	// key is the Idempotency-Key.
 	key  string
 	info *request.Info
+	// envelope is what a tool has answered.
+	envelope []byte
 }
 
 type callKey struct{}
@@ -190,7 +193,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *c
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	// Some clients ask for JSON alone, which they get.
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	out := &answers{ResponseWriter: w}
+	out := &answers{ResponseWriter: w, marks: &h.marks, call: c}
 	h.sdk.ServeHTTP(out, r)
 	out.finish()
 }

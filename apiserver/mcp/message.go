@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -127,46 +126,3 @@ func rpcError(code int, text string) []byte {
 	}{"2.0", nil, wireError{code, text}})
 	return out
 }
-
-// answers passes on what the SDK answers. What it words as plain text becomes an error of
-// JSON-RPC: clients of this server read nothing but JSON.
-type answers struct {
-	http.ResponseWriter
-
-	plain bool
-	text  []byte
-	code  int
-}
-
-// WriteHeader holds back the header of plain text.
-func (a *answers) WriteHeader(status int) {
-	if status >= http.StatusBadRequest && a.Header().Get("Content-Type") != "application/json" {
-		a.plain, a.code = true, status
-		return
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write holds back plain text.
-func (a *answers) Write(b []byte) (int, error) {
-	if a.plain {
-		a.text = append(a.text, b...)
-		return len(b), nil
-	}
-	n, err := a.ResponseWriter.Write(b)
-	return n, err //nolint:wrapcheck // it is the writer's own
-}
-
-// finish writes what was held back.
-func (a *answers) finish() {
-	if !a.plain {
-		return
-	}
-	a.Header().Set("Content-Type", "application/json")
-	a.Header().Del("Content-Length")
-	a.ResponseWriter.WriteHeader(a.code)
-	_, _ = a.ResponseWriter.Write(rpcError(codeInvalid, strings.TrimSpace(string(a.text)))) // the client may have gone
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answers) Unwrap() http.ResponseWriter { return a.ResponseWriter }

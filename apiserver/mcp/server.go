@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,9 +53,9 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOf(ctx)
 		if !c.caller.May(t.scope) { // ServeHTTP has asked already
-			return result(rest.Refusal(ctx, &bridge.Error{Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(t.scope)})), nil
+			return h.result(c, rest.Refusal(ctx, &bridge.Error{Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(t.scope)})), nil
 		}
-		return result(h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.key)), nil
+		return h.result(c, h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.key)), nil
 	}
 }
 
@@ -65,11 +64,13 @@ const waits = "The post was not published. It is kept as a draft, with the time 
 	"Tell the user so, and do not send it again."
 
 // result is an answer as the protocol has it: the envelope as it is, and as text for
-// clients that know no structured content.
-func result(of rest.Answer) *mcp.CallToolResult {
+// clients that know no structured content. Marks take their places until the answer is
+// written: see answers.
+func (h *Handler) result(c *call, of rest.Answer) *mcp.CallToolResult {
+	c.envelope = of.Body
 	out := &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: string(of.Body)}},
-		StructuredContent: json.RawMessage(of.Body),
+		Content:           []mcp.Content{&mcp.TextContent{Text: h.marks.text}},
+		StructuredContent: h.marks.structured,
 		IsError:           of.Status >= http.StatusBadRequest,
 	}
 	if of.Waits {

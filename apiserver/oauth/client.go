@@ -148,7 +148,7 @@ func (s *Server) signed(purpose, text, code string) bool {
 // uriOf is a home page that a client gave itself, if it can be linked.
 func uriOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || len(address) > maxURI {
+	if err != nil || u.Scheme != secure || u.Hostname() == "" || u.User != nil || len(u.String()) > maxURI {
 		return ""
 	}
 	return u.String()

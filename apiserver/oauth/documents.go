@@ -124,7 +124,7 @@ func (d *documents) checkID(id string) error {
 	switch {
 	case err != nil || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
 		return errors.New("it is no address")
-	case u.Scheme != "https" && (!d.loopback || !loopback(u)):
+	case u.Scheme != secure && (!d.loopback || !loopback(u)):
 		return errors.New("it does not begin with https://")
 	case len(id) > maxRedirect:
 		return errors.New("it is too long")
@@ -144,8 +144,7 @@ func (e *errDocument) Error() string { return e.text }
 
 // shownCause words a cause for a page. One answer for all that is wrong on the way tells nothing of what is inside.
 func shownCause(err error) error {
-	var known *errDocument
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*errDocument](err); ok {
 		return known
 	}
 	return errors.New("the address does not answer, or is not on the public internet")

@@ -119,8 +119,7 @@ func TestThreatDocuments(t *testing.T) {
 		w := newWorld(t, trusting(p, true))
 		for range 2 {
 			_, err := w.Read(t.Context(), question(p.URL+"/client.json"), ada.Person)
-			var shown *PageError
-			if !errors.As(err, &shown) {
+			if _, ok := errors.AsType[*PageError](err); !ok {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

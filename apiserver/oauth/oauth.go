@@ -3,7 +3,7 @@
 
 // Package oauth is the OAuth 2.1 authorization server for agents that speak MCP: public clients with PKCE, a consent per team, and
 // tokens that are good at the MCP server alone. The consent pages are those of package web; what is decided about them is decided
-// here. docs/adr/0011-oauth-for-agents.md lists the threats, and the test of each.
+// here. docs/adr/0012-oauth-for-agents.md lists the threats, and the test of each.
 package oauth
 
 import (

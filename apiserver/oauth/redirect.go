@@ -18,6 +18,9 @@ const maxRedirect = 512
 // names backwards (RFC 8252, section 7.1).
 var applications = []string{"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"}
 
+// secure is the scheme of sites.
+const secure = "https"
+
 // checkRedirect says why the answer cannot be sent to an address; nil if it can.
 func checkRedirect(address string) error {
 	if len(address) > maxRedirect {
@@ -35,7 +38,7 @@ func checkRedirect(address string) error {
 		return errors.New("it has a fragment")
 	case u.User != nil:
 		return errors.New("it holds a user name")
-	case u.Scheme == "https":
+	case u.Scheme == secure:
 		return needsHost(u)
 	case u.Scheme == "http":
 		if !loopback(u) {
@@ -93,7 +96,7 @@ func hostOf(address string) string {
 	switch {
 	case err != nil:
 		return address
-	case u.Scheme == "https" || u.Scheme == "http":
+	case u.Scheme == secure || u.Scheme == "http":
 		return u.Host
 	default:
 		return u.Scheme + ":"
@@ -107,7 +110,7 @@ func FormAction(address string) string {
 	switch {
 	case err != nil:
 		return ""
-	case u.Scheme == "https":
+	case u.Scheme == secure:
 		return "https:"
 	case u.Scheme == "http":
 		if net.ParseIP(u.Hostname()) != nil && strings.Contains(u.Hostname(), ":") {

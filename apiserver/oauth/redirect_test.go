@@ -124,8 +124,7 @@ func TestThreatOpenRedirector(t *testing.T) {
 				query["response_type"], query["scope"] = []string{"token"}, []string{"everything"}
 			}
 			_, err := w.Read(t.Context(), query, ada.Person)
-			var shown *PageError
-			if !errors.As(err, &shown) {
+			if _, ok := errors.AsType[*PageError](err); !ok {
 				t.Errorf("%s: %v, want a page", name, err)
 			}
 		}

@@ -146,7 +146,7 @@ func (s *store) write(grant *v1alpha1.OAuthGrant, change func(stored *v1alpha1.O
 
 func (s *store) Update(_ context.Context, before, after *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	return s.write(before, func(stored *v1alpha1.OAuthGrant) {
-		stored.Spec, stored.ObjectMeta.Annotations = after.Spec, after.Annotations
+		stored.Spec, stored.Annotations = after.Spec, after.Annotations
 	})
 }
 

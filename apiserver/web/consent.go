@@ -154,7 +154,7 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 		s.notAllowed(w, r, err)
 		return
 	}
-	http.Redirect(w, r, location, http.StatusSeeOther) //nolint:gosec // G710: one of the addresses that the client has registered
+	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
 // notAllowed shows what an agent, or the person, did wrong; or lets the agent know.
