@@ -155,6 +155,14 @@ var callers = map[string]bridge.Caller{
 // serve serves a world until the test ends, and returns the address of the handler.
 func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	t.Helper()
+	server := httptest.NewServer(w.handler(t, edits...))
+	t.Cleanup(server.Close)
+	return server.URL + Path
+}
+
+// handler serves a world.
+func (w *world) handler(t testing.TB, edits ...func(*Options)) http.Handler {
+	t.Helper()
 	service := bridge.New(bridge.Config{
 		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: w.Media, Quota: w.Quota,
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
@@ -181,15 +189,13 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		info := &request.Info{ID: "r-17", Header: out.Header()}
 		handler.ServeHTTP(out, r.WithContext(request.With(r.Context(), info)))
 		w.mu.Lock()
 		w.info = info
 		w.mu.Unlock()
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + Path
+	})
 }
 
 // bearer sends a token with each request.

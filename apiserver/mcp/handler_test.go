@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -438,4 +439,32 @@ func TestResourcesAndPrompts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzReader holds that no body lets a token write that may only read, however two readers
+// of JSON could differ about it, and that every answer is JSON.
+func FuzzReader(f *testing.F) {
+	create := callTool("create_post", text("Hello", `,"draft":true`))
+	for _, body := range []string{
+		create, ping, "", "[" + create + "]", strings.Replace(create, `"name"`, `"n\u0061me"`, 1), strings.Replace(create, `"name":`, `"name":"list_posts","name":`, 1),
+		strings.Replace(create, `"name":`, `"Name":"list_posts","name":`, 1), strings.Replace(create, `"method":`, `"method":"ping","method":`, 1),
+		strings.Replace(create, "tools/call", `tools\/call`, 1), strings.Replace(create, "create_post", "create_post\x00", 1), create + create, "\ufeff" + create,
+	} {
+		f.Add(body)
+	}
+	w := newWorld()
+	handler := w.handler(f, func(o *Options) { o.REST = rest.NewHandler(o.Service, nil) })
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer read")
+		r.Header.Set("Content-Type", "application/json")
+		out := httptest.NewRecorder()
+		handler.ServeHTTP(out, r)
+		if out.Body.Len() > 0 && !json.Valid(out.Body.Bytes()) {
+			t.Errorf("answered %d %q", out.Code, out.Body)
+		}
+		if len(w.posts) > 0 {
+			t.Errorf("a reader has made a post by %q", body)
+		}
+	})
 }
