@@ -161,8 +161,8 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 }
 
 // handler serves a world.
-func (w *world) handler(t testing.TB, edits ...func(*Options)) http.Handler {
-	t.Helper()
+func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
+	tb.Helper()
 	service := bridge.New(bridge.Config{
 		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: w.Media, Quota: w.Quota,
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
@@ -187,7 +187,7 @@ func (w *world) handler(t testing.TB, edits ...func(*Options)) http.Handler {
 	}
 	handler, err := New(options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		info := &request.Info{ID: "r-17", Header: out.Header()}
@@ -198,13 +198,16 @@ func (w *world) handler(t testing.TB, edits ...func(*Options)) http.Handler {
 	})
 }
 
+// plain is how tests reach a server of theirs.
+var plain = &http.Transport{}
+
 // bearer sends a token with each request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
+	return plain.RoundTrip(r)
 }
 
 // connect is the SDK's own client, of a revision of the protocol; the latest if it is empty.
@@ -270,12 +273,12 @@ func resultOf(t *testing.T, r reply) (structured string, texts []string, isError
 	var answer struct {
 		Result struct {
 			Content []struct {
-				Type, Text string
-			}
-			StructuredContent json.RawMessage
-			IsError           bool
-		}
-		Error any
+				Text string `json:"text"`
+			} `json:"content"`
+			StructuredContent json.RawMessage `json:"structuredContent"`
+			IsError           bool            `json:"isError"`
+		} `json:"result"`
+		Error any `json:"error"`
 	}
 	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || answer.Error != nil || r.status != http.StatusOK {
 		t.Fatalf("answered %d %s (%v)", r.status, r.body, err)

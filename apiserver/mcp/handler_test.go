@@ -178,8 +178,8 @@ func TestRevisions(t *testing.T) {
 			if got := w.only(t).Annotations[v1alpha1.AgentAnnotation]; got != want {
 				t.Errorf("the post names %q, want %q", got, want)
 			}
-			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || capabilities.Completions != nil ||
-				capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
+			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: that it is not offered
+				capabilities.Completions != nil || capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
 				t.Errorf("it says that it can %+v", capabilities)
 			}
 			if !strings.Contains(session.InitializeResult().Instructions, "list_connections") {
@@ -400,7 +400,9 @@ func TestResourcesAndPrompts(t *testing.T) {
 	if err != nil || len(resources.Resources) != 2 {
 		t.Fatalf("%v, %v", resources, err)
 	}
-	var rules struct{ Data []platformRules }
+	var rules struct {
+		Data []platformRules `json:"data"`
+	}
 	if err := json.Unmarshal([]byte(read(platformsURI)), &rules); err != nil || len(rules.Data) != 4 {
 		t.Fatalf("%+v, %v", rules, err)
 	}

@@ -48,7 +48,7 @@ func titleOfError(err *bridge.Error) string {
 		return "An account has to be connected again"
 	case bridge.CodeReadinessUnavailable:
 		return "A platform does not answer"
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInternal:
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope, bridge.CodeInternal:
 		return "That did not work"
 	default:
 		return "That did not work"
@@ -62,7 +62,7 @@ func statusOf(err *bridge.Error) int {
 		return http.StatusNotFound
 	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
 		return http.StatusConflict
-	case bridge.CodeSubscriptionRequired:
+	case bridge.CodeSubscriptionRequired, bridge.CodeInsufficientScope:
 		return http.StatusForbidden
 	case bridge.CodeRateLimited:
 		return http.StatusTooManyRequests
