@@ -307,6 +307,19 @@ func TestHost(t *testing.T) {
 	}
 }
 
+// A client that listens for changes is told at once that there will be none: no request
+// stays open.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	r := send(t, "POST", newWorld().serve(t), "key",
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{`+meta+`,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["herald://accounts"]}}}`,
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+	if r.status != 200 || !strings.Contains(r.body, `"result"`) || strings.Contains(r.body, `"toolsListChanged":true`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
 // A panic is one request's trouble, and what it was stays in the log.
 func TestPanic(t *testing.T) {
 	t.Parallel()
