@@ -45,7 +45,7 @@ func runMCP(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	c, err := b.callTools(ctx)
-	if err = errors.Join(err, stored.Remove(ctx)); err != nil {
+	if err := errors.Join(err, stored.Remove(ctx)); err != nil {
 		return err
 	}
 	ratio := measure.Rounded(c.MCP/c.REST, 2)
