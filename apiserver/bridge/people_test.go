@@ -26,6 +26,8 @@ import (
 // What a person creates says so; what a program creates is as before.
 func TestAuthor(t *testing.T) {
 	t.Parallel()
+	agent := bridge.Caller{Namespace: "team-a", Key: "grant", Author: "oidc:ada", Agent: "Claude"}
+	scout := bridge.Caller{Namespace: "team-a", Key: "k", Agent: "scout"}
 	for name, tc := range map[string]struct {
 		reason      string
 		caller      bridge.Caller
@@ -35,14 +37,8 @@ func TestAuthor(t *testing.T) {
 	}{
 		"Person":  {"who it was stands on the post", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
 		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
-		"Agent": {
-			"it acts for a person, through the API", bridge.Caller{Namespace: "team-a", Key: "grant", Author: "oidc:ada", Agent: "Claude"}, v1alpha1.OriginAPI, "oidc:ada",
-			[]string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`},
-		},
-		"AgentWithKey": {
-			"it names itself", bridge.Caller{Namespace: "team-a", Key: "k", Agent: "Claude"}, v1alpha1.OriginAPI, "",
-			[]string{`CreatedByAgent Post/P: by the agent "Claude" with API key k`},
-		},
+		"Agent":   {"it acts for a person, through the API", agent, v1alpha1.OriginAPI, "oidc:ada", []string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`}},
+		"KeyOnly": {"it names itself", scout, v1alpha1.OriginAPI, "", []string{`CreatedByAgent Post/P: by the agent "scout" with API key k`}},
 	} {
 		p, trail := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
 		s := service(p, inMemory("acme"))
