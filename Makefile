@@ -2,7 +2,8 @@
 #
 # What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. All that is
 # downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, Debian packages for one container image, pinned in
-# hack/image, and from npm what looks at documents and pages, pinned in hack/openapi, hack/lighthouse and below.
+# hack/image, and from npm what looks at documents and pages and the clients of agents, pinned in hack/openapi, hack/lighthouse,
+# test/agents/foreign and below.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash
@@ -213,12 +214,12 @@ clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
 
 ##@ Test
 
-# A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/crash,
-# test/e2e, test/browser and test/perf has targets of its own.
+# A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/agents,
+# test/crash, test/e2e, test/browser and test/perf has targets of its own.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
-  | sed -nE '/\/test\/(browser|crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
+  | sed -nE '/\/test\/(agents|browser|crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
-  | sed -E '/\/test\/(browser|crash|e2e|perf)(\/|$$)/d; /^$$/d' | sort -u
+  | sed -E '/\/test\/(agents|browser|crash|e2e|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
 go_test = go test $(if $(RACE),-race) -timeout 20m
@@ -259,7 +260,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
 	# its exit code into a folder of its own.
 	{
-	  for target in test-upgrade test-browser; do
+	  for target in test-upgrade test-browser test-agents; do
 	    own=$$beside/$$target
 	    mkdir "$$own"
 	    : >"$$own/notes"
@@ -278,6 +279,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'crash matrix, short (make test-crash)' $(MAKE) test-crash LONG=
 	step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
 	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
+	step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -397,6 +399,26 @@ test-browser: ## Use the pages in headless Chromium, against the whole stack, wi
 	fi
 	$(MAKE) browser
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+
+# --ignore-scripts: nothing that npm brings runs but what the test starts.
+$(CURDIR)/test/agents/foreign/node_modules/.package-lock.json: test/agents/foreign/package-lock.json
+	@npm --prefix $(CURDIR)/test/agents/foreign ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-agents
+test-agents: ## Let the conformance suite of MCP, its inspector and SDKs, and OAuth clients judge what there is for agents (FOCUS=)
+	@why=
+	if ! command -v $(browsers) >/dev/null; then
+	  why="there is no Chromium or Chrome in PATH; make chromium installs Debian's, as root"
+	elif ! problem=$$($(MAKE) $(CURDIR)/test/agents/foreign/node_modules/.package-lock.json $(BIN)/axe.min.js 2>&1); then
+	  why="the clients cannot be fetched by npm: $${problem%%$$'\n'*}"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,agents and clients that others wrote; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	$(MAKE) browser
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/agents -count=1 -timeout 20m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)

@@ -366,6 +366,17 @@ var _ = Describe("the site", func() {
 		do(ctx, instance, "POST", "/docs", "", nil).mustFail(405, "VALIDATION_ERROR", "/docs")
 	})
 
+	It("describes itself to programs that read, without a key", func(ctx context.Context) {
+		for path, contentType := range map[string]string{"/docs.md": "text/markdown; charset=utf-8", "/llms.txt": "text/plain; charset=utf-8"} {
+			r := do(ctx, instance, "GET", path, "", nil)
+			Expect(r.status).To(Equal(200), path)
+			Expect(r.header.Get("Content-Type")).To(Equal(contentType), path)
+			Expect(r.body).To(HavePrefix("# Herald"), path)
+			Expect(r.body).To(ContainSubstring("https://herald.example.com/"), "%s names the site", path)
+			do(ctx, instance, "POST", path, "", nil).mustFail(405, "VALIDATION_ERROR", path)
+		}
+	})
+
 	It("echoes a request id that is fit for a log, and makes one otherwise", func(ctx context.Context) {
 		id := func(sent string) string {
 			return do(ctx, instance, "GET", "/health", "", map[string]string{"X-Request-Id": sent}).header.Get("X-Request-Id")

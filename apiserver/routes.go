@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/docs"
+	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -16,8 +17,12 @@ import (
 // site is everything below the site's address. Paths are compared as they are:
 // http.ServeMux would redirect unclean ones and answer in plain text.
 type site struct {
-	api   http.Handler
+	api http.Handler
+	// mcp serves agents; nil without it.
+	mcp   http.Handler
 	pages map[string]page
+	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
+	open func(path string) http.Handler
 	// web serves everything else; nil without the web application.
 	web http.Handler
 }
@@ -31,7 +36,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api, web http.Handler, siteURL string) (*site, error) {
+func newSite(api, agents, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -39,12 +44,14 @@ func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, web: web,
+		api: api, mcp: agents, web: web, open: open,
 		pages: map[string]page{
 			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
 			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
 			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
+			"/docs.md":      fixed("docs", "text/markdown; charset=utf-8", description.Markdown, nothing),
+			"/llms.txt":     fixed("llms", "text/plain; charset=utf-8", description.LLMs, nothing),
 		},
 	}, nil
 }
@@ -55,6 +62,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
 		w.Header().Set("Cache-Control", "no-store")
 		s.api.ServeHTTP(w, r)
+		return
+	}
+	if path == mcp.Path && s.mcp != nil {
+		s.mcp.ServeHTTP(w, r)
+		return
+	}
+	if handler := s.open(path); handler != nil {
+		handler.ServeHTTP(w, r)
 		return
 	}
 	p, ok := s.pages[path]

@@ -69,8 +69,11 @@ type Config struct {
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
-	// Web is the web application; nil serves the REST API alone.
+	// Web is the web application; nil serves none.
 	Web *WebConfig
+	// MCP serves agents too, with Version as that of this program.
+	MCP     bool
+	Version string
 	// Started, which may be nil, is called once the API is served.
 	Started func()
 	// Tracer traces requests that are authenticated; nil traces none.
@@ -122,7 +125,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	service := bridge.New(bridge.Config{
+	bridgeConfig := bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
 		Owner:       teams.Owner,
@@ -137,16 +140,19 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index:  index,
-		Keys:   keys,
-		Events: events,
+		Index: index,
+		Keys:  keys,
 		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
 			return s.posts.Follow(namespace, name)
 		},
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,
-	})
+	}
+	if config.Web != nil {
+		bridgeConfig.Events = events // its rights are those of the web application
+	}
+	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
 	if s.web, err = newWeb(&s.config, service, teams, connections); err != nil {
 		return nil, err
@@ -158,7 +164,12 @@ func New(config Config) (*Server, error) {
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	site, err := newSite(rest.NewHandler(service, limiter), s.web.site(), s.config.SiteURL)
+	api := rest.NewHandler(service, limiter)
+	agents, err := newMCP(&s.config, service, api, s.web.authorization())
+	if err != nil {
+		return err
+	}
+	site, err := newSite(api, agents, s.web.site(), s.web.open, s.config.SiteURL)
 	if err != nil {
 		return err
 	}

@@ -116,6 +116,7 @@ type running struct {
 	metrics *prometheus.Registry
 	cancel  context.CancelFunc
 	done    chan error
+	server  *apiserver.Server
 }
 
 // configure is a server that listens on free ports.
@@ -132,6 +133,8 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		UserAgent:       "apiserver-test",
 		SiteURL:         "https://herald.example.com",
 		Capabilities:    capabilities,
+		MCP:             true,
+		Version:         "test",
 		Files:           files,
 		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
@@ -167,6 +170,7 @@ func run(c apiserver.Config) *running {
 		metrics: c.Registry.(*prometheus.Registry),
 		cancel:  cancel,
 		done:    make(chan error, 1),
+		server:  server,
 	}
 	go func() { r.done <- server.Run(ctx) }()
 	return r

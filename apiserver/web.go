@@ -44,6 +44,14 @@ type WebConfig struct {
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty
 	// without a store.
 	StoreOrigins string
+	// Agents lets people allow agents to act for teams; nil serves no OAuth.
+	Agents *AgentsConfig
+}
+
+// AgentsConfig says which agents may ask.
+type AgentsConfig struct {
+	// LoopbackClients takes the metadata documents of agents from this machine too, for trials.
+	LoopbackClients bool
 }
 
 // web is the web application.
@@ -52,6 +60,7 @@ type web struct {
 	signIn   *signin.Handlers
 	clock    clock.Clock
 	handler  http.Handler
+	agents   *agents
 	// close ends what would go on for minutes.
 	close func()
 }
@@ -91,8 +100,12 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
 	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
+	checker := access.New(reviews, served, config.Clock)
+	if w.agents, err = newAgents(config, service, teams, w.sessions, checker); err != nil {
+		return nil, err
+	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: access.New(reviews, served, config.Clock),
+		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(),
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 			Counted: func(by signin.Method, outcome signin.Outcome) {
@@ -158,7 +171,7 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run keeps sessions, and an eye on the provider, until ctx ends.
+// run keeps sessions, an eye on the provider, and what agents were allowed, until ctx ends.
 func (w *web) run(ctx context.Context) {
 	if w == nil {
 		return
@@ -166,5 +179,6 @@ func (w *web) run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	background.Go(func() { w.signIn.Watch(ctx, w.clock.After) })
+	background.Go(func() { w.agents.run(ctx) })
 	w.sessions.Run(ctx)
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1alpha1 holds Herald's custom resources: Team, APIKey, Connection,
-// Media and Post. It is types, markers and constants only; what a valid post is
+// Media, Post, Usage and OAuthGrant. It is types, markers and constants only; what a valid post is
 // beyond the schema lives in posting/rules, what happens to it in posting.
 //
 // +kubebuilder:object:generate=true
@@ -28,6 +28,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Media{}, &MediaList{},
 		&Post{}, &PostList{},
 		&Usage{}, &UsageList{},
+		&OAuthGrant{}, &OAuthGrantList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -104,13 +104,23 @@ const (
 	// OriginWeb is the OriginLabel of what a person made in the web application.
 	OriginWeb = "web"
 
-	// AuthorAnnotation names the person who made the object in the web application, as
-	// Kubernetes' RBAC knows them: "herald:link", or the name that OpenID Connect gave
-	// behind its prefix.
+	// AuthorAnnotation names the person who made the object in the web application, or for
+	// whom an agent made it, as Kubernetes' RBAC knows them: "herald:link", or the name that
+	// OpenID Connect gave behind its prefix.
 	AuthorAnnotation = "social.herald.dev/author"
 	// LastAuthorAnnotation names the person who changed the object last in the web
 	// application, in the same way.
 	LastAuthorAnnotation = "social.herald.dev/last-author"
+
+	// AgentAnnotation names the agent, or other MCP client, that made the Post, as it calls
+	// itself. The name was not verified.
+	AgentAnnotation = "social.herald.dev/agent"
+	// WantedAtAnnotation stands on a draft that an agent wanted to publish, and that waits
+	// for a person instead: it holds the time that was wanted, in the form of Time, or
+	// WantedNow.
+	WantedAtAnnotation = "social.herald.dev/wanted-at"
+	// WantedNow is the WantedAtAnnotation of a post that was to go out at once.
+	WantedNow = "now"
 
 	// ShownTokensAnnotation holds the beginnings of those tokens of an APIKey that were
 	// made in the web application, to recognise them by: "<name>=<beginning>", separated

@@ -46,6 +46,27 @@ type Subscription struct {
 	TrialEndsAt *Time `json:"trialEndsAt,omitempty"`
 }
 
+// AgentPublishing says what becomes of a post that an agent wants to publish.
+// +kubebuilder:validation:Enum=allowed;asDraft
+type AgentPublishing string
+
+const (
+	// AgentsMayPublish delivers it like any other.
+	AgentsMayPublish AgentPublishing = "allowed"
+	// AgentsDraft keeps it as a draft, until a person publishes it in the web application.
+	AgentsDraft AgentPublishing = "asDraft"
+)
+
+// Agents is what a team lets agents do, which come by the MCP server.
+type Agents struct {
+	// publishing says what becomes of a post that an agent wants to publish: "allowed"
+	// delivers it like any other; "asDraft" keeps it as a draft, with the time that was
+	// wanted, until a person publishes it in the web application.
+	// +optional
+	// +kubebuilder:default=allowed
+	Publishing AgentPublishing `json:"publishing,omitempty"`
+}
+
 // TeamSpec is what a platform team decides about a team.
 type TeamSpec struct {
 	// namespace that the team owns: its connections, keys and posts live
@@ -68,6 +89,12 @@ type TeamSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Subscription Subscription `json:"subscription,omitzero"`
+
+	// agents says what agents may do that come by the MCP server. Omitted, they may do
+	// what their key or their grant allows.
+	// +optional
+	// +kubebuilder:default={}
+	Agents Agents `json:"agents,omitzero"`
 
 	// ttlAfterFinished is how long finished posts and media that are no longer
 	// used are kept, with their files, as hours, minutes and seconds: "2160h"

@@ -10,3 +10,5 @@ package access
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
+// +kubebuilder:rbac:groups=social.herald.dev,resources=oauthgrants,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=oauthgrants/status,verbs=update;patch

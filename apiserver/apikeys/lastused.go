@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -32,7 +33,7 @@ const (
 // TouchFunc stores when a key was last used.
 type TouchFunc func(ctx context.Context, namespace, name string, at time.Time) error
 
-// LastUsed records the use of keys, at most hourly per key and never on the way
+// LastUsed records the use of keys, or of grants, at most hourly per key and never on the way
 // of a request.
 type LastUsed struct {
 	touch TouchFunc
@@ -60,19 +61,23 @@ func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *L
 }
 
 // Record records that a key is in use now. It never waits.
-func (l *LastUsed) Record(key *v1alpha1.APIKey) {
+func (l *LastUsed) Record(key *v1alpha1.APIKey) { l.RecordUse(key, key.Status.LastUsedAt) }
+
+// RecordUse records that an object is in use now, whose last known use is at, or nil. It never
+// waits.
+func (l *LastUsed) RecordUse(key metav1.Object, at *v1alpha1.Time) {
 	now := l.clock.Now()
-	if at := key.Status.LastUsedAt; at != nil && now.Sub(at.Time) < lastUsedEvery {
+	if at != nil && now.Sub(at.Time) < lastUsedEvery {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.written[key.UID]) {
+	if now.Before(l.written[key.GetUID()]) {
 		return
 	}
 	select {
-	case l.queue <- use{uid: key.UID, namespace: key.Namespace, name: key.Name, at: now}:
-		l.written[key.UID] = now.Add(lastUsedEvery)
+	case l.queue <- use{uid: key.GetUID(), namespace: key.GetNamespace(), name: key.GetName(), at: now}:
+		l.written[key.GetUID()] = now.Add(lastUsedEvery)
 	default:
 	}
 }
@@ -94,7 +99,7 @@ func (l *LastUsed) write(ctx context.Context, u use) {
 	defer cancel()
 	err := l.touch(writing, u.namespace, u.name, u.at)
 	if err != nil && ctx.Err() == nil {
-		l.log.WarnContext(ctx, "Cannot record the use of an API key", "namespace", u.namespace, "key", u.name, "error", err)
+		l.log.WarnContext(ctx, "Cannot record the use of an API key or a grant", "namespace", u.namespace, "name", u.name, "error", err)
 	}
 	now := l.clock.Now()
 	l.mu.Lock()

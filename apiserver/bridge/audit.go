@@ -5,7 +5,9 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Act says what a person did. It is the reason of the event about it.
+// Act says what a person did. It is the reason of the event about it; of what an agent
+// did, "Agent" stands in place of "Person".
 type Act string
 
 // The acts of people.
@@ -38,6 +41,9 @@ const (
 	ActTokenAdded   Act = "TokenAddedByPerson"
 	ActTokenRemoved Act = "TokenRemovedByPerson"
 	ActKeyRevoked   Act = "KeyRevokedByPerson"
+
+	ActAgentAllowed Act = "AgentAllowedByPerson"
+	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
 // eventWithin bounds the writing of an event: a person waits for it.
@@ -50,23 +56,56 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person did to an object of Herald, once it is done: a
-// line of the log and an event. An event that cannot be written is logged, and the act
-// stands. A caller that is no person leaves no trail here.
+// Acted leaves the trail of what a person or an agent did to an object of Herald, once it is
+// done: a line of the log and an event. An event that cannot be written is logged, and the act
+// stands. Any other caller leaves no trail here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
-	if caller.Author == "" {
+	if caller.Author == "" && caller.Agent == "" {
 		return
 	}
-	about := referenceTo(object)
-	log := s.Log.With(
-		slog.String("person", caller.Author), slog.String("act", string(act)),
+	about, reason := referenceTo(object), act.by(caller)
+	log := s.Log
+	if caller.Author != "" {
+		log = log.With(slog.String("person", caller.Author))
+	}
+	if caller.Agent != "" {
+		log = log.With(slog.String("agent", caller.Agent), slog.String("key", caller.Key))
+	}
+	log = log.With(slog.String("act", reason),
 		slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
 		slog.String("requestId", request.From(ctx).ID))
-	log.InfoContext(ctx, "A person acted")
+	if caller.Agent == "" {
+		log.InfoContext(ctx, "A person acted")
+	} else {
+		log.InfoContext(ctx, "An agent acted")
+	}
+	if s.Events == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
 	defer cancel()
-	if err := s.Events.Write(ctx, about, string(act), "by "+caller.Author+" in the web application"); err != nil {
-		log.WarnContext(ctx, "Cannot write the event about what a person did", slog.Any("error", err))
+	if err := s.Events.Write(ctx, about, reason, noteOf(caller)); err != nil {
+		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
+	}
+}
+
+// by is the reason of an event about what the caller did.
+func (a Act) by(caller Caller) string {
+	if caller.Agent == "" {
+		return string(a)
+	}
+	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
+}
+
+// noteOf says for people who acted. An agent's name is its own word, and quoted.
+func noteOf(caller Caller) string {
+	switch {
+	case caller.Agent == "":
+		return "by " + caller.Author + " in the web application"
+	case caller.Author != "":
+		return fmt.Sprintf("by the agent %q for %s", caller.Agent, caller.Author)
+	default:
+		return fmt.Sprintf("by the agent %q with API key %s", caller.Agent, caller.Key)
 	}
 }
 
@@ -82,6 +121,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "APIKey"
 	case *v1alpha1.Media:
 		kind = "Media"
+	case *v1alpha1.OAuthGrant:
+		kind = "OAuthGrant"
 	}
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,

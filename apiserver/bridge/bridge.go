@@ -79,8 +79,8 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Keys reads and writes API keys, and Events writes events. Only what people do
-	// needs them.
+	// Keys reads and writes API keys, and Events writes events. Only what people and
+	// agents do needs them. Events may be nil: then the log alone tells.
 	Keys   Keys
 	Events Events
 	// Follow tells when a post may have changed. ok is false if too many posts are
@@ -103,16 +103,6 @@ type Service struct {
 
 // New returns a Service.
 func New(config Config) *Service { return &Service{config, newAddresses(config.Clock)} }
-
-// Caller is who a request is made for.
-type Caller struct {
-	// Namespace is that of the caller's team.
-	Namespace string
-	// Key is the name of the API key; empty for a person.
-	Key string
-	// Author is the name of the person, such as "herald:link"; empty for an API key.
-	Author string
-}
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -47,7 +48,7 @@ func TestAuthenticate(t *testing.T) {
 			if tc.want == "" {
 				want, wantUsed = bridge.Caller{Namespace: "of token", Key: "k"}, "k"
 			}
-			if code(err) != tc.want || got != want || used != wantUsed {
+			if code(err) != tc.want || !cmp.Equal(got, want) || used != wantUsed {
 				t.Errorf("%s: %+v, %v, used %q; want %+v, %q, %q", tc.reason, got, err, used, want, tc.want, wantUsed)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -44,6 +45,30 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 		return cmp.Compare(a.ID, b.ID)
 	})
 	return out
+}
+
+// Account is a connected account with how it stands.
+type Account struct {
+	Connection
+	// Last is what the last check found. A post checks again.
+	Last readiness.Result
+	// TikTok is what a TikTok account may choose; nil while it is not known, and for others.
+	TikTok *v1alpha1.TikTokAccount
+}
+
+// ListAccounts returns the connections of ListConnections with how they stand. Nothing is
+// asked of platforms.
+func (s *Service) ListAccounts(caller Caller) []Account {
+	connections := s.ListConnections(caller, "")
+	accounts := make([]Account, 0, len(connections))
+	for i := range connections {
+		found := s.Connections.Get(caller.Namespace, connections[i].ID)
+		if found == nil {
+			continue // it went a moment ago
+		}
+		accounts = append(accounts, Account{Connection: connections[i], Last: readiness.Last(found), TikTok: found.Status.TikTok})
+	}
+	return accounts
 }
 
 // lookup finds the connections of one request. What is not in memory is asked

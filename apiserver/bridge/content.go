@@ -25,8 +25,13 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 		Spec: in.Spec,
 	}
 	if caller.Author != "" {
-		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 		post.Annotations[v1alpha1.AuthorAnnotation] = caller.Author
+	}
+	switch {
+	case caller.Agent != "":
+		post.Annotations[v1alpha1.AgentAnnotation] = caller.Agent
+	case caller.Author != "":
+		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 	}
 	return post, identify(&post.ObjectMeta, "p", in.IdempotencyKey, &post.Spec)
 }

@@ -34,6 +34,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err := s.RequireSubscription(caller); err != nil {
 		return PostDetail{}, err
 	}
+	if err := require(caller, ScopeDraft); err != nil {
+		return PostDetail{}, err
+	}
 	now := s.Clock.Now()
 	post, err := newPost(caller, &in, now)
 	if err != nil {
@@ -42,12 +45,16 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if trace := tracing.Traceparent(ctx); trace != "" {
 		post.Annotations[v1alpha1.TraceparentAnnotation] = trace
 	}
+	j := &judgement{post: post, planned: post, problems: in.Problems, now: now}
+	if s.mustWait(caller) {
+		j.wanted = hold(post)
+	}
 	detail, found, err := s.earlier(ctx, post)
 	reused, isReused := errors.AsType[*Error](err)
 	if !isReused && (found || err != nil) {
 		return detail, err
 	}
-	detail, err = s.createNew(ctx, caller, &judgement{post: post, planned: post, problems: in.Problems, now: now}, reused)
+	detail, err = s.createNew(ctx, caller, j, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
 		// The same request may have been served meanwhile, and have taken what this
 		// one did not get.

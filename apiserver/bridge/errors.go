@@ -34,6 +34,10 @@ const (
 	CodeInternal             Code = "INTERNAL_ERROR"
 )
 
+// CodeInsufficientScope is that an agent may not do what it asks for. API keys have no
+// scopes: the contract does not know the code, and the REST API never answers it.
+const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
+
 // Error is an answer that a client can do something about. Every other error
 // of this package is the service's own trouble and is for the log only.
 type Error struct {

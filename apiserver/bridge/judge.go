@@ -19,6 +19,9 @@ type judgement struct {
 	// time alone: one that was a draft and goes out at once does so now, and not when
 	// it was created.
 	planned *v1alpha1.Post
+	// wanted is the post as it was to be published, if it waits for a person as a draft:
+	// what is wrong with it is said at once, to those who can mend it. Nil for any other.
+	wanted *v1alpha1.Post
 	// problems are those of the request that the post does not show.
 	problems []string
 	now      time.Time
@@ -39,9 +42,13 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 	if err != nil {
 		return nil, nil, err
 	}
-	errs := checkTime(j.post)
-	errs = append(errs, rules.Validate(j.post, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
-	errs = append(errs, rules.ValidateTime(j.post, j.now)...)
+	asked := j.post
+	if j.wanted != nil {
+		asked = j.wanted
+	}
+	errs := checkTime(asked)
+	errs = append(errs, rules.Validate(asked, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
+	errs = append(errs, rules.ValidateTime(asked, j.now)...)
 	if connections.err != nil {
 		return nil, nil, fmt.Errorf("read a connection: %w", connections.err)
 	}

@@ -41,6 +41,9 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err := s.RequireSubscription(caller); err != nil {
 		return MediaUpload{}, err
 	}
+	if err := require(caller, ScopeDraft); err != nil {
+		return MediaUpload{}, err
+	}
 	if err := checkUpload(&in.Spec); err != nil {
 		return MediaUpload{}, err
 	}

@@ -66,8 +66,12 @@ func (s *Service) ListPosts(caller Caller, q postindex.Query) PostPage {
 	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}
 }
 
-// CancelPost cancels a draft, or a scheduled post whose delivery has not begun.
+// CancelPost cancels a draft, or a scheduled post whose delivery has not begun. A caller
+// who may only make drafts cancels only those.
 func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) error {
+	if err := require(caller, ScopeDraft); err != nil {
+		return err
+	}
 	for range cancelTries {
 		post, err := s.read(ctx, caller, id)
 		if err != nil {
@@ -75,6 +79,11 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		}
 		if refused := cannotCancel(post); refused != nil {
 			return refused
+		}
+		if !post.Spec.Draft {
+			if refused := require(caller, ScopePublish); refused != nil {
+				return refused
+			}
 		}
 		wanted := post.DeepCopy()
 		wanted.Spec.Cancelled = true
@@ -163,6 +172,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
+		Agent:     post.Annotations[v1alpha1.AgentAnnotation],
 	}
 	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
 	for i := range post.Spec.Targets {
@@ -184,6 +194,7 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 		CanCancel: posting.CanCancel(post, s.Clock.Now()),
 		Platforms: make([]PlatformDetail, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
+		Waits:     post.Spec.Draft && post.Annotations[v1alpha1.WantedAtAnnotation] != "",
 	}
 	if at := post.Spec.ScheduledAt; at != nil {
 		out.ScheduledAt = &at.Time

@@ -38,6 +38,8 @@ type TeamView struct {
 	TikTokDrafts []AccountMeter
 	// Posts are all that are listed. They have no limit.
 	Posts int
+	// Agents says what agents may do.
+	Agents v1alpha1.Agents
 }
 
 // AccountMeter is how much of a limit an account uses.
@@ -62,7 +64,8 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	limits := plan.LimitsOf(team)
 	view := TeamView{
 		Name: team.Name, DisplayName: team.Spec.DisplayName,
-		Plan: team.Spec.Subscription.Plan, State: team.Spec.Subscription.State,
+		Agents: team.Spec.Agents,
+		Plan:   team.Spec.Subscription.Plan, State: team.Spec.Subscription.State,
 		XPosts: Meter{Limit: limits.XPosts}, Accounts: Meter{Limit: limits.Accounts},
 	}
 	if view.State == v1alpha1.SubscriptionTrialing {

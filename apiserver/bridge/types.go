@@ -78,6 +78,9 @@ type PostDetail struct {
 	// Replayed says that an earlier request under the same Idempotency-Key has
 	// created the post.
 	Replayed bool
+	// Waits says that an agent wanted to publish the post, which is a draft until a person
+	// publishes it.
+	Waits bool
 }
 
 // PlatformDetail is one target of a post with what became of it.

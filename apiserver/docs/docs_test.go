@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -133,7 +134,8 @@ func TestPageStandsAlone(t *testing.T) {
 		case "script", "img", "iframe", "object", "embed", "form":
 			t.Errorf("the page has the element %s", n.Data)
 		case "link":
-			if !strings.HasPrefix(attribute(n, "href"), "data:") {
+			// What is offered instead of the page is not loaded with it.
+			if !strings.HasPrefix(attribute(n, "href"), "data:") && attribute(n, "rel") != "alternate" {
 				t.Errorf("the page loads %s", attribute(n, "href"))
 			}
 		case "style":
@@ -184,3 +186,78 @@ func TestExamplesCanBeCopied(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkdownSaysTheSame shows that the page for programs has whatever that for
+// people has: each operation, field, limit, error and command.
+func TestMarkdownSaysTheSame(t *testing.T) {
+	t.Parallel()
+	made, root := load(t)
+	// Both are compared without what sets text off.
+	plain := func(text string) string {
+		return strings.Join(strings.Fields(strings.NewReplacer("`", "", "\\", "", "**", "").Replace(text)), " ")
+	}
+	markdown := plain(string(made.Markdown))
+	for n := range root.Descendants() {
+		switch n.Data {
+		case "nav", "footer", "small":
+			continue
+		case "pre", "p", "dt", "code":
+			if within(n, "nav") || within(n, "footer") || attribute(n, "class") != "" {
+				continue
+			}
+			if words := plain(text(n)); !strings.Contains(markdown, words) {
+				t.Errorf("the page in Markdown lacks:\n%s", words)
+			}
+		}
+	}
+	if strings.Contains(string(made.Markdown), placeholder) || !strings.Contains(string(made.Markdown), "`"+site+"/api/v1`") {
+		t.Error("the page in Markdown does not name the site")
+	}
+}
+
+func within(n *html.Node, element string) bool {
+	for parent := range n.Ancestors() {
+		if parent.Data == element {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLLMs holds llms.txt to its convention: a heading, a quotation that sums up,
+// and lists of links under headings (https://llmstxt.org).
+func TestLLMs(t *testing.T) {
+	t.Parallel()
+	text := string(ForSite(site).LLMs)
+	if strings.Contains(text, placeholder) {
+		t.Error("it does not name the site")
+	}
+	head, lists, _ := strings.Cut(text, "\n## ")
+	if !strings.HasPrefix(head, "# Herald\n\n> ") || strings.Count(text, "\n# ") != 0 {
+		t.Errorf("it does not begin with one heading and a quotation:\n%s", head)
+	}
+	for section := range strings.SplitSeq(lists, "\n## ") {
+		_, list, _ := strings.Cut(section, "\n\n")
+		for line := range strings.Lines(strings.TrimSpace(list)) {
+			if !link.MatchString(strings.TrimSuffix(line, "\n")) {
+				t.Errorf("this is no link with words about it: %s", line)
+			}
+		}
+	}
+	raw, err := openapi.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operation := range operationID.FindAllStringSubmatch(string(raw), -1) {
+		tool := strings.ToLower(capital.ReplaceAllString(operation[1], "_$0"))
+		if !strings.Contains(text, "`"+tool+"`") {
+			t.Errorf("it lacks the tool %s", tool)
+		}
+	}
+}
+
+var (
+	link        = regexp.MustCompile(`^- \[[^\]]+\]\(https://[^)]+\): .+$`)
+	operationID = regexp.MustCompile(`"operationId":"(\w+)"`)
+	capital     = regexp.MustCompile(`[A-Z]`)
+)

@@ -18,7 +18,7 @@ func Of(code bridge.Code) int {
 		return http.StatusBadRequest
 	case bridge.CodeUnauthorized:
 		return http.StatusUnauthorized
-	case bridge.CodeSubscriptionRequired:
+	case bridge.CodeSubscriptionRequired, bridge.CodeInsufficientScope:
 		return http.StatusForbidden
 	case bridge.CodeNotFound:
 		return http.StatusNotFound

@@ -23,8 +23,8 @@ const (
 	// maxNote is how many bytes the note of an event has (events.k8s.io/v1: 1 kB), and
 	// maxInstance, how many the name of who reports it has.
 	maxNote, maxInstance = 1024, 128
-	// actionOfPerson is what the events of this package tell of.
-	actionOfPerson = "PersonActed"
+	// actionOfPerson and actionOfAgent are what the events of this package tell of.
+	actionOfPerson, actionOfAgent = "PersonActed", "AgentActed"
 )
 
 // Events writes events.
@@ -50,12 +50,16 @@ func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) 
 // Write stores an event about an object, in its namespace. Each call makes an event of its
 // own: nothing is counted together, since each tells of another act.
 func (e *Events) Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error {
+	action := actionOfPerson
+	if strings.HasSuffix(reason, "ByAgent") {
+		action = actionOfAgent
+	}
 	event := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: about.Namespace, Name: "herald-" + strings.ToLower(rand.Text())},
 		EventTime:           metav1.NewMicroTime(e.clock.Now()),
 		ReportingController: FieldOwner,
 		ReportingInstance:   e.instance,
-		Action:              actionOfPerson,
+		Action:              action,
 		Reason:              reason,
 		Regarding:           *about,
 		Note:                text.TruncateBytes(note, maxNote),

@@ -83,6 +83,80 @@ func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Tim
 	return err
 }
 
+// Grants watches what people have allowed agents, of every team.
+type Grants struct {
+	watched[v1alpha1.OAuthGrant, *v1alpha1.OAuthGrant]
+}
+
+// NewGrants returns the watch of grants.
+func NewGrants(client rest.Interface) *Grants {
+	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+}
+
+// Get returns a grant from memory, or nil.
+func (g *Grants) Get(namespace, name string) *v1alpha1.OAuthGrant {
+	obj, _, _ := g.GetIndexer().GetByKey(namespace + "/" + name) // it never fails
+	grant, _ := obj.(*v1alpha1.OAuthGrant)
+	return grant
+}
+
+// Live reads a grant from the Kubernetes API itself.
+func (g *Grants) Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error) {
+	return g.kind.Get(ctx, namespace, name)
+}
+
+// List returns the grants of a namespace from memory, in no order; "" are those of all.
+func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
+	if namespace != "" {
+		return g.by(cache.NamespaceIndex, namespace)
+	}
+	var all []*v1alpha1.OAuthGrant
+	for _, obj := range g.GetIndexer().List() {
+		if grant, ok := obj.(*v1alpha1.OAuthGrant); ok {
+			all = append(all, grant)
+		}
+	}
+	return all
+}
+
+// ListLive reads the grants of a namespace from the Kubernetes API itself: one that was made
+// or revoked a moment ago is among them.
+func (g *Grants) ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
+	var list v1alpha1.OAuthGrantList
+	err := g.client.Get().Namespace(namespace).Resource(g.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Create stores a grant, without its status.
+func (g *Grants) Create(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	return g.in(grant.Namespace).Create(ctx, grant, metav1.CreateOptions{FieldManager: FieldOwner})
+}
+
+// Update stores what differs between two states of a grant, on the condition that it is
+// still as it was before.
+func (g *Grants) Update(ctx context.Context, before, after *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	return g.update(ctx, before, after)
+}
+
+// UpdateStatus stores a status, on the condition that the grant was not written since it
+// was read.
+func (g *Grants) UpdateStatus(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	return g.in(grant.Namespace).UpdateStatus(ctx, grant, metav1.UpdateOptions{FieldManager: FieldOwner})
+}
+
+// Delete removes a grant if it is as it was read; otherwise the error is a conflict.
+func (g *Grants) Delete(ctx context.Context, of *v1alpha1.OAuthGrant) error {
+	return g.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
+	})
+}
+
+// Touch stores when a grant was last used.
+func (g *Grants) Touch(ctx context.Context, namespace, name string, at time.Time) error {
+	_, err := g.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
+	return err
+}
+
 // namespaceOfTeam is the name of the index of teams by the namespace they own.
 const namespaceOfTeam = "team-namespace"
 

@@ -39,6 +39,8 @@ type Summary struct {
 	// Platforms are the targets, in their order. Those of a page belong to the
 	// index: they are only read.
 	Platforms []PlatformStatus
+	// Agent is the name of the agent that made the post; empty for any other.
+	Agent string
 	// DisplayAt is kept to the millisecond, as the resources keep it.
 	DisplayAt time.Time
 }

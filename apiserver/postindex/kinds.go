@@ -17,6 +17,8 @@ type facts struct {
 	category v1alpha1.Category
 	// targets holds "platform=status" of each, separated by commas.
 	targets string
+	// agent is the name of the agent that made the post: a team has few.
+	agent string
 }
 
 func (s *Summary) facts() facts {
@@ -29,7 +31,7 @@ func (s *Summary) facts() facts {
 		targets.WriteByte('=')
 		targets.WriteString(string(p.Status))
 	}
-	return facts{status: s.Status, category: s.Category, targets: targets.String()}
+	return facts{status: s.Status, category: s.Category, targets: targets.String(), agent: s.Agent}
 }
 
 // kind is the facts that some posts share.
@@ -56,6 +58,7 @@ func (k *kinds) take(f facts, platforms []PlatformStatus) uint32 {
 	if !known {
 		// A platform's name is cut out of the whole post, which it would keep.
 		f.status, f.category = v1alpha1.PostPhase(strings.Clone(string(f.status))), v1alpha1.Category(strings.Clone(string(f.category)))
+		f.agent = strings.Clone(f.agent)
 		fresh := kind{facts: f}
 		for _, p := range platforms {
 			fresh.platforms = append(fresh.platforms, PlatformStatus{

@@ -207,7 +207,7 @@ func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary
 		of := p.kind(e)
 		page[next] = Summary{
 			ID: e.id(), Title: e.title(), Status: of.status, Category: of.category,
-			Platforms: of.platforms, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
+			Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
 		}
 		next++
 		return next < size

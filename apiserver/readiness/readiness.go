@@ -141,6 +141,10 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
 }
 
+// Last is what the last check of a connection found, however long ago it was. It asks for
+// none.
+func Last(connection *v1alpha1.Connection) Result { return judge(connection) }
+
 // judge reads the answer to a check out of the Ready condition.
 func judge(connection *v1alpha1.Connection) Result {
 	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)

@@ -30,10 +30,12 @@ func invalid(format string, args ...any) *bridge.Error {
 // account is good may be asked again.
 const checkAgainAfter = "30"
 
-// WriteError answers with the envelope that every error has.
+// WriteError answers with the envelope that every error has. A 401 asks for a token, unless
+// the header says so already.
 func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message string) {
-	if httpStatus == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+	const challenge = "WWW-Authenticate"
+	if httpStatus == http.StatusUnauthorized && w.Header().Get(challenge) == "" {
+		w.Header().Set(challenge, "Bearer")
 	}
 	writeJSON(w, httpStatus, wire.AppendError(nil, code, message))
 }
@@ -46,11 +48,11 @@ func writeJSON(w http.ResponseWriter, httpStatus int, body []byte) {
 
 // WriteInternal answers 500 without the cause, which goes to the log.
 func WriteInternal(ctx context.Context, w http.ResponseWriter, cause error) {
-	info := request.From(ctx)
-	info.Err = cause
-	WriteError(w, http.StatusInternalServerError, bridge.CodeInternal,
-		fmt.Sprintf("something went wrong on this side; quote request id %s to the administrators", info.ID))
+	WriteFailure(ctx, w, internalError{cause})
 }
+
+// internalError is an error of which the client learns nothing but that it was one.
+type internalError struct{ error }
 
 // WriteNotFound answers to a path that there is not.
 func WriteNotFound(w http.ResponseWriter, r *http.Request) {
@@ -64,37 +66,69 @@ func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed strin
 		fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed))
 }
 
-// writeFailure answers for every error of an operation and of what comes before
+// WriteFailure answers for every error of an operation and of what comes before
 // it.
-func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
+func WriteFailure(ctx context.Context, w http.ResponseWriter, err error) {
+	f := failureOf(ctx, err)
+	for _, field := range f.header {
+		w.Header().Set(field[0], field[1])
+	}
+	WriteError(w, f.status, f.code, f.message)
+}
+
+// failure is how an error is answered.
+type failure struct {
+	status  int
+	code    bridge.Code
+	message string
+	// header are fields, by name and value, that the answer has besides.
+	header [][2]string
+}
+
+// failureOf words an error for the client. What is of no use to clients goes to the log.
+func failureOf(ctx context.Context, err error) failure {
 	var (
 		known    *bridge.Error
+		internal internalError
 		tooLarge *http.MaxBytesError
 	)
 	switch {
+	case errors.As(err, &internal):
 	case errors.As(err, &known):
+		f := failure{status: httpcode.Of(known.Code), code: known.Code, message: known.Message}
 		if known.Code == bridge.CodeReadinessUnavailable {
-			w.Header().Set("Retry-After", checkAgainAfter)
+			f.header = [][2]string{{"Retry-After", checkAgainAfter}}
 		}
-		WriteError(w, httpcode.Of(known.Code), known.Code, known.Message)
+		return f
 	case errors.As(err, &tooLarge):
-		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,
-			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+		return failure{
+			status: http.StatusRequestEntityTooLarge, code: bridge.CodeValidation,
+			message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit),
+		}
 	case errors.Is(err, errNotJSON):
-		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
-			`the body must be JSON; send "Content-Type: application/json"`)
+		return failure{
+			status: http.StatusUnsupportedMediaType, code: bridge.CodeValidation,
+			message: `the body must be JSON; send "Content-Type: application/json"`,
+		}
 	case errors.Is(err, errEncoded):
-		w.Header().Set("Accept-Encoding", "identity")
-		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
-			"the body must not be compressed; send it without Content-Encoding")
+		return failure{
+			status: http.StatusUnsupportedMediaType, code: bridge.CodeValidation,
+			message: "the body must not be compressed; send it without Content-Encoding",
+			header:  [][2]string{{"Accept-Encoding", "identity"}},
+		}
 	case errors.Is(err, errUnread):
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, "the body did not arrive in full; send it again")
-	case errors.Is(err, bridge.ErrUncertain):
-		info := request.From(ctx)
-		info.Err = err
-		WriteError(w, http.StatusInternalServerError, bridge.CodeInternal, fmt.Sprintf(
-			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID))
-	default:
-		WriteInternal(ctx, w, err)
+		return failure{
+			status: http.StatusBadRequest, code: bridge.CodeValidation, message: "the body did not arrive in full; send it again",
+		}
 	}
+	info := request.From(ctx)
+	info.Err = err
+	f := failure{status: http.StatusInternalServerError, code: bridge.CodeInternal}
+	if errors.Is(err, bridge.ErrUncertain) {
+		f.message = fmt.Sprintf(
+			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID)
+	} else {
+		f.message = fmt.Sprintf("something went wrong on this side; quote request id %s to the administrators", info.ID)
+	}
+	return f
 }

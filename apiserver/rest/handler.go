@@ -59,6 +59,18 @@ type Handler struct {
 type answer struct {
 	body []byte
 	page []postindex.Summary
+	// made says more of what was created; it is zero for every other operation.
+	made made
+}
+
+// made is what there is to say of what was created, beside the body.
+type made struct {
+	// location is its path, for a post.
+	location string
+	// replayed says that an earlier request under the same Idempotency-Key has made it.
+	replayed bool
+	// waits says that it is a draft, although it was to be published.
+	waits bool
 }
 
 // NewHandler returns a Handler. A nil limiter limits no caller.
@@ -78,7 +90,7 @@ type call struct {
 	key  string
 }
 
-// operation is one of the description's.
+// operation is one of the description's; Call has its fields by their names in JSON.
 type operation struct {
 	id     string
 	method string
@@ -89,15 +101,20 @@ type operation struct {
 	// creates says that it takes a body and needs a subscription; lists, that it
 	// takes a query and answers from memory.
 	creates, lists bool
+	// words and numbers are the parameters of its query.
+	words, numbers []string
 	// serve sets the body of out, which holds what an earlier answer left there.
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
 }
 
 // operations are all that there are, in the order in which Allow names methods.
 var operations = []operation{
-	{id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, serve: (*Handler).listConnections},
+	{id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{"platform"}, serve: (*Handler).listConnections},
 	{id: "createMediaUploadUrl", method: http.MethodPost, path: "/media/upload-url", status: http.StatusCreated, creates: true, serve: (*Handler).createMediaUpload},
-	{id: "listPosts", method: http.MethodGet, path: "/posts", status: http.StatusOK, lists: true, serve: (*Handler).listPosts},
+	{
+		id: "listPosts", method: http.MethodGet, path: "/posts", status: http.StatusOK, lists: true,
+		words: []string{"status", "platform"}, numbers: []string{"page", "limit"}, serve: (*Handler).listPosts,
+	},
 	{id: "createPost", method: http.MethodPost, path: "/posts", status: http.StatusCreated, creates: true, serve: (*Handler).createPost},
 	{id: "cancelPost", method: http.MethodDelete, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).cancelPost},
 	{id: "getPost", method: http.MethodGet, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).getPost},
@@ -146,7 +163,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, err := h.authenticate(r)
 	switch {
 	case err != nil:
-		writeFailure(ctx, w, err)
+		WriteFailure(ctx, w, err)
 	case found == nil && len(allowed) > 0:
 		WriteMethodNotAllowed(w, r, strings.Join(allowed, ", "))
 	case found == nil:
@@ -159,25 +176,38 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authenticate returns who calls, unless the key is not good or was used too
 // often.
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
+	token, ok := BearerToken(r)
+	if !ok {
 		return bridge.Caller{}, &bridge.Error{
 			Code: bridge.CodeUnauthorized, Message: `missing or invalid Authorization header; send "Authorization: Bearer <API key>"`,
 		}
 	}
-	caller, err := h.service.Authenticate(strings.TrimSpace(token))
+	caller, err := h.service.Authenticate(token)
 	if err != nil {
 		return bridge.Caller{}, err
 	}
-	info := request.From(r.Context())
+	return caller, h.Admit(r.Context(), caller)
+}
+
+// BearerToken returns the token of a request; false if it has none (RFC 6750, section 2.1).
+func BearerToken(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// Admit notes who calls, for the log, and refuses a caller who calls too often. Every door
+// that lets in callers with tokens counts them here.
+func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
+	info := request.From(ctx)
 	info.Namespace, info.Key = caller.Namespace, caller.Key
-	if allowed, wait := h.limiter.Take(caller.Namespace+"/"+caller.Key, info.Header); !allowed {
-		return bridge.Caller{}, &bridge.Error{
-			Code:    bridge.CodeRateLimited,
-			Message: fmt.Sprintf("too many requests with this API key; try again in %.0f seconds", max(math.Ceil(wait.Seconds()), 1)),
-		}
+	allowed, wait := h.limiter.Take(caller.Namespace+"/"+caller.Key, info.Header)
+	if allowed {
+		return nil
 	}
-	return caller, nil
+	return &bridge.Error{
+		Code:    bridge.CodeRateLimited,
+		Message: fmt.Sprintf("too many requests with this API key; try again in %.0f seconds", max(math.Ceil(wait.Seconds()), 1)),
+	}
 }
 
 // serve reads what an operation takes, calls it and writes its answer.
@@ -193,41 +223,78 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		c.query, err = readQuery(r)
 	}
 	if err != nil {
-		writeFailure(ctx, w, err)
+		WriteFailure(ctx, w, err)
 		return
 	}
+	out, done, err := h.perform(ctx, of, c)
+	defer done()
+	if err != nil {
+		WriteFailure(ctx, w, err)
+		return
+	}
+	if out.made.location != "" {
+		w.Header().Set("Location", out.made.location)
+	}
+	if out.made.replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	writeJSON(w, of.status, out.body)
+}
+
+// perform calls an operation. What it returns may be used until done is called.
+func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
 	if !of.lists {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 	}
-	out := h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
-	out.body = out.body[:0]
+	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
+	out.body, out.made = out.body[:0], made{}
 	if err := of.serve(h, ctx, c, out); err != nil {
-		writeFailure(ctx, w, err)
-		return
+		return nil, func() {}, err
 	}
-	writeJSON(w, of.status, out.body)
-	if cap(out.body) <= maxKept {
-		h.answers.Put(out)
-	}
+	return out, func() {
+		if cap(out.body) <= maxKept {
+			h.answers.Put(out)
+		}
+	}, nil
 }
 
 // readBody reads the body and the Idempotency-Key.
 func (c *call) readBody(w http.ResponseWriter, r *http.Request) error {
 	if keys := r.Header.Values("Idempotency-Key"); len(keys) > 0 {
 		c.key = keys[0]
-		if length := utf8.RuneCountInString(c.key); length < 1 || length > maxKey {
-			return invalid("Idempotency-Key: must have 1 to %d characters", maxKey)
+		if err := checkKey(c.key); err != nil {
+			return err
 		}
 	}
+	body, err := ReadBody(w, r)
+	if err != nil {
+		return err
+	}
+	if c.body, err = strictjson.Parse(body); err != nil {
+		return invalid("%s", err)
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	if length := utf8.RuneCountInString(key); length < 1 || length > maxKey {
+		return invalid("Idempotency-Key: must have 1 to %d characters", maxKey)
+	}
+	return nil
+}
+
+// ReadBody reads the body of a request, which has to be JSON of at most maxBody. Its errors
+// are for WriteFailure.
+func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-		return errNotJSON
+		return nil, errNotJSON
 	}
 	// RFC 9110, section 15.5.16. What is compressed has no size to bound.
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return errEncoded
+			return nil, errEncoded
 		}
 	}
 	var body bytes.Buffer
@@ -235,11 +302,7 @@ func (c *call) readBody(w http.ResponseWriter, r *http.Request) error {
 	// several times the body.
 	body.Grow(int(min(max(r.ContentLength, 0), maxBody)) + bytes.MinRead)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
-		return fmt.Errorf("%w: %w", errUnread, err)
+		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	var err error
-	if c.body, err = strictjson.Parse(body.Bytes()); err != nil {
-		return invalid("%s", err)
-	}
-	return nil
+	return body.Bytes(), nil
 }

@@ -5,13 +5,11 @@ package rest
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
@@ -63,19 +61,9 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	if err != nil {
 		return err
 	}
-	header := request.From(ctx).Header
-	header.Set("Location", Prefix+"/posts/"+url.PathEscape(post.ID))
-	replayed(header, post.Replayed)
+	out.made = made{location: Prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
 	out.body = wire.AppendPost(out.body, &post)
 	return nil
-}
-
-// replayed marks an answer that an earlier request under the same Idempotency-Key has
-// had before.
-func replayed(header http.Header, is bool) {
-	if is {
-		header.Set("Idempotency-Replayed", "true")
-	}
 }
 
 func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) error {
@@ -88,7 +76,7 @@ func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) e
 	if err != nil {
 		return err
 	}
-	replayed(request.From(ctx).Header, upload.Replayed)
+	out.made.replayed = upload.Replayed
 	out.body = wire.AppendMediaUpload(out.body, &upload)
 	return nil
 }

@@ -162,6 +162,12 @@ func (v Value) Integer(least int64) int64 {
 	return 0
 }
 
+// Literal reads a whole number as it is written, for a reader with bounds of its own.
+func (v Value) Literal() string {
+	raw, _ := v.read(number, "a whole number")
+	return string(raw)
+}
+
 // Object reports whether the value is an object, whose fields can be read.
 func (v Value) Object() bool {
 	_, ok := v.read(object, "an object")

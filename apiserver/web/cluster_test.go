@@ -26,6 +26,7 @@ type cluster struct {
 	mu          sync.Mutex
 	posts       map[string]*v1alpha1.Post
 	keys        map[string]*v1alpha1.APIKey
+	grants      map[string]*v1alpha1.OAuthGrant
 	media       map[string]*v1alpha1.Media
 	connections map[string][]*v1alpha1.Connection
 	teams       []*v1alpha1.Team
@@ -126,6 +127,65 @@ func (c keysOf) Create(_ context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKe
 
 func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
 	return c.Create(ctx, after)
+}
+
+// grantsOf are what people have allowed agents.
+type grantsOf struct{ *cluster }
+
+func (c grantsOf) Get(namespace, name string) *v1alpha1.OAuthGrant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.grants[namespace+"/"+name].DeepCopy()
+}
+
+func (c grantsOf) List(namespace string) (all []*v1alpha1.OAuthGrant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.grants)) {
+		if strings.HasPrefix(name, namespace) {
+			all = append(all, c.grants[name].DeepCopy())
+		}
+	}
+	return all
+}
+
+func (c grantsOf) ListLive(_ context.Context, namespace string) (all []v1alpha1.OAuthGrant, err error) {
+	for _, grant := range c.List(namespace) {
+		all = append(all, *grant)
+	}
+	return all, nil
+}
+
+func (c grantsOf) Live(_ context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error) {
+	if grant := c.Get(namespace, name); grant != nil {
+		return grant, nil
+	}
+	return nil, missing("oauthgrants", name)
+}
+
+func (c grantsOf) Create(_ context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored := grant.DeepCopy()
+	c.stamp(&stored.ObjectMeta)
+	c.grants[grant.Namespace+"/"+grant.Name] = stored
+	return stored.DeepCopy(), nil
+}
+
+func (c grantsOf) Update(ctx context.Context, _, after *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	return c.Create(ctx, after)
+}
+
+func (c grantsOf) UpdateStatus(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+	return c.Create(ctx, grant)
+}
+
+func (c grantsOf) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes++
+	delete(c.grants, grant.Namespace+"/"+grant.Name)
+	return nil
 }
 
 type mediaOf struct{ *cluster }

@@ -152,6 +152,9 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
 	}
 	written := writingOf(&post.Spec, v.zone)
+	if at, _ := wantedAt(post); at != nil {
+		written.propose(at.Time, v.now)
+	}
 	written.version = bridge.Version(post)
 	s.render(w, v, http.StatusOK, s.composer(v, s.editor(v, post, written)))
 	return nil

@@ -5,6 +5,7 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
@@ -152,7 +154,7 @@ type world struct {
 // newWorld has the teams acme, with an account on each platform, and beta.
 func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	c := &cluster{
-		posts: map[string]*v1alpha1.Post{}, keys: map[string]*v1alpha1.APIKey{}, media: map[string]*v1alpha1.Media{},
+		posts: map[string]*v1alpha1.Post{}, keys: map[string]*v1alpha1.APIKey{}, grants: map[string]*v1alpha1.OAuthGrant{}, media: map[string]*v1alpha1.Media{},
 		connections: map[string][]*v1alpha1.Connection{}, signals: map[string]chan struct{}{},
 	}
 	for _, name := range []string{acme, beta} {
@@ -187,8 +189,12 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	})
 	config := Config{
 		Service: service, Sessions: sessions, Access: roles{cluster: c}, RolePrefix: "herald",
-		SignIn:       signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
-		Connect:      connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
+		SignIn:  signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
+		Connect: connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
+		Agents: oauth.New(oauth.Config{
+			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
+			Trail: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
+		}),
 		StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
 	}
 	for _, edit := range edits {
@@ -199,6 +205,16 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 }
 
 // follow lets a test say when a post changed.
+// agentKeys seal for agents.
+type agentKeys struct{ *session.Sealer }
+
+func (agentKeys) Ready() error { return nil }
+
+func (agentKeys) Sign(purpose, text string) []byte {
+	sum := sha256.Sum256([]byte("a lasting key" + purpose + text))
+	return sum[:]
+}
+
 func (w *world) follow(namespace, name string) (<-chan struct{}, func(), bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

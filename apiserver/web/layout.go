@@ -22,6 +22,7 @@ const (
 	placeCalendar place = "calendar"
 	placeAccounts place = "connections"
 	placeKeys     place = "keys"
+	placeAgents   place = "agents"
 	placeTeam     place = "team"
 	// placeNone is for a page that is not in the navigation, such as one about an error.
 	placeNone place = "none"
@@ -104,6 +105,7 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 			item(placeCalendar, "calendar", "Calendar"),
 			g.If(r.may.seeAccounts, item(placeAccounts, "accounts", "Accounts")),
 			g.If(r.may.listKeys, item(placeKeys, "key", "API keys")),
+			g.If(s.Agents != nil, item(placeAgents, "agent", "Agents")),
 			item(placeTeam, "team", "Team"),
 		)),
 		h.Div(h.Class("who"),

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -109,6 +110,7 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 			fact("Created", v.moment(posting.Created(post)), author(post)),
 		)),
 		s.refusal(post),
+		s.wanted(v, post),
 		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
 			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i) }))),
 		h.Section(h.Class("card"), h.H2(g.Text("What happened")), s.timeline(v, post)),
@@ -134,9 +136,42 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// author says who made a post.
+// wanted says when an agent wanted a post to go out that waits for a person, and what becomes of it.
+func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
+	at, now := wantedAt(post)
+	if at == nil && !now {
+		return nil
+	}
+	when := g.Text("at once")
+	if at != nil {
+		when = g.Group{g.Text("on "), v.moment(at.Time)}
+	}
+	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(" The agent "+post.Annotations[v1alpha1.AgentAnnotation]+" wanted to publish it "), when,
+		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
+}
+
+// wantedAt is the time at which an agent wanted a draft to be published; now says that it was at once.
+func wantedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
+	value := post.Annotations[v1alpha1.WantedAtAnnotation]
+	if !post.Spec.Draft || post.Spec.Cancelled || value == "" {
+		return nil, false
+	}
+	parsed, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return nil, value == v1alpha1.WantedNow
+	}
+	return v1alpha1.NewTimePtr(parsed), false
+}
+
+// author says who made a post: an agent has a name of its own, and may have made it for a person.
 func author(post *v1alpha1.Post) g.Node {
-	by := post.Annotations[v1alpha1.AuthorAnnotation]
+	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], post.Annotations[v1alpha1.AgentAnnotation]
+	switch {
+	case agent != "" && by != "":
+		by = agent + " for " + by
+	case agent != "":
+		by = agent + ", an agent"
+	}
 	if by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI {
 		by = "the API"
 	}

@@ -153,10 +153,13 @@ func (s *Site) nothingYet(v *visit) g.Node {
 // row is a post in a list.
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
-		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category])), g.Map(seen(p.Platforms), chip)),
+		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), g.Map(seen(p.Platforms), chip)),
 		h.Span(h.Class("when"), badge(p.Status), v.moment(p.DisplayAt)),
 	))
 }
+
+// byAgent names the agent that made a post, if one did, as it calls itself.
+func byAgent(name string) g.Node { return g.If(name != "", g.Text(" by "+name)) }
 
 // categories are the words for them.
 var categories = map[v1alpha1.Category]string{

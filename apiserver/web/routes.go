@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
@@ -23,6 +24,12 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
+	if s.Agents != nil {
+		s.mux.HandleFunc("GET "+oauth.AuthorizePath, s.authorize)
+		s.mux.HandleFunc("POST "+oauth.AuthorizePath, s.decide)
+		s.mux.HandleFunc("GET /teams/{namespace}/agents", s.team([]right{seePosts}, s.agents))
+		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team([]right{seePosts}, s.endAgent))
+	}
 	for pattern, page := range s.pages() {
 		method, path, _ := strings.Cut(pattern, " ")
 		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.needs, page.handle))

@@ -25,6 +25,11 @@ var subscriptions = map[v1alpha1.SubscriptionState]string{
 // plans are the words for plans.
 var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
 
+// publishing are the words for what becomes of the posts of agents.
+var publishing = map[v1alpha1.AgentPublishing]string{
+	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
+}
+
 // teamPage shows the plan of a team and what it has used of it.
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	t, err := s.Service.ViewTeam(v.Context(), v.caller)
@@ -40,6 +45,8 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 			fact("Subscription", g.Text(subscriptions[t.State])),
 			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
 		)),
+		h.Section(h.Class("card"), h.H2(g.Text("Agents")), h.Dl(fact("What they want to publish", g.Text(publishing[t.Agents.Publishing]))),
+			h.P(h.Class("soft"), g.Text("Agents come by MCP, with an API key or with what a person allowed them. The people who run Herald decide this, in the Team."))),
 		g.Iff(v.may.seeUsage, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Usage")),
 				used("Connected accounts", t.Accounts),

@@ -34,6 +34,14 @@ func hostile() *world {
 		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "k-1", Annotations: map[string]string{v1alpha1.AuthorAnnotation: evil}},
 		Spec:       v1alpha1.APIKeySpec{Description: evil},
 	}
+	w.grants[acme+"/agent-1"] = &v1alpha1.OAuthGrant{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "agent-1"},
+		Spec: v1alpha1.OAuthGrantSpec{
+			Client: v1alpha1.OAuthGrantClient{ID: "dcr:1", Name: evil, URI: "javascript:alert(1)", RedirectHost: evil},
+			Person: v1alpha1.OAuthGrantPerson{Name: evil, DisplayName: evil}, Scopes: []v1alpha1.OAuthScope{"read"},
+		},
+		Status: v1alpha1.OAuthGrantStatus{RedeemedAt: v1alpha1.NewTimePtr(now), RevokedReason: evil},
+	}
 	w.put(textPost("draft", evil, asDraft))
 	w.put(textPost("image", evil, asDraft, func(post *v1alpha1.Post) {
 		post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})}
@@ -88,7 +96,7 @@ func TestThreatMarkup(t *testing.T) {
 	w := hostile()
 	for _, path := range []string{
 		"", "posts", "calendar", "posts/new", "posts/new?from=image", "posts/draft", "posts/draft/edit", "posts/image", "posts/image/edit", "posts/failed",
-		"connections", "keys", "team", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
+		"connections", "keys", "agents", "team", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
 	} {
 		page := w.get(t, administrator, "/teams/"+acme+"/"+path)
 		checkMarkup(t, path, page)
@@ -210,10 +218,10 @@ func TestThreatPlainHTTP(t *testing.T) {
 
 // pages are those that are read, and changes the addresses to which forms are sent.
 var (
-	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "team", "posts/new?from=p-1"}
+	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1"}
 	changes = []string{
 		"posts/new", "posts/p-1/edit", "posts/p-1/cancel", "posts/p-1/reschedule", "posts/p-1/settle", "connections/connect", "connections/our-x/disconnect",
-		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "media", "compose/check", "posts/p-1/check",
+		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check",
 	}
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/httpcode"
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
@@ -51,6 +52,8 @@ type Config struct {
 	Connect *connect.Service
 	// RolePrefix begins the names of the roles that Herald is installed with for people: RolePrefix-viewer, -editor and -admin.
 	RolePrefix string
+	// Agents lets agents act for teams; nil if this installation serves none.
+	Agents *oauth.Server
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and

@@ -48,7 +48,7 @@ func titleOfError(err *bridge.Error) string {
 		return "An account has to be connected again"
 	case bridge.CodeReadinessUnavailable:
 		return "A platform does not answer"
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInternal:
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeInsufficientScope, bridge.CodeRateLimited, bridge.CodeInternal:
 		return "That did not work"
 	default:
 		return "That did not work"
@@ -67,6 +67,7 @@ func backLink(r *http.Request) g.Node {
 // said are the messages that a page shows once after something was done. An address names one by its word and never holds the text,
 // so that no link can put words into our mouth.
 var said = map[string]string{
+	"ended":        "The agent is revoked. It may do nothing here any more.",
 	"created":      "The post is on its way.",
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",

@@ -139,6 +139,14 @@ func (w *writing) on(day, now time.Time) {
 	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
 }
 
+// propose has the time stand ready at which an agent wanted a draft to go out, for the person who decides. The draft stays a draft
+// unless they do.
+func (w *writing) propose(at, now time.Time) {
+	if at.After(now) {
+		w.at, w.local = at.UTC().Format(time.RFC3339Nano), at.In(zoneNamed(w.zone)).Format(localForm)
+	}
+}
+
 // target is what is written for an account, and whether it was chosen.
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })

@@ -23,6 +23,9 @@ func AppendError(b []byte, code bridge.Code, message string) []byte {
 	return append(b, `}}`...)
 }
 
+// AppendText appends a text, such as JSON within JSON, as a string.
+func AppendText(b, text []byte) []byte { return appendString(b, string(text)) }
+
 // AppendConnections appends the answer of listConnections.
 func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 	b = append(b, `{"data":`...)

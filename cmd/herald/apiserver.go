@@ -103,6 +103,8 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
 		Namespaces:        c.Namespaces,
+		MCP:               c.MCP.Enabled,
+		Version:           version,
 		Started:           keepHeadroom,
 	}
 	if c.Media != nil {

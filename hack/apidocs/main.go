@@ -1,9 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs writes the page for people that describes the HTTP API. It is made of
-// the OpenAPI document alone, so that it says nothing else, and needs neither
-// scripts nor anything from another site. `go generate ./apiserver/docs` runs it.
+// apidocs writes the page that describes the HTTP API, for people and, in Markdown,
+// for programs that read. Both are made of the OpenAPI document alone, so that they
+// say nothing else; the one for people needs neither scripts nor anything from
+// another site. `go generate ./apiserver/docs` runs it.
 package main
 
 import (
@@ -22,13 +23,13 @@ import (
 var style string
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: apidocs file site-url")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: apidocs html-file markdown-file site-url")
 		os.Exit(2)
 	}
-	page, err := render(openapi.YAML(), os.Args[2])
+	page, text, err := render(openapi.YAML(), os.Args[3])
 	if err == nil {
-		err = os.WriteFile(os.Args[1], page, 0o644)
+		err = errors.Join(os.WriteFile(os.Args[1], page, 0o644), os.WriteFile(os.Args[2], text, 0o644))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "apidocs:", err)
@@ -36,19 +37,19 @@ func main() {
 	}
 }
 
-// render makes the page of an OpenAPI document. siteURL stands in the examples.
-func render(document []byte, siteURL string) ([]byte, error) {
+// render makes both pages of an OpenAPI document. siteURL stands in the examples.
+func render(document []byte, siteURL string) (page, text []byte, err error) {
 	v, err := newView(document, siteURL)
 	if err != nil {
-		return nil, fmt.Errorf("describe the API: %w", err)
+		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
 	m := newMarkdown()
-	page := v.page(m)
+	people := v.page(m)
 	var out bytes.Buffer
-	if err := errors.Join(m.err, page.Render(&out)); err != nil {
-		return nil, fmt.Errorf("describe the API: %w", err)
+	if err := errors.Join(m.err, people.Render(&out)); err != nil {
+		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
-	return out.Bytes(), nil
+	return out.Bytes(), []byte(v.markdown()), nil
 }
 
 func newView(raw []byte, siteURL string) (*view, error) {
@@ -59,6 +60,6 @@ func newView(raw []byte, siteURL string) (*view, error) {
 	if len(d.Servers) != 1 {
 		return nil, fmt.Errorf("the document names %d servers, want one", len(d.Servers))
 	}
-	b := &viewer{document: &d, baseURL: siteURL + d.Servers[0].URL, inline: map[string]bool{}}
+	b := &viewer{document: &d, siteURL: siteURL, baseURL: siteURL + d.Servers[0].URL, inline: map[string]bool{}}
 	return b.view()
 }

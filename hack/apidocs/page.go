@@ -46,6 +46,7 @@ func (v *view) page(m *markdown) g.Node {
 			h.Meta(h.Name("description"), h.Content("The HTTP API of "+v.Title+": operations, fields, limits and errors.")),
 			h.TitleEl(g.Text(v.Title+" API "+v.Version)),
 			h.Link(h.Rel("icon"), h.Href(icon)),
+			h.Link(h.Rel("alternate"), h.Type("text/markdown"), h.Href("/docs.md")),
 			h.StyleEl(g.Raw(style)),
 		),
 		h.Body(v.contents(), v.main(m)),
@@ -66,6 +67,7 @@ func (v *view) contents() g.Node {
 		h.Ul(
 			h.Li(h.A(h.Href("#errors"), g.Text("Errors"))), h.Li(h.A(h.Href("#schemas"), g.Text("Schemas"))),
 			h.Li(h.A(h.Href("/openapi.yaml"), g.Text("openapi.yaml"))), h.Li(h.A(h.Href("/openapi.json"), g.Text("openapi.json"))),
+			h.Li(h.A(h.Href("/docs.md"), g.Text("This page in Markdown"))), h.Li(h.A(h.Href("/llms.txt"), g.Text("llms.txt"))),
 		),
 	)
 }

@@ -23,6 +23,7 @@ type view struct {
 	Description string
 	LicenseName string
 	LicenseURL  string
+	SiteURL     string
 	BaseURL     string
 	Groups      []group
 	Errors      []problem
@@ -94,6 +95,7 @@ func (s shape) Fields() []Field {
 // viewer makes a view of a document.
 type viewer struct {
 	document *document
+	siteURL  string
 	baseURL  string
 	problems []problem
 	// inline are the schemas that stand with the operation that takes them.
@@ -103,7 +105,7 @@ type viewer struct {
 func (v *viewer) view() (*view, error) {
 	d := v.document
 	out := &view{
-		Title: d.Info.Title, Version: d.Info.Version, Description: d.Info.Description, BaseURL: v.baseURL,
+		Title: d.Info.Title, Version: d.Info.Version, Description: d.Info.Description, SiteURL: v.siteURL, BaseURL: v.baseURL,
 		LicenseName: d.Info.License.Name, LicenseURL: d.Info.License.URL,
 	}
 	for _, tag := range d.Tags {
@@ -295,25 +297,38 @@ func (v *viewer) fillResponse(c *call, of *entry[response]) error {
 
 // typeOf names the type of a value, with a link to its schema if it has a name.
 func typeOf(s *schema) g.Node {
-	if s == nil {
-		return nil
-	}
-	if s.Ref != "" {
+	if s != nil && s.Ref != "" {
 		return h.A(h.Href("#"+refName(s.Ref)), g.Text(refName(s.Ref)))
+	}
+	if s != nil && s.Type == "array" && s.Items != nil {
+		nullable := g.If(s.Nullable, g.Text(orNull))
+		return g.Group{g.Text("array of "), typeOf(s.Items), nullable}
+	}
+	return g.Text(typeName(s))
+}
+
+const orNull = ", or null"
+
+// typeName names the type of a value.
+func typeName(s *schema) string {
+	if s == nil {
+		return ""
 	}
 	text := s.Type
 	switch {
+	case s.Ref != "":
+		return refName(s.Ref)
 	case s.Type == "array" && s.Items != nil:
-		return g.Group{g.Text("array of "), typeOf(s.Items)}
+		text = "array of " + typeName(s.Items)
 	case s.Type == "":
 		text = "any"
 	case s.Format != "":
 		text += ", " + s.Format
 	}
 	if s.Nullable {
-		text += ", or null"
+		text += orNull
 	}
-	return g.Text(text)
+	return text
 }
 
 // bounds says what a value is held to.

@@ -26,6 +26,7 @@ Herald is ready (%.1f s).
 
   Web        %s
   REST API   %s   (key: %s)
+  MCP        %s/mcp   for agents: by OAuth, or with the same key
   API docs   %s/docs
   Sandbox    %s   what the simulated platforms show
   Logs       .local/log
@@ -53,6 +54,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	err := workspace.WriteEnv(a.state("env"), []workspace.Variable{
 		{Name: "HERALD_SITE_URL", Value: site},
 		{Name: "HERALD_BASE_URL", Value: baseURL},
+		{Name: "HERALD_MCP_URL", Value: site + "/mcp"},
 		{Name: "HERALD_API_KEY", Value: token},
 		{Name: "HERALD_SANDBOX_URL", Value: sandbox},
 		{Name: "HERALD_SIGNIN_URL", Value: signIn},
@@ -62,7 +64,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	if err != nil {
 		return err
 	}
-	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
+	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
 	return nil
 }
 

@@ -45,6 +45,8 @@ const (
 
 var (
 	admin client.Client
+	// adminConfig is how admin reaches the API server.
+	adminConfig *rest.Config
 	// manager and apiserver have the rights that they are installed with.
 	// powerful is the manager with every right to the kinds that the policies
 	// are about, so that these alone hold it. So is broken the apiserver.
@@ -58,7 +60,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	env, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
-	admin = env.Client
+	admin, adminConfig = env.Client, env.Config
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join("..", "..", "config", "rbac"))).To(Succeed())
 	grantAll(ctx)
 	as := func(account string, groups ...string) client.Client {

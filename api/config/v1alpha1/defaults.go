@@ -44,6 +44,7 @@ func DefaultAPIServer() *APIServerConfiguration {
 		Shutdown:          Shutdown{Delay: duration(3 * time.Second), Timeout: duration(20 * time.Second)},
 		RequestsPerMinute: 600,
 		Web:               Web{Enabled: true, SignInSecret: DefaultSignInSecret, RolePrefix: "herald"},
+		MCP:               MCP{Enabled: true},
 	}
 }
 

@@ -63,6 +63,14 @@ type APIServerConfiguration struct {
 	RequestsPerMinute int `json:"requestsPerMinute"`
 	// Web is the web application.
 	Web Web `json:"web,omitzero"`
+	// MCP is the server for agents.
+	MCP MCP `json:"mcp,omitzero"`
+}
+
+// MCP is the server for agents by the Model Context Protocol, which the apiserver serves beside the REST API, at SITEURL/mcp.
+type MCP struct {
+	// Enabled serves it (true).
+	Enabled bool `json:"enabled"`
 }
 
 // Web is the web application, which the apiserver serves beside the REST API.
@@ -77,6 +85,15 @@ type Web struct {
 	RolePrefix string `json:"rolePrefix,omitempty"`
 	// OIDC lets people in by an OpenID Connect provider; absent, they sign in by a one-time link of `herald signin-link`.
 	OIDC *OIDC `json:"oidc,omitempty"`
+	// Agents says which agents may ask people to let them act for their teams.
+	Agents Agents `json:"agents,omitzero"`
+}
+
+// Agents says which agents may ask people to let them act for their teams.
+type Agents struct {
+	// LoopbackClients takes agents whose metadata document stands on this machine, by plain HTTP too (false). It is for
+	// trials: whoever is signed in can have this machine's own servers asked.
+	LoopbackClients bool `json:"loopbackClients,omitempty"`
 }
 
 // OIDC is an OpenID Connect provider, and what of its claims names people.

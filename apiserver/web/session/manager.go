@@ -8,7 +8,9 @@ package session
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,6 +101,19 @@ func (m *Manager) Ready() error {
 	}
 	return fmt.Errorf("the Secret %s/%s, which holds the keys of sessions, is not there for Herald: %w; install it with its Role (the chart and config/rbac have both), or set web.enabled: false",
 		m.namespace, m.store.name, m.store.err())
+}
+
+// Sign returns a code that proves that this installation knew a text, for one purpose (HMAC-SHA256, RFC 2104). Its key is not
+// replaced as those of Seal are, so that a code stays good for as long as the Secret is there. Without a key it is nil, and no
+// code is good.
+func (m *Manager) Sign(purpose, text string) []byte {
+	key := m.store.current.Load().lasting
+	if len(key) != keyBytes {
+		return nil
+	}
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte("herald/1\x00" + purpose + "\x00" + text)) // it never fails
+	return mac.Sum(nil)
 }
 
 // CookieName returns the full name of a cookie of the web application: with HTTPS the prefix

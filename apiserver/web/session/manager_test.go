@@ -4,6 +4,7 @@
 package session_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -520,6 +521,48 @@ func TestLinkBeforeKeys(t *testing.T) {
 		_, err = session.AddLink(t.Context(), sessiontest.Missing(), sessiontest.Name, clock.RealClock{}, time.Hour)
 		if err == nil || !strings.Contains(err.Error(), "installed in this namespace") {
 			t.Errorf("in another namespace: %v", err)
+		}
+	})
+}
+
+// TestSign: replicas share the key of codes that last, and it stays when those of sessions are replaced.
+func TestSign(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		secrets := sessiontest.New()
+		unready := session.NewManager(session.Options{
+			Secrets: sessiontest.Missing(), Name: sessiontest.Name, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+		})
+		if unready.Sign("a", "text") != nil {
+			t.Error("there is a code without a key")
+		}
+		first, second := replica(t, secrets), replica(t, secrets)
+		code := first.Sign("a", "text")
+		if len(code) == 0 || !bytes.Equal(second.Sign("a", "text"), code) {
+			t.Errorf("the replicas do not agree: %x", code)
+		}
+		for _, other := range [][]byte{first.Sign("b", "text"), first.Sign("a", "other"), first.Sign("a\x00", "text")} {
+			if bytes.Equal(other, code) {
+				t.Error("the code is good for something else")
+			}
+		}
+		pass(60 * 24 * time.Hour)
+		if !bytes.Equal(first.Sign("a", "text"), code) {
+			t.Error("the key was replaced")
+		}
+	})
+}
+
+// TestSignAfterUpgrade: a Secret that an older version has filled gets the key at once.
+func TestSignAfterUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		secrets := sessiontest.New()
+		replica(t, secrets)
+		data := secrets.Data()
+		delete(data, "lasting")
+		secrets.Put(data)
+		pass(time.Second)
+		if replica(t, secrets).Sign("a", "text") == nil {
+			t.Error("there is no key")
 		}
 	})
 }

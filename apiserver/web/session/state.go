@@ -34,12 +34,15 @@ const (
 	keysField      = "keys"
 	linksField     = "links"
 	signedOutField = "signedOut"
+	lastingField   = "lasting"
 )
 
 // state is what all replicas share. It is never changed in place.
 type state struct {
 	// keys are the keys of the Sealer, the oldest first.
 	keys []Key
+	// lasting is the key of Manager.Sign, which is made once and not replaced.
+	lasting []byte
 	// links are the one-time links by their hashes.
 	links map[string]link
 	// signedOut holds the marks of people who signed out everywhere, by their names.
@@ -62,7 +65,7 @@ type signOut struct {
 // parse reads the Secret.
 func parse(secret *corev1.Secret) (*state, error) {
 	s := &state{links: map[string]link{}, signedOut: map[string]signOut{}}
-	for field, into := range map[string]any{keysField: &s.keys, linksField: &s.links, signedOutField: &s.signedOut} {
+	for field, into := range map[string]any{keysField: &s.keys, lastingField: &s.lasting, linksField: &s.links, signedOutField: &s.signedOut} {
 		text := secret.Data[field]
 		if len(text) == 0 {
 			continue
@@ -88,7 +91,7 @@ func (s *state) store(secret *corev1.Secret) error {
 	if data == nil {
 		data = map[string][]byte{}
 	}
-	for field, from := range map[string]any{keysField: s.keys, linksField: s.links, signedOutField: s.signedOut} {
+	for field, from := range map[string]any{keysField: s.keys, lastingField: s.lasting, linksField: s.links, signedOutField: s.signedOut} {
 		text, err := json.Marshal(from)
 		if err != nil {
 			return fmt.Errorf("encode the %s of sessions: %w", field, err)
@@ -103,6 +106,9 @@ func (s *state) store(secret *corev1.Secret) error {
 func (s *state) wantsKey(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }
+
+// wantsLasting reports whether the lasting key is to be made.
+func (s *state) wantsLasting() bool { return len(s.lasting) != keyBytes }
 
 func newest(keys []Key) Key {
 	return slices.MaxFunc(keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })

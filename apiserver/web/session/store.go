@@ -166,6 +166,9 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 		s.wake()
 		return nil
 	}
+	if next.wantsLasting() { // an older version wrote it
+		s.wake()
+	}
 	s.trouble = nil
 	s.current.Store(next)
 	s.changed(next)
@@ -186,10 +189,15 @@ func (s *store) next() <-chan struct{} {
 func (s *store) tend(ctx context.Context) {
 	err := s.update(ctx, func(next *state) error {
 		now := s.clock.Now()
-		if !next.wantsKey(now) {
+		if !next.wantsKey(now) && !next.wantsLasting() {
 			return errUnchanged
 		}
-		next.keys = append(next.keys, NewKey(now))
+		if next.wantsKey(now) {
+			next.keys = append(next.keys, NewKey(now))
+		}
+		if next.wantsLasting() {
+			next.lasting = NewKey(now).Secret
+		}
 		return nil
 	})
 	if err == nil || ctx.Err() != nil || err.Error() == s.err().Error() {

@@ -12,6 +12,7 @@ import (
 	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -30,7 +31,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
 	token := r.PathValue("token")
 	if !h.Sessions.KnowsLink(token) {
-		if allowed, wait := h.limit.Take(addressOf(r), http.Header{}); !allowed {
+		if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 			h.end(w, r, ByLink, refusal{
 				http.StatusTooManyRequests, "Too many tries",
@@ -55,7 +56,35 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.end(w, r, ByLink, h.linkRefusal(err))
 		return
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, "/")
+	back := "/"
+	if cookie, err := r.Cookie(h.Sessions.CookieName(returning)); err == nil {
+		back = h.backOf(cookie)
+		h.Sessions.SetCookie(w, returning, "", 0)
+	}
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, back)
+}
+
+// returning is the cookie with the page that a person wanted when they were asked to sign in, and what it is sealed for: a one-time
+// link comes by another way than the browser's, and brings nothing along.
+const returning = "herald_return"
+
+// remember keeps the page that a person wanted until they open a link.
+func (h *Handlers) remember(w http.ResponseWriter, back string) {
+	if sealed := h.Sessions.Seal(returning, back, roundTrip); len(sealed) < maxReturn {
+		h.Sessions.SetCookie(w, returning, sealed, roundTrip)
+	}
+}
+
+// maxReturn is how long the cookie may be. Browsers keep 4,096 bytes with name and attributes (RFC 6265, section 6.1).
+const maxReturn = 3800
+
+// backOf is the page that a person wanted; "/" if it is not known.
+func (h *Handlers) backOf(cookie *http.Cookie) string {
+	var back string
+	if h.Sessions.Open(returning, cookie.Value, &back) != nil {
+		return "/"
+	}
+	return localPath(back)
 }
 
 // linkRefusal is the page for a link that does not sign in.

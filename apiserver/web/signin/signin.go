@@ -7,9 +7,7 @@ package signin
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
@@ -121,6 +119,9 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, notReady(err))
 		return
 	}
+	if h.provider == nil && back != "/" {
+		h.remember(w, back)
+	}
 	h.write(w, http.StatusOK, "Sign in", h.choices(back)...)
 }
 
@@ -191,23 +192,4 @@ func (h *Handlers) Ready() error {
 // audit is what a line about something that a person did tells, beside the rest.
 func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
 	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", r.RemoteAddr))
-}
-
-// addressOf is what one visitor is counted by: an address, or the network of 64 bits that one
-// has in version 6. Behind a proxy all visitors have one.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	address = address.Unmap().WithZone("")
-	if address.Is4() {
-		return address.String()
-	}
-	network, _ := address.Prefix(64) // it has 128 bits
-	return network.String()
 }

@@ -240,6 +240,38 @@ func TestLink(t *testing.T) {
 	})
 }
 
+// TestLinkLeadsBack: who wanted a page before they were asked to sign in gets it afterwards, whatever way the link came; and never a
+// page of another site.
+func TestLinkLeadsBack(t *testing.T) {
+	const wanted = "/oauth/authorize?client_id=dcr_a.b&state=x%2By&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb"
+	for name, tc := range map[string]struct {
+		asked string
+		after time.Duration
+		want  string
+	}{
+		"a page":             {"/signin?return_to=" + url.QueryEscape(wanted), time.Minute, wanted},
+		"nothing":            {"/signin", 0, "/"},
+		"another site":       {"/signin?return_to=" + url.QueryEscape("https://evil.example/"), 0, "/"},
+		"long ago":           {"/signin?return_to=" + url.QueryEscape(wanted), 10 * time.Minute, "/"},
+		"more than a cookie": {"/signin?return_to=" + url.QueryEscape("/?q="+strings.Repeat("a", 4000)), 0, "/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b := newWorld(t, nil).browser()
+				b.do(http.MethodGet, tc.asked)
+				time.Sleep(tc.after) //nolint:forbidigo // in a bubble of synctest
+				if got := b.do(http.MethodPost, b.link(time.Minute)).Header.Get("Location"); got != tc.want {
+					t.Errorf("leads to %q, want %q", got, tc.want)
+				}
+				// The next sign-in begins at the start.
+				if got := b.do(http.MethodPost, b.link(time.Minute)).Header.Get("Location"); got != "/" {
+					t.Errorf("the next one leads to %q", got)
+				}
+			})
+		})
+	}
+}
+
 // TestLinkByCurl: the address is the secret, so an empty POST without any header signs in.
 func TestLinkByCurl(t *testing.T) {
 	bubble(t, func(t *testing.T) {

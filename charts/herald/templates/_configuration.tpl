@@ -120,6 +120,8 @@ tls:
 {{- end }}
 {{- include "herald.configuration.common" (dict "root" . "process" "apiserver") }}
 {{ toYaml .Values.apiserver.config }}
+mcp:
+  enabled: {{ dig "enabled" true (default dict .Values.mcp) }}
 web:
   {{- if include "herald.web" . }}
   enabled: true

@@ -33,6 +33,8 @@ func (s *Setup) writeConfigurations() error {
 	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
 	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
 	apiserver.RequestsPerMinute = 0
+	// Agents that are tried with it have their documents on this machine.
+	apiserver.Web.Agents.LoopbackClients = true
 	// There is no load balancer that has to learn of the end.
 	apiserver.Shutdown.Delay.Duration = 0
 	if s.EditAPIServer != nil {

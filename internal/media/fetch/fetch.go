@@ -21,6 +21,8 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"github.com/herald-social/herald/internal/publicaddr"
 )
 
 const (
@@ -43,7 +45,7 @@ type Options struct {
 	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
 	// Allow returns an error for an address that must not be connected to;
-	// defaults to Public.
+	// defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
 	// Roots are the certificate authorities to trust; defaults to the
 	// system's.
@@ -62,7 +64,7 @@ func New(o Options) *Client {
 		o.Timeout = DefaultTimeout
 	}
 	if o.Allow == nil {
-		o.Allow = Public
+		o.Allow = publicaddr.Check
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: control(o.Allow)}
 	return &Client{timeout: o.Timeout, client: &http.Client{
@@ -85,16 +87,12 @@ func New(o Options) *Client {
 
 // control checks the address of each connection.
 func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("cannot read the address %q: %w", address, err)
-		}
-		if err := allow(to.Addr()); err != nil {
+	return publicaddr.Control(func(to netip.Addr) error {
+		if err := allow(to); err != nil {
 			return nowhere(err)
 		}
 		return nil
-	}
+	})
 }
 
 func checkRedirect(req *http.Request, via []*http.Request) error {

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/publicaddr"
 )
 
 // anywhere lets tests reach their own server.
@@ -198,7 +200,7 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 // A user who chooses a URL learns nothing about the names that exist inside: a name
 // that leads inside and one that leads nowhere are answered alike, and tried as often.
 func TestNamesAreAnsweredAlike(t *testing.T) {
-	inside := control(Public)("tcp", "10.96.0.10:443", nil)
+	inside := control(publicaddr.Check)("tcp", "10.96.0.10:443", nil)
 	for name, err := range map[string]error{
 		"inside":    &url.Error{Op: "Get", URL: "https://a?token=secret", Err: &net.OpError{Op: "dial", Err: inside}},
 		"no name":   &net.DNSError{Err: "no such host", Name: "a", IsNotFound: true},
@@ -222,7 +224,7 @@ func TestRedirectsAreLookedAtAgain(t *testing.T) {
 	var asked atomic.Int64
 	first := func(netip.Addr) error {
 		if asked.Add(1) > 1 {
-			return errNotPublic
+			return publicaddr.ErrNotPublic
 		}
 		return nil
 	}

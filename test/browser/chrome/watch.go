@@ -39,12 +39,14 @@ type watch struct {
 	problems []string
 	loads    map[network.RequestID]*Load
 	order    []network.RequestID
+	// opened are the addresses that other applications are to open.
+	opened []string
 }
 
 func (w *watch) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.problems, w.order, w.loads = nil, nil, map[network.RequestID]*Load{}
+	w.problems, w.order, w.opened, w.loads = nil, nil, nil, map[network.RequestID]*Load{}
 }
 
 // see takes an event of the tab. The browser's loop calls it.
@@ -100,8 +102,15 @@ func (w *watch) traffic(event any) {
 	case *page.EventFrameNavigated:
 		w.navigated(e)
 	case *network.EventRequestWillBeSent:
-		if strings.HasPrefix(e.Request.URL, "http") {
+		switch scheme, _, _ := strings.Cut(e.Request.URL, ":"); scheme {
+		case "http", "https":
 			w.begin(e)
+		case "data", "blob", "about":
+		default:
+			w.opened = append(w.opened, e.Request.URL)
+			if before := w.loads[e.RequestID]; before != nil {
+				before.done = true
+			}
 		}
 	case *network.EventResponseReceived:
 		if load := w.loads[e.RequestID]; load != nil {
@@ -176,6 +185,13 @@ func (p *Page) Forget() []string {
 	problems := p.watched.problems
 	p.watched.problems = nil
 	return problems
+}
+
+// Opened are the addresses that the page has led to and that another application is to open, such as those of an editor.
+func (p *Page) Opened() []string {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	return slices.Clone(p.watched.opened)
 }
 
 // Loads are the requests since the page was opened, in their order.

@@ -67,3 +67,11 @@ const (
 var Titles = map[string]string{
 	"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
 }
+
+// Names of what people allow agents.
+const (
+	linkAgents = "Agents"
+	groupMay   = "It may"
+	allow      = "Allow"
+	deny       = "Deny"
+)

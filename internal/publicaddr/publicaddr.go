@@ -1,17 +1,21 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+// Package publicaddr tells addresses of the public internet from those inside: an address
+// that a stranger chose must not lead Herald to what only Herald can reach.
+package publicaddr
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
+	"syscall"
 )
 
-// errNotPublic is what Public returns. It is for the log: the user who chose the URL
+// ErrNotPublic is what Check returns. It is for the log: the user who chose the URL
 // must not learn how names resolve inside the cluster.
-var errNotPublic = errors.New("it leads to an address that is not public")
+var ErrNotPublic = errors.New("it leads to an address that is not public")
 
 // closed lists the IPv4 blocks that are not the public internet: the IANA
 // special-purpose registry (RFC 6890 and its updates), multicast (RFC 5771),
@@ -64,12 +68,12 @@ func prefixes(list ...string) []netip.Prefix {
 	return parsed
 }
 
-// Public returns nil if an address belongs to the public internet, and
+// Check returns nil if an address belongs to the public internet, and
 // otherwise an error: private networks, loopback, link-local, shared address
 // space, multicast, documentation, and the metadata services of clouds.
-func Public(addr netip.Addr) error {
+func Check(addr netip.Addr) error {
 	if addr.Zone() != "" {
-		return errNotPublic
+		return ErrNotPublic
 	}
 	addr = addr.Unmap()
 	if translated.Contains(addr) {
@@ -83,6 +87,19 @@ func Public(addr netip.Addr) error {
 	case addr.Is6() && global6.Contains(addr) && !slices.ContainsFunc(closed6, in):
 		return nil
 	default:
-		return errNotPublic
+		return ErrNotPublic
+	}
+}
+
+// Control is for net.Dialer: it looks at the address of each connection, after its name
+// was resolved, so that neither a redirect nor a name that resolves differently the second
+// time leads elsewhere. allow returns an error for an address that must not be connected to.
+func Control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("cannot read the address %q: %w", address, err)
+		}
+		return allow(to.Addr())
 	}
 }

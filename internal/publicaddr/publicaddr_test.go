@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package publicaddr
 
 import (
 	"net/netip"
 	"testing"
 )
 
-func TestPublic(t *testing.T) {
+func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		public bool
 		reason string
@@ -66,12 +66,12 @@ func TestPublic(t *testing.T) {
 	}
 	for address, tc := range tests {
 		t.Run(address, func(t *testing.T) {
-			if got := Public(netip.MustParseAddr(address)) == nil; got != tc.public {
+			if got := Check(netip.MustParseAddr(address)) == nil; got != tc.public {
 				t.Errorf("%s: public is %v", tc.reason, got)
 			}
 		})
 	}
-	if Public(netip.Addr{}) == nil {
+	if Check(netip.Addr{}) == nil {
 		t.Error("no address is not a public one")
 	}
 }

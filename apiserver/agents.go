@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/oauth"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// agents is what people have allowed agents, and the server that hands out tokens for it.
+type agents struct {
+	oauth  *oauth.Server
+	grants *kube.Grants
+	used   *apikeys.LastUsed
+}
+
+// newAgents returns the authorization server; nil if it is not wanted.
+func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker) (*agents, error) {
+	wanted := config.Web.Agents
+	if wanted == nil || !config.MCP { // tokens are good there alone
+		return nil, nil //nolint:nilnil // nil serves no OAuth
+	}
+	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	a := &agents{grants: kube.NewGrants(client)}
+	a.used = apikeys.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
+	a.oauth = oauth.New(oauth.Config{
+		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, Trail: service,
+		Served: func(namespace string) bool {
+			return config.Namespaces.Include(namespace) && teams.Owner(namespace) != nil
+		},
+		Used:            func(grant *v1alpha1.OAuthGrant) { a.used.RecordUse(grant, grant.Status.LastUsedAt) },
+		LoopbackClients: wanted.LoopbackClients, Clock: config.Clock, Log: config.Log,
+	})
+	return a, nil
+}
+
+// server is the authorization server; nil if there is none.
+func (a *agents) server() *oauth.Server {
+	if a == nil {
+		return nil
+	}
+	return a.oauth
+}
+
+// run watches grants until ctx ends. The REST API does not wait for it.
+func (a *agents) run(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { a.grants.RunWithContext(ctx) })
+	background.Go(func() { a.used.Run(ctx) })
+	a.oauth.Run(ctx)
+}
+
+// authorization is what hands out tokens to agents; nil if nothing does.
+func (w *web) authorization() *oauth.Server {
+	if w == nil {
+		return nil
+	}
+	return w.agents.server()
+}
+
+// open returns what serves a path of OAuth that needs no session; nil if none does.
+func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }

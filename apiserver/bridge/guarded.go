@@ -1,0 +1,32 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"log/slog"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// Guarded leaves the trail of what Herald did to an object to keep it safe, such as the end of
+// a grant of which a token was stolen: a line of the log and an event. reason is a word for
+// programs, note says what happened, for people.
+func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, note string) {
+	about := referenceTo(object)
+	log := s.Log.With(
+		slog.String("act", reason), slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
+		slog.String("requestId", request.From(ctx).ID))
+	log.WarnContext(ctx, "Herald kept an object safe", "note", note)
+	if s.Events == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
+	defer cancel()
+	if err := s.Events.Write(ctx, about, reason, note); err != nil {
+		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,39 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// TestGuarded: what Herald did to keep a grant safe is told to those who look at the object, and to those who read the log, also when
+// one of the two cannot be told.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	grant := &v1alpha1.OAuthGrant{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "agent-1"}}
+	for name, trail := range map[string]*events{"told": {}, "not told": {err: errors.New("boom")}} {
+		var log bytes.Buffer
+		s := bridge.New(bridge.Config{Events: trail, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		s.Guarded(t.Context(), grant, v1alpha1.GrantReuse, "a token was used twice")
+		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "act=RefreshTokenReused kind=OAuthGrant namespace=team-a name=agent-1") {
+			t.Errorf("%s: the log is %s", name, log.String())
+		}
+		if trail.err != nil {
+			continue
+		}
+		if diff := cmp.Diff([]string{"RefreshTokenReused OAuthGrant/agent-1: a token was used twice"}, trail.written); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// CallerOf is whom an access token of an agent speaks for.
+func (s *Server) CallerOf(ctx context.Context, token string) (bridge.Caller, error) {
+	return s.web.agents.server().Caller(ctx, token)
+}

@@ -1,0 +1,41 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/mcp"
+	"github.com/herald-social/herald/apiserver/oauth"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+// newMCP returns the server for agents; nil if it is not wanted. They come with the tokens of authorization, which may be nil, or
+// with an API key.
+func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server) (http.Handler, error) {
+	if !config.MCP {
+		return nil, nil //nolint:nilnil // nil serves none
+	}
+	options := mcp.Options{
+		Service: service, REST: api, SiteURL: config.SiteURL, Version: config.Version, Capabilities: config.Capabilities,
+		Tokens: func(_ context.Context, token string) (bridge.Caller, error) { return service.Authenticate(token) },
+	}
+	if authorization != nil {
+		options.ResourceMetadata = authorization.ResourceMetadataURL()
+		options.Tokens = func(ctx context.Context, token string) (bridge.Caller, error) {
+			if strings.HasPrefix(token, oauth.TokenPrefix) {
+				return authorization.Caller(ctx, token)
+			}
+			return service.Authenticate(token)
+		}
+	}
+	handler, err := mcp.New(options)
+	if err != nil {
+		return nil, err
+	}
+	return handler, nil
+}

@@ -1,0 +1,290 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+// world is one team with its accounts and posts, in memory.
+type world struct {
+	bridge.Posts
+	bridge.Media
+	bridge.Quota
+
+	team        v1alpha1.Team
+	connections []*v1alpha1.Connection
+	// failing is what writing a post answers.
+	failing error
+
+	mu    sync.Mutex
+	posts map[string]*v1alpha1.Post
+	// info is that of the last request.
+	info *request.Info
+}
+
+const namespace = "team-acme"
+
+func newWorld() *world {
+	w := &world{posts: map[string]*v1alpha1.Post{}}
+	w.team.Spec.Subscription.State = v1alpha1.SubscriptionActive
+	for _, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok} {
+		w.connections = append(w.connections, &v1alpha1.Connection{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme-" + string(platform)},
+			Spec:       v1alpha1.ConnectionSpec{Platform: platform},
+			Status: v1alpha1.ConnectionStatus{
+				AccountName: "Acme", TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}, DuetDisabled: true},
+				Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}},
+			},
+		})
+	}
+	return w
+}
+
+func (w *world) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failing != nil {
+		return nil, w.failing
+	}
+	if w.posts[post.Name] != nil {
+		return nil, apierrors.NewAlreadyExists(kubeschema.GroupResource{Resource: "posts"}, post.Name)
+	}
+	stored := post.DeepCopy()
+	stored.ResourceVersion, stored.CreationTimestamp = "1", metav1.Now()
+	w.posts[post.Name] = stored
+	return stored, nil
+}
+
+func (w *world) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if name == "panic" {
+		panic("this post is haunted")
+	}
+	if post := w.posts[name]; post != nil {
+		return post.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(kubeschema.GroupResource{Resource: "posts"}, name)
+}
+
+func (w *world) Update(_ context.Context, _, after *v1alpha1.Post) (*v1alpha1.Post, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.posts[after.Name] = after.DeepCopy()
+	return after, nil
+}
+
+// only is the one post that there is.
+func (w *world) only(t *testing.T) *v1alpha1.Post {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.posts) != 1 {
+		t.Fatalf("there are %d posts", len(w.posts))
+	}
+	for _, post := range w.posts {
+		return post
+	}
+	return nil
+}
+
+type connections struct{ of *world }
+
+func (c connections) List(string) []*v1alpha1.Connection { return c.of.connections }
+
+func (c connections) Get(_, name string) *v1alpha1.Connection {
+	for _, connection := range c.of.connections {
+		if connection.Name == name {
+			return connection
+		}
+	}
+	return nil
+}
+
+func (c connections) Live(_ context.Context, _, name string) (*v1alpha1.Connection, error) {
+	return nil, apierrors.NewNotFound(kubeschema.GroupResource{Resource: "connections"}, name)
+}
+
+// capabilities are those of real platforms; there is no Instagram and no Facebook here.
+var capabilities = platforms.Registry{
+	v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformThreads: threads.New(threads.Config{}, transport.New(transport.Options{})),
+	v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, transport.New(transport.Options{})),
+}.Capabilities
+
+// callers are whom tokens speak for.
+var callers = map[string]bridge.Caller{
+	"key":     {Namespace: namespace, Key: "deploy"},
+	"read":    {Namespace: namespace, Key: "grant-r", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{bridge.ScopeRead}},
+	"draft":   {Namespace: namespace, Key: "grant-d", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft}},
+	"publish": {Namespace: namespace, Key: "grant-p", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{bridge.ScopePublish}},
+	"nothing": {Namespace: namespace, Key: "grant-n", Author: "oidc:ada@example.com", Agent: "Claude", Scopes: []bridge.Scope{}},
+}
+
+// serve serves a world until the test ends, and returns the address of the handler.
+func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
+	t.Helper()
+	server := httptest.NewServer(w.handler(t, edits...))
+	t.Cleanup(server.Close)
+	return server.URL + Path
+}
+
+// handler serves a world.
+func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
+	tb.Helper()
+	service := bridge.New(bridge.Config{
+		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: w.Media, Quota: w.Quota,
+		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
+			return readiness.Result{State: readiness.Ready}
+		},
+		Index:        postindex.New(),
+		Capabilities: capabilities, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+	})
+	options := Options{
+		Service: service, REST: rest.NewHandler(service, ratelimit.New(1000, clock.RealClock{})), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
+		ResourceMetadata: "https://herald.example.com/.well-known/oauth-protected-resource/mcp",
+		Tokens: func(_ context.Context, token string) (bridge.Caller, error) {
+			caller, ok := callers[token]
+			if !ok {
+				return caller, &bridge.Error{Code: bridge.CodeUnauthorized, Message: "the token is not known"}
+			}
+			return caller, nil
+		},
+	}
+	for _, edit := range edits {
+		edit(&options)
+	}
+	handler, err := New(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		info := &request.Info{ID: "r-17", Header: out.Header()}
+		handler.ServeHTTP(out, r.WithContext(request.With(r.Context(), info)))
+		w.mu.Lock()
+		w.info = info
+		w.mu.Unlock()
+	})
+}
+
+// plain is how tests reach a server of theirs.
+var plain = &http.Transport{}
+
+// bearer sends a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return plain.RoundTrip(r)
+}
+
+// connect is the SDK's own client, of a revision of the protocol; the latest if it is empty.
+func connect(t *testing.T, address, token, version string) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "inspector", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: address, HTTPClient: &http.Client{Transport: bearer(token)},
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// reply is what was answered by HTTP.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends one request. Fields of the header are name and value in turn.
+func send(t *testing.T, method, address, token, body string, header ...string) reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, string(text)}
+}
+
+// callTool is the message that calls a tool.
+func callTool(name, arguments string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
+}
+
+// resultOf reads the result of a tool.
+func resultOf(t *testing.T, r reply) (structured string, texts []string, isError bool) {
+	t.Helper()
+	var answer struct {
+		Result struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+			StructuredContent json.RawMessage `json:"structuredContent"`
+			IsError           bool            `json:"isError"`
+		} `json:"result"`
+		Error any `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || answer.Error != nil || r.status != http.StatusOK {
+		t.Fatalf("answered %d %s (%v)", r.status, r.body, err)
+	}
+	for _, c := range answer.Result.Content {
+		texts = append(texts, c.Text)
+	}
+	return string(answer.Result.StructuredContent), texts, answer.Result.IsError
+}

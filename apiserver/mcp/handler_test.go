@@ -1,0 +1,485 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// text is the arguments of create_post for a text post to X.
+func text(caption string, more ...string) string {
+	quoted, _ := json.Marshal(caption)
+	return `{"category":"text","targets":[{"connection_id":"acme-x","caption":` + string(quoted) + `}]` + strings.Join(more, "") + `}`
+}
+
+// Who is not let in learns where tokens come from.
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	const metadata = `resource_metadata="https://herald.example.com/.well-known/oauth-protected-resource/mcp"`
+	for name, tc := range map[string]struct {
+		reason, method, authorization string
+		oauth                         bool
+		want                          string
+	}{
+		"None":        {"there is no token that is wrong", "POST", "", true, "Bearer " + metadata},
+		"NoneOfGet":   {"a client that probes for a stream begins here", "GET", "", true, "Bearer " + metadata},
+		"Unknown":     {"the client should get a new one", "POST", "Bearer nope", true, `Bearer error="invalid_token", ` + metadata},
+		"OtherScheme": {"only bearer tokens are taken", "POST", "Basic YTpi", true, `Bearer error="invalid_token", ` + metadata},
+		"NoOAuth":     {"nothing gives out tokens", "POST", "", false, "Bearer"},
+		"NoOAuthBad":  {"nothing gives out tokens, and this one is bad", "DELETE", "Bearer nope", false, `Bearer error="invalid_token"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := newWorld().serve(t, func(o *Options) {
+				if !tc.oauth {
+					o.ResourceMetadata = ""
+				}
+			})
+			r := send(t, tc.method, address, "", `[`, "Authorization", tc.authorization)
+			if r.status != http.StatusUnauthorized || r.header.Get("WWW-Authenticate") != tc.want || !strings.HasPrefix(r.body, `{"error":{"code":"UNAUTHORIZED","message":"`) {
+				t.Errorf("%s: %d %q %s", tc.reason, r.status, r.header.Get("WWW-Authenticate"), r.body)
+			}
+		})
+	}
+}
+
+// What HTTP itself refuses is refused as REST does.
+func TestRefusedByHTTP(t *testing.T) {
+	t.Parallel()
+	address := newWorld().serve(t)
+	for name, tc := range map[string]struct {
+		reason, method, body string
+		header               []string
+		status               int
+		says                 string
+	}{
+		"Get":        {"there are no streams", "GET", "", nil, 405, `"code":"VALIDATION_ERROR"`},
+		"Delete":     {"there are no sessions", "DELETE", "", []string{"Mcp-Session-Id", "abc"}, 405, `"code":"VALIDATION_ERROR"`},
+		"Put":        {"it is no method of this protocol", "PUT", ping, nil, 405, `"code":"VALIDATION_ERROR"`},
+		"Form":       {"it is no JSON", "POST", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, `"code":"VALIDATION_ERROR"`},
+		"Compressed": {"its size cannot be bounded", "POST", "x", []string{"Content-Encoding", "gzip"}, 415, `"code":"VALIDATION_ERROR"`},
+		"TooLarge":   {"one MiB is enough", "POST", callTool("create_post", text(strings.Repeat("a", 1<<20))), nil, 413, "larger than 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := send(t, tc.method, address, "key", tc.body, tc.header...)
+			if r.status != tc.status || !strings.Contains(r.body, tc.says) || tc.status == 405 && r.header.Get("Allow") != "POST" {
+				t.Errorf("%s: %d %s %v", tc.reason, r.status, r.body, r.header)
+			}
+		})
+	}
+}
+
+// What is no message, and messages that make no sense, are answered in JSON, and nothing
+// comes of them.
+func TestBadMessages(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, body string
+		status       int
+		says         string
+	}{
+		"Empty":          {"there is nothing", "", 400, "-32700"},
+		"Garbage":        {"it is no JSON", "{{{", 400, "-32700"},
+		"Null":           {"it is no object", "null", 400, "-32700"},
+		"Text":           {"it is no object", `"ping"`, 400, "-32700"},
+		"Trailing":       {"two readers could differ", ping + ping, 400, "-32700"},
+		"Batch":          {"one request is one message: limits count requests", "[" + ping + "]", 400, "batches are not taken"},
+		"EmptyBatch":     {"no revision allows it", " []", 400, "batches are not taken"},
+		"Twice":          {"two readers could differ", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, 400, "stands twice"},
+		"TwiceDeep":      {"two readers could differ", callTool("create_post", text("a", `,"draft":true,"draft":false`)), 400, "params.arguments.draft: stands twice"},
+		"NotUTF8":        {"it is no text", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}", 400, "-32700"},
+		"HalfPair":       {"it is no text", callTool("create_post", `{"category":"\ud83d"}`), 400, "-32700"},
+		"Deep":           {"nobody means it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101), 400, "-32700"},
+		"NoVersion":      {"it is no JSON-RPC 2.0", `{"id":1,"method":"ping"}`, 400, `"error"`},
+		"OldVersion":     {"it is no JSON-RPC 2.0", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, 400, `"error"`},
+		"Answer":         {"nothing was asked of the client", `{"jsonrpc":"2.0","id":1}`, 202, ""},
+		"MethodNumber":   {"it is no name", `{"jsonrpc":"2.0","id":1,"method":7}`, 400, `"error"`},
+		"UnknownMethod":  {"there is none of that name", `{"jsonrpc":"2.0","id":1,"method":"posts/delete"}`, 400, "posts/delete"},
+		"IDObject":       {"it cannot be answered", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, 400, `"error"`},
+		"NoID":           {"a tool is no notification", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"list_posts"}}`, 400, `"error"`},
+		"NoParams":       {"a call names a tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, 400, `"error"`},
+		"ParamsArray":    {"they have no names", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["list_posts"]}`, 200, "-32602"},
+		"NameNumber":     {"it is no name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, 200, "-32602"},
+		"UnknownTool":    {"there is none of that name", callTool("delete_everything", `{}`), 200, `unknown tool \"delete_everything\"`},
+		"OtherCapitals":  {"names are exact", callTool("Create_Post", text("a")), 200, "unknown tool"},
+		"BadVersion":     {"nobody speaks it", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400, "nsupported protocol version"},
+		"UnknownURI":     {"there is no such resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, 200, "-32602"},
+		"UnknownPrompt":  {"there is no such prompt", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x"}}`, 200, "-32602"},
+		"PromptWithout":  {"it needs to know what", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"announce"}}`, 200, "the argument what is missing"},
+		"BadCursor":      {"nobody gave it out", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"AAAA"}}`, 200, "-32602"},
+		"Complete":       {"it is not offered", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"announce"},"argument":{"name":"what","value":"a"}}}`, 200, "-32601"},
+		"Subscribe":      {"it is not offered", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"herald://accounts"}}`, 200, `"error"`},
+		"SetLevel":       {"it is harmless, though not offered", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, 200, `"result"`},
+		"MetaNotObject":  {"it is no metadata", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":7}}`, 200, "-32602"},
+		"NewWithoutMeta": {"the latest revision has it in each request", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 400, `"error"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			var header []string
+			switch name {
+			case "BadVersion":
+				header = []string{"Mcp-Protocol-Version", "1999-01-01"}
+			case "NewWithoutMeta":
+				header = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list"}
+			}
+			r := send(t, "POST", w.serve(t), "key", tc.body, header...)
+			if r.status != tc.status || !strings.Contains(r.body, tc.says) {
+				t.Errorf("%s: %d %s, want %d and %q", tc.reason, r.status, r.body, tc.status, tc.says)
+			}
+			if tc.status != 202 && (!json.Valid([]byte(r.body)) || !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") || !strings.Contains(r.body, `"jsonrpc":"2.0"`)) {
+				t.Errorf("%s: answered %q %s", tc.reason, r.header.Get("Content-Type"), r.body)
+			}
+			if len(w.posts) > 0 {
+				t.Errorf("%s: there is a post", tc.reason)
+			}
+		})
+	}
+}
+
+// A client of any revision lists tools and calls them, whether it has been introduced or not.
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
+		t.Run("Of"+version, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			session := connect(t, w.serve(t), "key", version)
+			tools, err := session.ListTools(t.Context(), nil)
+			if err != nil || len(tools.Tools) != 6 {
+				t.Fatalf("%v, %v", tools, err)
+			}
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "create_post", Arguments: json.RawMessage(text("Hello", `,"draft":true`))})
+			if err != nil || result.IsError {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			// Those of the latest revision say with each call what they are; the others did so once, to nobody.
+			want := "deploy"
+			if version == "" || version >= "2026" {
+				want = "inspector"
+			}
+			if got := w.only(t).Annotations[v1alpha1.AgentAnnotation]; got != want {
+				t.Errorf("the post names %q, want %q", got, want)
+			}
+			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: that it is not offered
+				capabilities.Completions != nil || capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
+				t.Errorf("it says that it can %+v", capabilities)
+			}
+			if !strings.Contains(session.InitializeResult().Instructions, "list_connections") {
+				t.Error("it does not say how to begin")
+			}
+		})
+	}
+}
+
+// The latest client, with an Accept of JSON alone, or none.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	address := newWorld().serve(t)
+	for _, accept := range []string{"application/json", "*/*", "", "application/json, text/event-stream"} {
+		r := send(t, "POST", address, "key", ping, "Accept", accept)
+		if r.status != 200 || !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
+			t.Errorf("Accept %q: %d %s", accept, r.status, r.body)
+		}
+	}
+}
+
+// What each scope allows. A request beyond it is refused before anything is done, with the
+// scopes to ask for.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	draft := text("Hello", `,"draft":true`)
+	for name, tc := range map[string]struct {
+		token, body string
+		status      int
+		// scope is what the answer says to ask for.
+		scope string
+	}{
+		"NothingLists":     {"nothing", callTool("list_posts", `{}`), 403, "read"},
+		"NothingAccounts":  {"nothing", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"herald://accounts"}}`, 403, "read"},
+		"NothingTools":     {"nothing", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 200, ""},
+		"ReadLists":        {"read", callTool("list_posts", `{}`), 200, ""},
+		"ReadConnections":  {"read", callTool("list_connections", `{}`), 200, ""},
+		"ReadGets":         {"read", callTool("get_post", `{"id":"p1"}`), 200, ""},
+		"ReadDrafts":       {"read", callTool("create_post", draft), 403, "read draft"},
+		"ReadUploads":      {"read", callTool("create_media_upload_url", `{}`), 403, "read draft"},
+		"ReadCancels":      {"read", callTool("cancel_post", `{"id":"p1"}`), 403, "read draft"},
+		"DraftDrafts":      {"draft", callTool("create_post", draft), 200, ""},
+		"DraftPublishes":   {"draft", callTool("create_post", text("Hello")), 200, ""},
+		"DraftCancels":     {"draft", callTool("cancel_post", `{"id":"p1"}`), 200, ""},
+		"PublishLists":     {"publish", callTool("list_posts", `{}`), 200, ""},
+		"PublishPublishes": {"publish", callTool("create_post", draft), 200, ""},
+		"KeyPublishes":     {"key", callTool("create_post", draft), 200, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			r := send(t, "POST", w.serve(t), tc.token, tc.body)
+			want := ""
+			if tc.scope != "" {
+				want = `Bearer error="insufficient_scope", scope="` + tc.scope + `", resource_metadata="https://herald.example.com/.well-known/oauth-protected-resource/mcp"`
+			}
+			if r.status != tc.status || r.header.Get("WWW-Authenticate") != want {
+				t.Errorf("%d %s %q", r.status, r.body, r.header.Get("WWW-Authenticate"))
+			}
+			if tc.status == 403 && (!strings.Contains(r.body, `{"error":{"code":"INSUFFICIENT_SCOPE"`) || len(w.posts) > 0) {
+				t.Errorf("answered %s, and there are %d posts", r.body, len(w.posts))
+			}
+		})
+	}
+}
+
+// Requests of one token share a limit with REST.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	address := newWorld().serve(t, func(o *Options) { o.REST = rest.NewHandler(o.Service, ratelimit.New(1, clock.RealClock{})) })
+	first, second := send(t, "POST", address, "key", ping), send(t, "POST", address, "key", callTool("list_posts", `{}`))
+	if first.status != 200 || first.header.Get("RateLimit-Remaining") != "0" {
+		t.Errorf("%d %v", first.status, first.header)
+	}
+	if second.status != 429 || !strings.Contains(second.body, "RATE_LIMITED") || second.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s %v", second.status, second.body, second.header)
+	}
+}
+
+// Pages of other sites may call, with a token; no cookie of theirs counts.
+func TestCrossOrigin(t *testing.T) {
+	t.Parallel()
+	address := newWorld().serve(t)
+	preflight := send(t, "OPTIONS", address, "", "", "Origin", "https://inspector.example", "Access-Control-Request-Method", "POST",
+		"Access-Control-Request-Headers", "authorization,content-type,mcp-protocol-version")
+	if preflight.status != 204 || preflight.header.Get("Access-Control-Allow-Origin") != "*" || preflight.header.Get("Access-Control-Allow-Credentials") != "" {
+		t.Errorf("%d %v", preflight.status, preflight.header)
+	}
+	for _, name := range []string{"Authorization", "Content-Type", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+		if !strings.Contains(preflight.header.Get("Access-Control-Allow-Headers"), name) {
+			t.Errorf("%s may not be sent", name)
+		}
+	}
+	r := send(t, "POST", address, "", ping, "Origin", "https://inspector.example", "Cookie", "herald=key")
+	if r.status != 401 || !strings.Contains(r.header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
+		t.Errorf("%d %v", r.status, r.header)
+	}
+	if r := send(t, "POST", address, "key", ping, "Origin", "https://inspector.example"); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// A site on this machine answers to the names of this machine; another one to what its
+// proxies send.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, site, host string
+		status             int
+	}{
+		"LocalRun":      {"it is for this machine", "http://localhost:8080", "localhost:8080", 200},
+		"LocalRunByIP":  {"it is for this machine", "http://127.0.0.1:8080", "[::1]:8080", 200},
+		"LocalRebound":  {"a stranger's name leads here", "http://localhost:8080", "evil.example.com", 403},
+		"LocalLookLike": {"a stranger's name leads here", "http://localhost:8080", "localhost.evil.example.com:8080", 403},
+		"Sidecar":       {"a proxy of the pod hands requests on by loopback", "https://herald.example.com", "herald.example.com", 200},
+		"Service":       {"programs of the cluster use the name of the Service", "https://herald.example.com", "herald-apiserver.herald-system.svc", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := newWorld().serve(t, func(o *Options) { o.SiteURL = tc.site })
+			if r := send(t, "POST", address, "key", ping, "Host", tc.host); r.status != tc.status {
+				t.Errorf("%s: %d %s", tc.reason, r.status, r.body)
+			}
+		})
+	}
+}
+
+// A client that listens for changes is told at once that there will be none: no request
+// stays open.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	r := send(t, "POST", newWorld().serve(t), "key",
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{`+meta+`,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["herald://accounts"]}}}`,
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+	if r.status != 200 || !strings.Contains(r.body, `"result"`) || strings.Contains(r.body, `"toolsListChanged":true`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// A panic is one request's trouble, and what it was stays in the log.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	r := send(t, "POST", w.serve(t), "key", callTool("get_post", `{"id":"panic"}`))
+	if r.status != 200 || !strings.Contains(r.body, "-32603") || !strings.Contains(r.body, "r-17") || strings.Contains(r.body, "haunted") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if w.info.Err == nil || !strings.Contains(w.info.Err.Error(), "haunted") {
+		t.Errorf("the log learns %v", w.info.Err)
+	}
+}
+
+// The log and the metrics get one of few names, whatever clients send.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		callTool("create_post", `{}`): "mcp create_post",
+		callTool("list_posts", `{}`):  "mcp list_posts",
+		callTool("rm_rf", `{}`):       "mcp tools/call",
+		ping:                          "mcp ping",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:         "mcp tools/list",
+		`{"jsonrpc":"2.0","id":1,"method":"x-` + "\u00e4" + `"}`: "mcp",
+		`{`: "mcp",
+	} {
+		w := newWorld()
+		send(t, "POST", w.serve(t), "key", body)
+		if w.info.Operation != want || w.info.Key != "deploy" || w.info.Namespace != namespace {
+			t.Errorf("%s is logged as %+v, want %q", body, w.info, want)
+		}
+	}
+}
+
+// An agent has the name of its registration, or what it calls itself, or that of its key,
+// without what cannot be seen.
+func TestNameOfTheAgent(t *testing.T) {
+	t.Parallel()
+	h := &Handler{}
+	for name, tc := range map[string]struct {
+		reason string
+		caller bridge.Caller
+		client string
+		want   string
+	}{
+		"Registered": {"a person has agreed to it", bridge.Caller{Key: "grant", Agent: "Claude"}, "Evil", "Claude"},
+		"Says":       {"it is what there is", bridge.Caller{Key: "deploy"}, "inspector", "inspector"},
+		"SaysNot":    {"older revisions say it once, to nobody", bridge.Caller{Key: "deploy"}, "", "deploy"},
+		"Invisible":  {"what cannot be seen is no name", bridge.Caller{Key: "deploy"}, "\u200b\U000e0041\x1b", "deploy"},
+		"Hidden":     {"tags and escapes carry words of their own", bridge.Caller{}, "A\x1b[31m\U000e0049\U000e0067B\u202eC\n\n  D\ufe0f", "A[31mBC D"},
+		"Long":       {"pages have room for so much", bridge.Caller{}, strings.Repeat("ä", 200), strings.Repeat("ä", 80) + "…"},
+		"Nothing":    {"there is always a name", bridge.Caller{}, "", "an agent"},
+	} {
+		if got := h.named(tc.caller, &message{client: tc.client}).Agent; got != tc.want {
+			t.Errorf("%s: %s: %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+// Descriptions are whole also for clients that cut them, and name the tools as they are.
+func TestDescriptionsFit(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{"instructions": instructions}
+	for i := range tools {
+		texts[tools[i].name] = tools[i].description
+	}
+	for name, said := range texts {
+		if len(said) > maxDescription {
+			t.Errorf("%s: %d bytes, which clients cut", name, len(said))
+		}
+		for i := range tools {
+			if strings.Contains(said, tools[i].operation) {
+				t.Errorf("%s calls a tool %s", name, tools[i].operation)
+			}
+		}
+	}
+}
+
+// The resources and prompts that there are.
+func TestResourcesAndPrompts(t *testing.T) {
+	t.Parallel()
+	session := connect(t, newWorld().serve(t), "read", "")
+	read := func(uri string) string {
+		t.Helper()
+		got, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Contents[0].Text
+	}
+	resources, err := session.ListResources(t.Context(), nil)
+	if err != nil || len(resources.Resources) != 2 {
+		t.Fatalf("%v, %v", resources, err)
+	}
+	var rules struct {
+		Data []platformRules `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(read(platformsURI)), &rules); err != nil || len(rules.Data) != 4 {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	if diff := cmp.Diff(platformRules{
+		Platform: v1alpha1.PlatformX, Categories: []v1alpha1.Category{"text", "image", "video", "tree"}, Caption: &limit{280, "weighted characters"}, MaxImages: 4,
+		MaxVideoBytes: 512 << 20, Card: &cardRules{MaxMedia: 4, MaxVideos: 1, MaxImageBytes: 5 << 20, MaxVideoBytes: 512 << 20},
+	}, rules.Data[0]); diff != "" {
+		t.Errorf("the rules of X: %s", diff)
+	}
+	accounts := read(accountsURI)
+	for _, want := range []string{
+		`"id":"acme-x","platform":"x","account_name":"Acme"`, `"state":"ready"`,
+		`"tiktok":{"tiktok_privacy_levels":["SELF_ONLY"],"allows_comments":true,"allows_duets":false,"allows_stitches":true}`,
+	} {
+		if !strings.Contains(accounts, want) {
+			t.Errorf("the accounts %s lack %s", accounts, want)
+		}
+	}
+	listed, err := session.ListPrompts(t.Context(), nil)
+	if err != nil || len(listed.Prompts) != len(prompts) {
+		t.Fatalf("%v, %v", listed, err)
+	}
+	for _, p := range listed.Prompts {
+		given := map[string]string{}
+		for _, argument := range p.Arguments {
+			given[argument.Name] = "the " + argument.Name + " of it"
+		}
+		got, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name, Arguments: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := got.Messages[0].Content.(*mcp.TextContent).Text
+		for _, value := range given {
+			if !strings.Contains(said, value) {
+				t.Errorf("the prompt %s lacks %q: %s", p.Name, value, said)
+			}
+		}
+	}
+}
+
+// FuzzReader holds that no body lets a token write that may only read, however two readers
+// of JSON could differ about it, and that every answer is JSON.
+func FuzzReader(f *testing.F) {
+	create := callTool("create_post", text("Hello", `,"draft":true`))
+	for _, body := range []string{
+		create, ping, "", "[" + create + "]", strings.Replace(create, `"name"`, `"n\u0061me"`, 1), strings.Replace(create, `"name":`, `"name":"list_posts","name":`, 1),
+		strings.Replace(create, `"name":`, `"Name":"list_posts","name":`, 1), strings.Replace(create, `"method":`, `"method":"ping","method":`, 1),
+		strings.Replace(create, "tools/call", `tools\/call`, 1), strings.Replace(create, "create_post", "create_post\x00", 1), create + create, "\ufeff" + create,
+	} {
+		f.Add(body)
+	}
+	w := newWorld()
+	handler := w.handler(f, func(o *Options) { o.REST = rest.NewHandler(o.Service, nil) })
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer read")
+		r.Header.Set("Content-Type", "application/json")
+		out := httptest.NewRecorder()
+		handler.ServeHTTP(out, r)
+		if out.Body.Len() > 0 && !json.Valid(out.Body.Bytes()) {
+			t.Errorf("answered %d %q", out.Code, out.Body)
+		}
+		if len(w.posts) > 0 {
+			t.Errorf("a reader has made a post by %q", body)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// platformNames are all platforms, in the order in which they are told of.
+var platformNames = []v1alpha1.Platform{
+	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
+	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
+}
+
+// platformRules are what a platform takes, as agents read it. All of it comes from what the
+// platform declares, by which posts are judged.
+type platformRules struct {
+	Platform   v1alpha1.Platform   `json:"platform"`
+	Categories []v1alpha1.Category `json:"categories"`
+	Caption    *limit              `json:"caption"`
+	Title      *limit              `json:"title,omitempty"`
+	// MaxImages is of an image post, MaxVideoBytes of the file of a video post.
+	MaxImages     int        `json:"max_images,omitempty"`
+	MaxVideoBytes int64      `json:"max_video_bytes"`
+	Card          *cardRules `json:"tree_card,omitempty"`
+}
+
+// limit is how long a text may be; it is null where there is no limit.
+type limit struct {
+	Max  int    `json:"max"`
+	Unit string `json:"unit"`
+}
+
+// cardRules are those of one card of a tree.
+type cardRules struct {
+	MaxMedia      int   `json:"max_media"`
+	MaxVideos     int   `json:"max_videos"`
+	Mixed         bool  `json:"images_and_videos_may_be_mixed"`
+	MaxImageBytes int64 `json:"max_image_bytes"`
+	MaxVideoBytes int64 `json:"max_video_bytes"`
+}
+
+// allRules are those of the platforms that this installation can publish to.
+func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)) []platformRules {
+	var all []platformRules
+	for _, name := range platformNames {
+		c, ok := capabilities(name)
+		if !ok {
+			continue
+		}
+		r := platformRules{Platform: name, Categories: c.Categories, MaxImages: c.MaxImages, MaxVideoBytes: bounded(c.MaxVideoBytes, v1alpha1.MaxVideoBytes)}
+		if c.MaxCaption > 0 {
+			r.Caption = &limit{c.MaxCaption, c.CaptionUnit}
+		}
+		if c.MaxTitle > 0 {
+			r.Title = &limit{c.MaxTitle, "characters"}
+		}
+		if slices.Contains(c.Categories, v1alpha1.CategoryTree) {
+			r.Card = &cardRules{
+				MaxMedia: c.Card.MaxItems, MaxVideos: c.Card.MaxVideos, Mixed: c.Card.Mixed,
+				MaxImageBytes: bounded(c.Card.MaxImageBytes, v1alpha1.MaxImageBytes), MaxVideoBytes: bounded(c.Card.MaxVideoBytes, v1alpha1.MaxVideoBytes),
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// bounded is the limit of a platform, or that of every upload where it sets none.
+func bounded(of, everywhere int64) int64 {
+	if of == 0 {
+		return everywhere
+	}
+	return of
+}
+
+// categories are all that there are.
+var categories = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
+
+// takers says which platforms take which category.
+func takers(all []platformRules) string {
+	var parts []string
+	for _, category := range categories {
+		var names []string
+		for i := range all {
+			if slices.Contains(all[i].Categories, category) {
+				names = append(names, string(all[i].Platform))
+			}
+		}
+		if len(names) > 0 {
+			parts = append(parts, "`"+string(category)+"` goes to "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}

@@ -1,0 +1,272 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+)
+
+// schema is a JSON Schema, or a part of the description of the REST API.
+type schema = map[string]any
+
+// description is that of the REST API, from which the schemas of the tools are made: what
+// REST takes and answers is what the tools take and answer, and nothing has to be written
+// twice.
+type description struct {
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
+	Components struct {
+		Schemas map[string]schema `json:"schemas"`
+	} `json:"components"`
+}
+
+// described is one operation of the description.
+type described struct {
+	OperationID string      `json:"operationId"`
+	Parameters  []parameter `json:"parameters"`
+	RequestBody struct {
+		Content content `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content content `json:"content"`
+	} `json:"responses"`
+}
+
+type parameter struct {
+	Name        string `json:"name"`
+	In          string `json:"in"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Schema      schema `json:"schema"`
+}
+
+// content is that of a body, by media type.
+type content map[string]struct {
+	Schema schema `json:"schema"`
+}
+
+func (c content) schema() schema { return c["application/json"].Schema }
+
+// schemas are those of one tool.
+type schemas struct{ input, output schema }
+
+// schemasOf returns the schemas of every operation by its operationId.
+func schemasOf() (map[string]schemas, error) {
+	text, err := openapi.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var d description
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("read the description of the REST API: %w", err)
+	}
+	found := map[string]schemas{}
+	for _, path := range d.Paths {
+		var shared []parameter
+		if err := unmarshal(path["parameters"], &shared); err != nil {
+			return nil, err
+		}
+		for method, raw := range path {
+			if method == "parameters" {
+				continue
+			}
+			var o described
+			if err := unmarshal(raw, &o); err != nil {
+				return nil, err
+			}
+			o.Parameters = append(o.Parameters, shared...)
+			found[o.OperationID] = schemas{d.input(&o), d.output(&o)}
+		}
+	}
+	return found, nil
+}
+
+func unmarshal(raw json.RawMessage, into any) error {
+	if raw == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read the description of the REST API: %w", err)
+	}
+	return nil
+}
+
+// input has the fields of path, query and body side by side. Where a body is one of several
+// shapes, all their fields stand in one: a choice at the root of a tool's schema is legal,
+// but the interfaces of most models refuse the tool, or leave it out.
+func (d *description) input(o *described) schema {
+	properties, required := schema{}, []string{}
+	for i := range o.Parameters {
+		p := &o.Parameters[i]
+		if p.In != "path" && p.In != "query" {
+			continue
+		}
+		of := d.plain(p.Schema)
+		of["description"] = words(p.Description)
+		properties[p.Name] = of
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	body := d.resolve(o.RequestBody.Content.schema())
+	shapes, _ := body["oneOf"].([]any)
+	if shapes == nil && body != nil {
+		shapes = []any{body}
+	}
+	for i, shape := range shapes {
+		of := d.resolve(asSchema(shape))
+		needs := stringsOf(of["required"])
+		if i == 0 {
+			required = append(required, needs...)
+		}
+		// What only some shapes need is not needed by all.
+		required = slices.DeleteFunc(required, func(name string) bool {
+			_, has := asSchema(of["properties"])[name]
+			return has && !slices.Contains(needs, name) || !has && i > 0
+		})
+		for name, property := range asSchema(of["properties"]) {
+			properties[name] = merged(asSchema(properties[name]), d.plain(asSchema(property)))
+		}
+	}
+	slices.Sort(required)
+	out := schema{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// merged is a field that several shapes have. They differ in the values that they allow, as
+// the category does, and in items: those of the shape with more fields hold for both.
+func merged(a, b schema) schema {
+	if a == nil {
+		return b
+	}
+	one, another := stringsOf(a["enum"]), stringsOf(b["enum"])
+	if one != nil && another != nil {
+		for _, value := range another {
+			if !slices.Contains(one, value) {
+				one = append(one, value)
+			}
+		}
+		a["enum"] = one
+	}
+	if fieldsOf(b) > fieldsOf(a) {
+		a["items"], a["description"] = b["items"], b["description"]
+	}
+	return a
+}
+
+func fieldsOf(list schema) int { return len(asSchema(asSchema(list["items"])["properties"])) }
+
+// output has what is answered, or an error: a result has one of the two. Clients that hold
+// results against the schema do so with errors as well.
+func (d *description) output(o *described) schema {
+	properties := schema{"error": d.plain(d.Components.Schemas["ErrorBody"])}
+	for status, response := range o.Responses {
+		if strings.HasPrefix(status, "2") {
+			maps.Copy(properties, asSchema(d.plain(response.Content.schema())["properties"]))
+		}
+	}
+	return schema{"type": "object", "properties": properties}
+}
+
+// plain is a schema as JSON Schema has it and every client reads it: without references,
+// with null beside the type where OpenAPI 3.0 says nullable, and without what is OpenAPI's
+// own.
+func (d *description) plain(of schema) schema {
+	of = d.resolve(of)
+	out := schema{}
+	for key, value := range of {
+		switch key {
+		case "nullable", "example", "discriminator", "allOf":
+		case "default":
+			if value != nil {
+				out[key] = value
+			}
+		case "format":
+			if value == "date-time" {
+				out[key] = value
+			}
+		case "description":
+			text, _ := value.(string)
+			out[key] = words(text)
+		case "properties":
+			properties := schema{}
+			for name, property := range asSchema(value) {
+				properties[name] = d.plain(asSchema(property))
+			}
+			out[key] = properties
+		case "items":
+			out[key] = d.plain(asSchema(value))
+		default:
+			out[key] = value
+		}
+	}
+	if of["nullable"] != true {
+		return out
+	}
+	either := schema{}
+	for _, beside := range []string{"description", "default"} {
+		if value, has := out[beside]; has {
+			either[beside] = value
+			delete(out, beside)
+		}
+	}
+	either["anyOf"] = []any{out, schema{"type": "null"}}
+	return either
+}
+
+// resolve follows a reference. What stands beside one, by allOf, comes before what it
+// refers to.
+func (d *description) resolve(of schema) schema {
+	if all, ok := of["allOf"].([]any); ok && len(all) == 1 {
+		out := maps.Clone(d.resolve(asSchema(all[0])))
+		maps.Copy(out, of)
+		delete(out, "allOf")
+		return out
+	}
+	if name, ok := of["$ref"].(string); ok {
+		return d.resolve(d.Components.Schemas[strings.TrimPrefix(name, "#/components/schemas/")])
+	}
+	return of
+}
+
+func asSchema(value any) schema {
+	s, _ := value.(schema)
+	return s
+}
+
+func stringsOf(value any) []string {
+	switch list := value.(type) {
+	case []string:
+		return list
+	case []any:
+		out := make([]string, 0, len(list))
+		for _, item := range list {
+			if text, ok := item.(string); ok {
+				out = append(out, text)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// words is a description in one paragraph, with the tools by their names.
+func words(text string) string {
+	for i := range tools {
+		text = strings.ReplaceAll(text, "`"+tools[i].operation+"`", "`"+tools[i].name+"`")
+	}
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, paragraph := range paragraphs {
+		paragraphs[i] = strings.Join(strings.Fields(paragraph), " ")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}

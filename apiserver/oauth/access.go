@@ -1,0 +1,76 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// fresh is for how long after it was made a token's grant may be missing in memory: another replica stored it a moment ago.
+const fresh = 30 * time.Second
+
+// Caller returns whom an access token speaks for: the person who allowed it, as far as the scopes go and as far as the person may go
+// now. It is asked at each call, so that a grant that is revoked and a right that is taken away end at once. The error is a
+// *bridge.Error if the token is not good.
+func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
+	var access accessContent
+	sealed, ok := strings.CutPrefix(token, TokenPrefix)
+	if !ok || s.Keys.Open(purposeAccess, sealed, &access) != nil {
+		return bridge.Caller{}, unauthorized("this access token is not good, or has expired; refresh it")
+	}
+	if access.Audience != s.Resource() {
+		return bridge.Caller{}, unauthorized("this access token was made for another address of this server; authorize again")
+	}
+	grant, err := s.grantOf(ctx, &access)
+	if err != nil {
+		return bridge.Caller{}, err
+	}
+	if over := s.ended(grant); over != "" {
+		return bridge.Caller{}, unauthorized("what was granted to this agent " + over + "; authorize again")
+	}
+	who := personOf(grant)
+	scopes, err := s.within(ctx, who, grant.Namespace, both(access.Scopes, scopesOf(grant)))
+	switch {
+	case err != nil:
+		return bridge.Caller{}, err
+	case len(scopes) == 0: // an empty list would have to be told from none
+		return bridge.Caller{}, unauthorized("the person who allowed this agent may no longer do in this team what it was allowed")
+	}
+	s.Used(grant)
+	return bridge.Caller{Namespace: grant.Namespace, Key: grant.Name, Author: who.Name, Agent: shownName(grant), Scopes: scopes}, nil
+}
+
+func unauthorized(message string) *bridge.Error {
+	return &bridge.Error{Code: bridge.CodeUnauthorized, Message: message}
+}
+
+// grantOf is the grant of a token, from memory.
+func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.OAuthGrant, error) {
+	grant := s.Grants.Get(access.Namespace, access.Name)
+	if grant == nil && s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh {
+		var gone *problem
+		var err error
+		if grant, err = s.live(ctx, access.grantRef); err != nil && !errors.As(err, &gone) {
+			return nil, err
+		}
+	}
+	if grant == nil || grant.UID != access.UID {
+		return nil, unauthorized("what was granted to this agent was revoked; authorize again")
+	}
+	return grant, nil
+}
+
+// shownName is what posts say that an agent made them.
+func shownName(grant *v1alpha1.OAuthGrant) string {
+	if name := bridge.AgentName(grant.Spec.Client.Name); name != "" {
+		return name
+	}
+	return bridge.AgentName(grant.Spec.Client.RedirectHost)
+}

@@ -1,0 +1,234 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+const (
+	// purposeConsent and purposeCode are what is sealed for the consent page and for codes.
+	purposeConsent = "oauth-consent"
+	purposeCode    = "oauth-code"
+	// maxState is how long the state of a client may be.
+	maxState = 2048
+	// challengeLength is that of a SHA-256 in base64url (RFC 7636, section 4.2).
+	challengeLength = 43
+	// nameLength is how many characters of 5 bits follow the "agent-" of a grant's name.
+	nameLength = 16
+	// maxGrants bounds the grants of a team.
+	maxGrants = 500
+)
+
+// Request is what a client asks a person for.
+type Request struct {
+	Client Client `json:"c"`
+	// Redirect is where the answer is sent.
+	Redirect string `json:"r"`
+	// Scopes are the most that it asks for.
+	Scopes    []bridge.Scope `json:"s"`
+	State     string         `json:"t,omitempty"`
+	Challenge string         `json:"h"`
+}
+
+// RedirectHost is where the answer is sent, as people are shown it.
+func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
+
+// consent is what the form of the consent page carries: what was shown, to whom. Nothing of it can be changed between the page and
+// the answer, and no other session can send it.
+type consent struct {
+	Session   string  `json:"i"`
+	Namespace string  `json:"n"`
+	Request   Request `json:"q"`
+}
+
+// Read reads what a client asks a person for. The error is a *PageError while the client is not known to be the one that asks, so
+// that no address of a stranger is gone on to, and else a *Refused.
+func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) (*Request, error) {
+	const title = "The agent asks wrongly"
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(query[name]) > 1 {
+			return nil, pageErrorf(title, "The address that brought you here has several of %s.", name)
+		}
+	}
+	client, unknown := s.client(ctx, query.Get("client_id"), who)
+	if unknown != nil {
+		return nil, unknown
+	}
+	r := &Request{Client: *client, Redirect: query.Get("redirect_uri")}
+	switch {
+	case r.Redirect == "":
+		return nil, pageErrorf(title, "The address that brought you here does not say where the answer is to be sent (redirect_uri).")
+	case !redirectMatches(client.Redirects, r.Redirect):
+		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: %s", shorten(r.Redirect))
+	}
+	if wrong := s.fill(r, query); wrong != nil {
+		return nil, s.refused(r, wrong)
+	}
+	return r, nil
+}
+
+// fill reads what a client that is known asks for.
+func (s *Server) fill(r *Request, query url.Values) *problem {
+	bad := func(code, format string, args ...any) *problem {
+		return refusef(http.StatusBadRequest, code, format, args...)
+	}
+	if states := query["state"]; len(states) == 1 {
+		if len(states[0]) > maxState {
+			return bad(invalidRequest, "state is longer than %d characters", maxState)
+		}
+		r.State = states[0]
+	}
+	for name, values := range query {
+		if len(values) > 1 && name != "resource" {
+			return bad(invalidRequest, "the parameter %s stands there more than once", shorten(name))
+		}
+	}
+	r.Challenge, r.Scopes = query.Get("code_challenge"), askedScopes(query.Get("scope"))
+	switch method := query.Get("code_challenge_method"); {
+	case query.Get("response_type") == "":
+		return bad(invalidRequest, "response_type is missing; it is %s", responseCode)
+	case query.Get("response_type") != responseCode:
+		return bad(unsupportedResponse, "response_type must be %s", responseCode)
+	case query.Get("response_mode") != "" && query.Get("response_mode") != "query":
+		return bad(invalidRequest, "response_mode must be query")
+	case query.Has("request") || query.Has("request_uri"):
+		return bad(invalidRequest, "request objects are not taken; send the parameters themselves")
+	case r.Challenge == "":
+		return bad(invalidRequest, "code_challenge is missing: PKCE is required")
+	case method != challengeS256:
+		return bad(invalidRequest, "code_challenge_method must be %s", challengeS256)
+	case !isChallenge(r.Challenge):
+		return bad(invalidRequest, "code_challenge is no SHA-256 in base64url without padding")
+	case len(r.Scopes) == 0:
+		return bad(invalidScope, "the scopes are %s", scopeText(scopesOffered))
+	}
+	for _, resource := range query["resource"] {
+		if !s.isResource(resource) {
+			return bad(invalidTarget, "the resource is %s", s.Resource())
+		}
+	}
+	return nil
+}
+
+// isChallenge reports whether a text may be a SHA-256 in base64url.
+func isChallenge(text string) bool {
+	return len(text) == challengeLength && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
+}
+
+// shorten bounds what is told back.
+func shorten(text string) string {
+	const most = 200
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// answer is where the browser goes on to with an answer. The issuer is always named, so that a client that speaks to several
+// servers knows whose answer it is (RFC 9207).
+func (s *Server) answer(r *Request, answer url.Values) string {
+	if r.State != "" {
+		answer.Set("state", r.State)
+	}
+	answer.Set("iss", s.SiteURL)
+	return answerTo(r.Redirect, answer)
+}
+
+func (s *Server) refused(r *Request, wrong *problem) *Refused {
+	return &Refused{s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), wrong}
+}
+
+// Offer is what a person may allow: those of the scopes asked for that the person has the rights to in a namespace.
+func (s *Server) Offer(ctx context.Context, r *Request, who person.Person, namespace string) ([]bridge.Scope, error) {
+	return s.within(ctx, who, namespace, r.Scopes)
+}
+
+// Seal is what the form of the consent page carries.
+func (s *Server) Seal(r *Request, of session.Session, namespace string) string {
+	return s.Keys.Seal(purposeConsent, consent{of.ID, namespace, *r}, consentLife)
+}
+
+// Decision is what a person answered on the consent page.
+type Decision struct {
+	// Sealed is what the form carried.
+	Sealed string
+	Allow  bool
+	// Most is the highest scope that is allowed.
+	Most bridge.Scope
+}
+
+// Decide takes a person's answer, and returns where the browser goes on to. The error is a *PageError, or one of the Kubernetes API.
+func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (location string, err error) {
+	var c consent
+	if s.Keys.Open(purposeConsent, d.Sealed, &c) != nil || c.Session != of.ID {
+		return "", pageErrorf("Nothing was allowed",
+			"The page was open for more than ten minutes, or belongs to another sign-in. Begin again in the agent.")
+	}
+	r := &c.Request
+	if !d.Allow {
+		s.Log.InfoContext(ctx, "A person refused an agent", "person", of.Person.Name, "client", r.Client.key())
+		return s.refused(r, refusef(http.StatusForbidden, accessDenied, "the person refused")).Location, nil
+	}
+	offered, err := s.Offer(ctx, r, of.Person, c.Namespace)
+	if err != nil {
+		return "", err
+	}
+	scopes := both(askedScopes(string(d.Most)), offered)
+	if d.Most == "" || len(scopes) == 0 || scopes[len(scopes)-1] != d.Most || !s.Served(c.Namespace) {
+		return "", &PageError{http.StatusForbidden, "Nothing was allowed", "You may not allow this in that team, or not any more. Begin again in the agent."}
+	}
+	grant, err := s.allow(ctx, of.Person, &c, scopes)
+	if err != nil {
+		return "", err
+	}
+	code := s.Keys.Seal(purposeCode, codeContent{
+		grantRef: refOf(grant), Client: r.Client.key(), Redirect: r.Redirect, Challenge: r.Challenge,
+	}, codeLife)
+	return s.answer(r, url.Values{"code": {code}}), nil
+}
+
+// allow stores what a person allows. A grant is there before its code is: deleting it ends the code too, for good.
+func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
+	if len(s.Grants.List(c.Namespace)) >= maxGrants {
+		return nil, &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf("It has %d. Revoke those that are not used, then begin again in the agent.", maxGrants)}
+	}
+	client := &c.Request.Client
+	grant := &v1alpha1.OAuthGrant{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: "agent-" + strings.ToLower(rand.Text()[:nameLength]),
+			Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: who.Name},
+		},
+		Spec: v1alpha1.OAuthGrantSpec{
+			Client: v1alpha1.OAuthGrantClient{
+				ID: client.key(), Name: client.Name, URI: client.URI, RedirectHost: c.Request.RedirectHost(), Verified: client.Verified,
+			},
+			Person:   v1alpha1.OAuthGrantPerson{Name: who.Name, Groups: who.Groups, DisplayName: who.DisplayName},
+			Resource: s.Resource(), ExpiresAt: v1alpha1.NewTime(s.Clock.Now().Add(absoluteLife)),
+		},
+	}
+	for _, scope := range scopes {
+		grant.Spec.Scopes = append(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))
+	}
+	created, err := s.Grants.Create(ctx, grant)
+	if err != nil {
+		return nil, fmt.Errorf("store what was allowed: %w", err)
+	}
+	s.Trail.Acted(ctx, bridge.Caller{Namespace: c.Namespace, Author: who.Name}, bridge.ActAgentAllowed, created)
+	return created, nil
+}

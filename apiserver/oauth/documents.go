@@ -1,0 +1,216 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/publicaddr"
+)
+
+const (
+	// maxDocument and documentPatience bound the fetching of a client's metadata document.
+	maxDocument      = 64 << 10
+	documentPatience = 5 * time.Second
+	// maxDocuments bounds how many are remembered; documentLife and longestLife, for how long: without a word of the server, and
+	// at most. failureLife is for how long a document that could not be had is not asked for again.
+	maxDocuments = 500
+	documentLife = 5 * time.Minute
+	longestLife  = 24 * time.Hour
+	failureLife  = 10 * time.Second
+)
+
+// documents fetches what clients say of themselves at the address that is their id
+// (draft-ietf-oauth-client-id-metadata-document).
+type documents struct {
+	web      *http.Client
+	loopback bool
+	clock    clock.PassiveClock
+	log      *slog.Logger
+
+	known   *cache.LRUExpireCache
+	flights singleflight.Group
+}
+
+// found is what came of fetching a document.
+type found struct {
+	client *Client
+	err    *PageError
+}
+
+func newDocuments(c *Config) *documents {
+	allow := publicaddr.Check
+	if c.LoopbackClients {
+		allow = func(to netip.Addr) error {
+			if to.Unmap().IsLoopback() {
+				return nil
+			}
+			return publicaddr.Check(to)
+		}
+	}
+	dialer := &net.Dialer{Timeout: documentPatience, Control: publicaddr.Control(allow)}
+	return &documents{
+		loopback: c.LoopbackClients, clock: c.Clock, log: c.Log, known: cache.NewLRUExpireCacheWithClock(maxDocuments, c.Clock),
+		web: &http.Client{
+			// A redirect would let another site speak for this one.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Timeout:       documentPatience,
+			Transport: &http.Transport{
+				Proxy:           nil, // it would connect on our behalf, past the control
+				DialContext:     dialer.DialContext,
+				TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+				// A connection that is kept would pass over the control the next time.
+				DisableKeepAlives: true, DisableCompression: true,
+				TLSHandshakeTimeout: documentPatience, ResponseHeaderTimeout: documentPatience, MaxResponseHeaderBytes: 16 << 10,
+			},
+		},
+	}
+}
+
+// client returns whom an address is the id of. allowed is asked before the address is.
+func (d *documents) client(ctx context.Context, id string, allowed func() bool) (*Client, *PageError) {
+	const title = "The agent is not known"
+	if err := d.checkID(id); err != nil {
+		return nil, pageErrorf(title, "Its client_id is neither of a registration here nor the address of a metadata document: %v.", err)
+	}
+	if known, ok := d.known.Get(id); ok {
+		if f, ok := known.(found); ok {
+			return f.client, f.err
+		}
+	}
+	if !allowed() {
+		return nil, &PageError{http.StatusTooManyRequests, "Too many agents", "You were asked for more agents than a person can look at. Wait a minute."}
+	}
+	result, _, _ := d.flights.Do(id, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentPatience)
+		defer cancel()
+		client, life, err := d.fetch(ctx, id)
+		f := found{client: client}
+		if err != nil {
+			d.log.InfoContext(ctx, "The metadata document of an agent cannot be used", "client", id, "error", err)
+			life, f.err = failureLife, pageErrorf(title, "Its metadata document at %s cannot be used: %v.", id, shownCause(err))
+		}
+		d.known.Add(id, f, life)
+		return f, nil
+	})
+	f, _ := result.(found)
+	return f.client, f.err
+}
+
+// checkID says why an address cannot be the id of a client.
+func (d *documents) checkID(id string) error {
+	u, err := url.Parse(id)
+	switch {
+	case err != nil || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
+		return errors.New("it is no address")
+	case u.Scheme != secure && (!d.loopback || !loopback(u)):
+		return errors.New("it does not begin with https://")
+	case len(id) > maxRedirect:
+		return errors.New("it is too long")
+	case u.Hostname() == "" || u.User != nil || strings.Contains(id, "#"):
+		return errors.New("it names no host alone, or has a user name or a fragment")
+	case u.Path == "" || u.Path == "/" || slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }):
+		return errors.New("it has no path of its own")
+	default:
+		return nil
+	}
+}
+
+// errDocument is what a person may read of why a document cannot be used. Anything else tells of the network.
+type errDocument struct{ text string }
+
+func (e *errDocument) Error() string { return e.text }
+
+// shownCause words a cause for a page. One answer for all that is wrong on the way tells nothing of what is inside.
+func shownCause(err error) error {
+	if known, ok := errors.AsType[*errDocument](err); ok {
+		return known
+	}
+	return errors.New("the address does not answer, or is not on the public internet")
+}
+
+// fetch fetches a document.
+func (d *documents) fetch(ctx context.Context, id string) (*Client, time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, http.NoBody)
+	if err != nil {
+		return nil, 0, fmt.Errorf("make the request: %w", err)
+	}
+	r.Header.Set("Accept", jsonType)
+	r.Header.Set("User-Agent", "Herald")
+	answer, err := d.web.Do(r)
+	if err != nil {
+		return nil, 0, fmt.Errorf("fetch the document: %w", err)
+	}
+	defer answer.Body.Close()
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return nil, 0, &errDocument{"the server answers with the status " + strconv.Itoa(answer.StatusCode)}
+	case kind != jsonType && !strings.HasSuffix(kind, "+json"):
+		return nil, 0, &errDocument{"the answer is no " + jsonType}
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("read the document: %w", err)
+	case len(text) > maxDocument:
+		return nil, 0, &errDocument{fmt.Sprintf("it is longer than %d bytes", maxDocument)}
+	}
+	client, err := clientOf(id, text)
+	return client, lifeOf(answer.Header.Get("Cache-Control")), err
+}
+
+// clientOf reads a document.
+func clientOf(id string, text []byte) (*Client, error) {
+	var m clientMetadata
+	switch err := json.Unmarshal(text, &m); {
+	case err != nil:
+		return nil, &errDocument{"it is no JSON object with the fields of RFC 7591"}
+	case m.ClientID != id:
+		return nil, &errDocument{"its client_id is not the address that it stands at"}
+	case m.Method != "" && m.Method != methodNone:
+		return nil, &errDocument{"its token_endpoint_auth_method is not none"}
+	}
+	if wrong := m.check(); wrong != nil {
+		return nil, &errDocument{wrong.description}
+	}
+	return &Client{ID: id, Name: bridge.AgentName(m.Name), URI: uriOf(m.URI), Redirects: m.Redirects, Verified: true}, nil
+}
+
+// lifeOf is for how long a document is remembered.
+func lifeOf(cacheControl string) time.Duration {
+	for directive := range strings.SplitSeq(strings.ToLower(cacheControl), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return failureLife // the same page is shown and sent
+		case "max-age":
+			seconds, err := strconv.Atoi(strings.Trim(value, `"`))
+			if err == nil && seconds >= 0 {
+				return min(max(time.Duration(min(seconds, int(longestLife/time.Second)))*time.Second, failureLife), longestLife)
+			}
+		}
+	}
+	return documentLife
+}

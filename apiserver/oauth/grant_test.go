@@ -1,0 +1,196 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// TestThreatLostRight: what the person may no longer do, the agent may not either.
+func TestThreatLostRight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tokens := w.connected(bridge.ScopePublish)
+	for _, step := range []struct {
+		lost string
+		want []bridge.Scope
+	}{
+		{"", []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft, bridge.ScopePublish}},
+		{"update posts", []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft}},
+		{"create posts", []bridge.Scope{bridge.ScopeRead}},
+		{"list posts", nil},
+	} {
+		delete(w.roles, ada.Person.Name+" "+acme+" "+step.lost)
+		caller, err := w.Caller(t.Context(), tokens.text("access_token"))
+		if !slices.Equal(caller.Scopes, step.want) || (err == nil) != (step.want != nil) {
+			t.Errorf("without the right to %s: %q, %v", step.lost, caller.Scopes, err)
+		}
+		if err == nil && (caller.Namespace != acme || caller.Author != ada.Person.Name || caller.Agent != "An agent" || caller.Scopes == nil) {
+			t.Errorf("the caller is %+v", caller)
+		}
+	}
+}
+
+// TestThreatOtherTeam: a token is good in the namespace of its grant, as long as that is a team's.
+func TestThreatOtherTeam(t *testing.T) {
+	t.Parallel()
+	served := true
+	w := newWorld(t, func(c *Config) { c.Served = func(string) bool { return served } })
+	client, tokens := w.connected(bridge.ScopeRead)
+	w.roles.give(ada.Person.Name, beta, "list posts")
+	// The same grant under the same name elsewhere is another one.
+	copied := w.only()
+	copied.Namespace = beta
+	_, _ = w.grants.Create(t.Context(), copied)
+	caller, err := w.Caller(t.Context(), tokens.text("access_token"))
+	if err != nil || caller.Namespace != acme {
+		t.Errorf("it acts in %q: %v", caller.Namespace, err)
+	}
+	moved := strings.Replace(tokens.text("refresh_token"), acme, beta, 1)
+	if got := w.post(TokenPath, refreshing(client, moved)); got.text("error") != invalidGrant {
+		t.Errorf("a refresh token of another namespace: %d %s", got.status, got.body)
+	}
+	served = false
+	if w.good(tokens.text("access_token")) || w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))).status == http.StatusOK {
+		t.Error("a team that is not served any more is acted for")
+	}
+}
+
+// TestThreatAudience: a token is good for one address alone.
+func TestThreatAudience(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tokens := w.connected(bridge.ScopeRead)
+	moved := newWorld(t, func(c *Config) {
+		c.SiteURL, c.Keys, c.Grants, c.Access = "https://other.example", w.keys, w.grants, w.roles
+	})
+	if moved.good(tokens.text("access_token")) {
+		t.Error("another site takes it")
+	}
+	for name, token := range map[string]string{
+		"an API key": "hrld_abc_def", "nothing": "", "the prefix": TokenPrefix, "another purpose": TokenPrefix + w.keys.Seal("session", accessContent{Audience: site + "/mcp"}, time.Hour),
+		"a refresh token": tokens.text("refresh_token"), "without its prefix": strings.TrimPrefix(tokens.text("access_token"), TokenPrefix),
+		"changed": tokens.text("access_token")[:60] + "AAAA",
+	} {
+		if w.good(token) {
+			t.Errorf("%s opens something", name)
+		}
+	}
+	w.clock.Step(accessLife)
+	if w.good(tokens.text("access_token")) {
+		t.Error("it is good for more than an hour")
+	}
+}
+
+// TestThreatForgedGrant: a grant that somebody makes with kubectl opens nothing, and neither does a copy of one.
+func TestThreatForgedGrant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	forged := w.only()
+	stored := forged.DeepCopy()
+	forged.Spec.Person.Name, forged.Spec.Scopes = "oidc:admin", []v1alpha1.OAuthScope{"read", "draft", "publish"}
+	w.roles.give("oidc:admin", acme, "list posts", "create posts", "update posts")
+	_ = w.grants.Delete(t.Context(), stored)
+	made, _ := w.grants.Create(t.Context(), forged)
+	if w.good(tokens.text("access_token")) {
+		t.Error("a token of a deleted grant is good for one of the same name")
+	}
+	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
+		t.Errorf("a refresh token of a deleted grant: %d %s", got.status, got.body)
+	}
+	// Nobody but Herald writes a status. A hash that was copied there all the same is that of a token which names its own grant.
+	made.Name = "agent-forged"
+	made, _ = w.grants.Create(t.Context(), made)
+	made.Status = stored.Status
+	_, _ = w.grants.UpdateStatus(t.Context(), made)
+	renamed := strings.Replace(tokens.text("refresh_token"), stored.Name, made.Name, 1)
+	if got := w.post(TokenPath, refreshing(client, renamed)); got.text("error") != invalidGrant {
+		t.Errorf("a copied hash: %d %s", got.status, got.body)
+	}
+}
+
+// TestThreatRevoked: a grant that anyone has ended is over at once, whichever way.
+func TestThreatRevoked(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(w *world, client string, tokens answer){
+		"on the page": func(w *world, _ string, _ answer) {
+			err := w.End(w.t.Context(), bridge.Caller{Namespace: acme, Author: "herald:link"}, w.only().Name, func(*v1alpha1.OAuthGrant) error { return nil })
+			if err != nil || !slices.Contains(w.trail.noted, "herald:link "+string(bridge.ActAgentRevoked)) {
+				w.t.Errorf("%v, noted is %q", err, w.trail.noted)
+			}
+		},
+		"deleted": func(w *world, _ string, _ answer) { _ = w.grants.Delete(w.t.Context(), w.only()) },
+		"being gone": func(w *world, _ string, _ answer) {
+			w.change(func(g *v1alpha1.OAuthGrant) { g.DeletionTimestamp = &metav1.Time{Time: start} })
+		},
+		"by the access token": func(w *world, _ string, tokens answer) {
+			w.mustRevoke(url.Values{"token": {tokens.text("access_token")}, "token_type_hint": {"refresh_token"}})
+		},
+		"by the refresh token": func(w *world, client string, tokens answer) {
+			w.mustRevoke(url.Values{"token": {tokens.text("refresh_token")}, "client_id": {client}})
+		},
+		"idle for 30 days": func(w *world, _ string, _ answer) { w.clock.Step(idleLife + time.Second) },
+	} {
+		w := newWorld(t)
+		client, tokens := w.connected(bridge.ScopeRead)
+		end(w, client, tokens)
+		if w.good(tokens.text("access_token")) {
+			t.Errorf("%s: the access token is good", name)
+		}
+		if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
+			t.Errorf("%s: the refresh token: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+func (w *world) change(edit func(*v1alpha1.OAuthGrant)) {
+	w.t.Helper()
+	if _, err := w.grants.write(w.only(), edit); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) mustRevoke(form url.Values) {
+	w.t.Helper()
+	if got := w.post(RevokePath, form); got.status != http.StatusOK {
+		w.t.Errorf("revoke: %d %s", got.status, got.body)
+	}
+	if w.only().Status.RevokedReason != v1alpha1.GrantSignedOff {
+		w.t.Errorf("the reason is %q", w.only().Status.RevokedReason)
+	}
+}
+
+// TestThreatRevokingOthers: what strangers send ends nothing, and tells them nothing.
+func TestThreatRevokingOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tokens := w.connected(bridge.ScopeRead)
+	other := w.registerClient(loopURI)
+	grant := w.only()
+	for name, form := range map[string]url.Values{
+		"made up":          {"token": {refreshPrefix + grant.Namespace + "." + grant.Name + ".1.c2VjcmV0.c2lnbmF0dXJl"}},
+		"an access token":  {"token": {TokenPrefix + "abc"}},
+		"something":        {"token": {"something"}},
+		"another client's": {"token": {tokens.text("refresh_token")}, "client_id": {other}},
+	} {
+		got := w.post(RevokePath, form)
+		if want := map[bool]int{true: http.StatusBadRequest, false: http.StatusOK}[name == "another client's"]; got.status != want {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if w.only().Revoked() {
+		t.Error("a stranger has ended the grant")
+	}
+}

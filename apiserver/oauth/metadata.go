@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// Words of the protocol.
+const (
+	authorizationCode = "authorization_code"
+	refreshToken      = "refresh_token"
+	responseCode      = "code"
+	methodNone        = "none"
+	challengeS256     = "S256"
+)
+
+// scopesOffered are all scopes, least first: each includes those before it.
+var scopesOffered = bridge.Scopes
+
+// serverMetadata is that of RFC 8414.
+type serverMetadata struct {
+	Issuer                 string         `json:"issuer"`
+	AuthorizationEndpoint  string         `json:"authorization_endpoint"`
+	TokenEndpoint          string         `json:"token_endpoint"`
+	RegistrationEndpoint   string         `json:"registration_endpoint"`
+	RevocationEndpoint     string         `json:"revocation_endpoint"`
+	Scopes                 []bridge.Scope `json:"scopes_supported"`
+	ResponseTypes          []string       `json:"response_types_supported"`
+	ResponseModes          []string       `json:"response_modes_supported"`
+	GrantTypes             []string       `json:"grant_types_supported"`
+	TokenMethods           []string       `json:"token_endpoint_auth_methods_supported"`
+	RevocationMethods      []string       `json:"revocation_endpoint_auth_methods_supported"`
+	Challenges             []string       `json:"code_challenge_methods_supported"`
+	IssuerInAnswer         bool           `json:"authorization_response_iss_parameter_supported"`
+	ClientMetadataDocument bool           `json:"client_id_metadata_document_supported"`
+	Documentation          string         `json:"service_documentation"`
+	ProtectedResources     []string       `json:"protected_resources"`
+}
+
+// resourceMetadata is that of RFC 9728.
+type resourceMetadata struct {
+	Resource      string         `json:"resource"`
+	Servers       []string       `json:"authorization_servers"`
+	Scopes        []bridge.Scope `json:"scopes_supported"`
+	Methods       []string       `json:"bearer_methods_supported"`
+	Name          string         `json:"resource_name"`
+	Documentation string         `json:"resource_documentation"`
+}
+
+func (s *Server) serverMetadata() serverMetadata {
+	return serverMetadata{
+		Issuer:                s.SiteURL,
+		AuthorizationEndpoint: s.SiteURL + AuthorizePath, TokenEndpoint: s.SiteURL + TokenPath,
+		RegistrationEndpoint: s.SiteURL + RegisterPath, RevocationEndpoint: s.SiteURL + RevokePath,
+		Scopes: scopesOffered, ResponseTypes: []string{responseCode}, ResponseModes: []string{"query"},
+		GrantTypes:   []string{authorizationCode, refreshToken},
+		TokenMethods: []string{methodNone}, RevocationMethods: []string{methodNone}, Challenges: []string{challengeS256},
+		IssuerInAnswer: true, ClientMetadataDocument: true,
+		Documentation: s.SiteURL + "/docs", ProtectedResources: []string{s.Resource()},
+	}
+}
+
+func (s *Server) resourceMetadata() resourceMetadata {
+	return resourceMetadata{
+		Resource: s.Resource(), Servers: []string{s.SiteURL}, Scopes: scopesOffered, Methods: []string{"header"},
+		Name: "Herald", Documentation: s.SiteURL + "/docs",
+	}
+}
+
+// routes are the paths that need no session. Clients of older revisions look for the metadata of the authorization server
+// below the path of the MCP server too.
+func (s *Server) routes() map[string]http.Handler {
+	server, resource := fixed("oauthServerMetadata", s.serverMetadata()), fixed("oauthResourceMetadata", s.resourceMetadata())
+	return map[string]http.Handler{
+		ServerMetadataPath: server, ServerMetadataPath + MCPPath: server,
+		ResourceMetadataPath: resource, ResourceMetadataPath + MCPPath: resource,
+		TokenPath:    open("oauthToken", http.MethodPost, s.token),
+		RevokePath:   open("oauthRevoke", http.MethodPost, s.revoke),
+		RegisterPath: open("oauthRegister", http.MethodPost, s.register),
+	}
+}
+
+// fixed serves a document that never changes.
+func fixed(operation string, document any) http.Handler {
+	body, _ := json.Marshal(document) // texts and truths are never refused
+	return open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		if r.Method == http.MethodHead {
+			return
+		}
+		_, _ = w.Write(body) // the client may have gone
+	})
+}
+
+const jsonType = "application/json"
+
+// open serves clients of every origin: no cookie is read here, so that a page of another site can do no more than a program.
+func open(operation, method string, serve http.HandlerFunc) http.Handler {
+	allowed := method
+	if method == http.MethodGet {
+		allowed += ", " + http.MethodHead
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request.From(r.Context()).Operation = operation
+		head := w.Header()
+		head.Set("Cache-Control", "no-store")
+		head.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Access-Control-Allow-Origin", "*")
+		switch {
+		case r.Method == method, method == http.MethodGet && r.Method == http.MethodHead:
+			serve(w, r)
+		case r.Method == http.MethodOptions:
+			head.Set("Access-Control-Allow-Methods", allowed)
+			head.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, MCP-Protocol-Version")
+			head.Set("Access-Control-Max-Age", "86400")
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			head.Set("Allow", allowed+", "+http.MethodOptions)
+			refusef(http.StatusMethodNotAllowed, invalidRequest, "this address takes %s only", allowed).write(w)
+		}
+	})
+}

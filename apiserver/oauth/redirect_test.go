@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestThreatRedirectAddresses(t *testing.T) {
+	t.Parallel()
+	for address, tc := range map[string]struct {
+		good   bool
+		reason string
+	}{
+		"https://claude.ai/api/mcp/auth_callback":           {true, "a site"},
+		"https://agent.example:8443/cb?kind=mcp":            {true, "a port and a query are its own"},
+		"http://127.0.0.1:6276/oauth/callback":              {true, "a program on this machine"},
+		"http://[::1]:6276/cb":                              {true, "the same by version 6"},
+		"http://localhost/cb":                               {true, "the same by name"},
+		"cursor://anysphere.cursor-retrieval/oauth/cb":      {true, "an application that is known"},
+		"vscode://vscode.github-authentication/did-auth":    {true, "another"},
+		"com.example.agent:/oauth":                          {true, "a domain name backwards"},
+		"http://agent.example/cb":                           {false, "in the clear, to elsewhere"},
+		"http://127.0.0.1.evil.example/cb":                  {false, "it only begins like this machine"},
+		"http://127.0.0.1:80@evil.example/cb":               {false, "a user name before another host"},
+		"http://localhost.evil.example/":                    {false, "it only begins like this machine"},
+		"http://127.1/cb":                                   {false, "another spelling of this machine, which programs read differently"},
+		"http://0.0.0.0/cb":                                 {false, "every address of the machine"},
+		"https://user@agent.example/cb":                     {false, "a user name"},
+		"https://agent.example/cb#":                         {false, "a fragment, though empty"},
+		"https://agent.example/cb#token":                    {false, "a fragment (RFC 6749, section 3.1.2)"},
+		`https://agent.example\@evil.example/`:              {false, "browsers read a backslash as a slash"},
+		"https:agent.example":                               {false, "no host"},
+		"https:///cb":                                       {false, "no host"},
+		"//agent.example/cb":                                {false, "no scheme"},
+		"/cb":                                               {false, "an address of ours"},
+		"":                                                  {false, "nothing"},
+		"javascript:alert(1)":                               {false, "a script"},
+		"JaVaScRiPt:alert(1)":                               {false, "a script"},
+		"data:text/html,<script>alert(1)</script>":          {false, "a page"},
+		"file:///etc/passwd":                                {false, "a file"},
+		"blob:https://agent.example/1":                      {false, "a page"},
+		"about:blank":                                       {false, "nothing that answers"},
+		"mailto:eve@evil.example":                           {false, "no application of an agent"},
+		"ms-word:ofe|u|https://evil.example":                {false, "an application that is no agent"},
+		"unknown://cb":                                      {false, "a scheme that anyone can register"},
+		"https://agent.example/c b":                         {false, "a blank"},
+		"https://agent.example/\tcb":                        {false, "browsers drop it"},
+		"https://agent.example/\r\nSet-Cookie:a=b":          {false, "a header"},
+		"https://ägent.example/":                            {false, "letters that look alike"},
+		"https://agent.example/" + strings.Repeat("a", 500): {false, "too long"},
+	} {
+		if err := checkRedirect(address); (err == nil) != tc.good {
+			t.Errorf("%q, %s: %v", address, tc.reason, err)
+		}
+	}
+}
+
+func TestThreatRedirectMatches(t *testing.T) {
+	t.Parallel()
+	registered := []string{"https://agent.example/cb", "http://127.0.0.1:1234/callback", "http://localhost/cb?a=b", "cursor://agent/cb"}
+	for asked, tc := range map[string]struct {
+		same   bool
+		reason string
+	}{
+		"https://agent.example/cb":         {true, "letter by letter"},
+		"http://127.0.0.1:1234/callback":   {true, "letter by letter"},
+		"http://127.0.0.1:9/callback":      {true, "an application learns its port when it starts"},
+		"http://127.0.0.1/callback":        {true, "and may take the usual one"},
+		"http://localhost:8/cb?a=b":        {true, "the query is the same"},
+		"cursor://agent/cb":                {true, "letter by letter"},
+		"https://agent.example/cb/":        {false, "one letter more"},
+		"https://agent.example/cb?x=1":     {false, "a query more"},
+		"https://agent.example:443/cb":     {false, "another spelling"},
+		"https://Agent.example/cb":         {false, "another spelling"},
+		"https://agent.example/cb/../evil": {false, "what it resolves to does not count"},
+		"https://agent.example.evil/cb":    {false, "another host"},
+		"https://evil.example/cb":          {false, "another host"},
+		"http://localhost:1234/callback":   {false, "a name can lead elsewhere than the address"},
+		"http://127.0.0.1:1234/other":      {false, "another path"},
+		"http://127.0.0.1:1/callback?x=1":  {false, "another query"},
+		"https://127.0.0.1:1234/callback":  {false, "another scheme"},
+		"http://[::1]:1234/callback":       {false, "another address"},
+		"cursor://agent/cb2":               {false, "another path"},
+		"javascript:alert(1)":              {false, "a script"},
+	} {
+		if got := redirectMatches(registered, asked); got != tc.same {
+			t.Errorf("%q matches: %v, %s", asked, got, tc.reason)
+		}
+	}
+	if redirectMatches([]string{"javascript:alert(1)"}, "javascript:alert(1)") {
+		t.Error("an address that cannot be registered matches itself")
+	}
+}
+
+// TestThreatOpenRedirector: whoever cannot be told to be the client gets no answer.
+func TestThreatOpenRedirector(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	other := newWorld(t)
+	other.keys.lasting = "the key of another installation"
+	for name, query := range map[string]map[string][]string{
+		"other address":      question(client, set("redirect_uri", "https://evil.example/cb")),
+		"no address":         question(client, set("redirect_uri")),
+		"two addresses":      question(client, set("redirect_uri", loopURI, "https://evil.example/")),
+		"two clients":        question(client, set("client_id", client, "https://evil.example/client")),
+		"no client":          question(client, set("client_id")),
+		"unknown client":     question("dcr_made-up.signature"),
+		"other installation": question(other.registerClient(loopURI)),
+		"changed":            question(spoiled(client)),
+		"changed inside":     question(strings.Replace(client, "dcr_", "dcr_e", 1)),
+		"long":               question(client + strings.Repeat("A", maxClientID)),
+		"a word":             question("inspector"),
+		"a site":             question("https://agent.example"),
+		"in the clear":       question("http://agent.example/client.json"),
+	} {
+		// That everything else is wrong too changes nothing: the browser stays here.
+		for _, broken := range []bool{false, true} {
+			if broken {
+				query["response_type"], query["scope"] = []string{"token"}, []string{"everything"}
+			}
+			_, err := w.Read(t.Context(), query, ada.Person)
+			if _, ok := errors.AsType[*PageError](err); !ok {
+				t.Errorf("%s: %v, want a page", name, err)
+			}
+		}
+	}
+}
+
+func TestFormAction(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://agent.example/cb": "https:", "http://127.0.0.1:33418/cb": "http://127.0.0.1:33418 https:", "http://localhost/cb": "http://localhost https:",
+		"http://[::1]:80/cb": "http: https:", "cursor://agent/cb": "cursor:", "com.example.agent:/cb": "com.example.agent:",
+	} {
+		if got := FormAction(address); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// purposeRefresh and purposeNext are what refresh tokens are signed for, and what the next one is made of.
+	purposeRefresh = "oauth-refresh"
+	purposeNext    = "oauth-refresh-next"
+	// secretBytes make 256 bits of a refresh token.
+	secretBytes = 32
+	// maxRefresh is how long a refresh token may be.
+	maxRefresh = 512
+)
+
+// A refresh token reads hor_<namespace>.<grant>.<generation>.<secret>.<signature>. What counts is its hash, which the grant holds;
+// the signature tells a token that was good once from one that a stranger made up, who must not be able to end a grant by it.
+type refresh struct {
+	namespace, name string
+	generation      int64
+	// genuine says that this installation made it.
+	genuine bool
+}
+
+// firstRefresh is the first refresh token of a grant.
+func (s *Server) firstRefresh(grant *v1alpha1.OAuthGrant) string {
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // it never fails
+	return s.signedRefresh(grant, 1, secret)
+}
+
+// nextRefresh is the token that takes the place of another. It follows from that one and a key that only this installation has, so
+// that a client whose answer was lost gets the same one again, and nothing secret has to be stored for it.
+func (s *Server) nextRefresh(grant *v1alpha1.OAuthGrant, used string, generation int64) string {
+	return s.signedRefresh(grant, generation, s.Keys.Sign(purposeNext, string(grant.UID)+"/"+used))
+}
+
+func (s *Server) signedRefresh(grant *v1alpha1.OAuthGrant, generation int64, secret []byte) string {
+	body := grant.Namespace + "." + grant.Name + "." + strconv.FormatInt(generation, 10) + "." + base64.RawURLEncoding.EncodeToString(secret)
+	code := s.Keys.Sign(purposeRefresh, body)
+	if code == nil || secret == nil {
+		return ""
+	}
+	return refreshPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
+}
+
+// readRefresh reads what a refresh token says of itself; false if it is none.
+func (s *Server) readRefresh(token string) (refresh, bool) {
+	text, ok := strings.CutPrefix(token, refreshPrefix)
+	parts := strings.Split(text, ".")
+	const wanted = 5
+	if !ok || len(token) > maxRefresh || len(parts) != wanted || len(validation.IsDNS1123Label(parts[0])) > 0 || len(validation.IsDNS1123Label(parts[1])) > 0 {
+		return refresh{}, false
+	}
+	generation, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil || generation < 1 {
+		return refresh{}, false
+	}
+	body := text[:strings.LastIndex(text, ".")]
+	return refresh{parts[0], parts[1], generation, s.signed(purposeRefresh, body, parts[4])}, true
+}
+
+// hashOf is what a grant holds of a refresh token.
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func sameHash(a, b string) bool {
+	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}
+
+var errRefresh = badGrant("the refresh token is none of this server, or not good any more")
+
+// refresh replaces a refresh token, and makes an access token.
+func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) {
+	token := form.Get("refresh_token")
+	if token == "" {
+		return nil, refusef(http.StatusBadRequest, invalidRequest, "refresh_token is missing")
+	}
+	named, ok := s.readRefresh(token)
+	if !ok || !named.genuine && !s.remembered(named, hashOf(token)) {
+		return nil, errRefresh // the Kubernetes API is asked about tokens alone that may be good
+	}
+	for range tries {
+		grant, err := s.live(ctx, grantRef{Namespace: named.namespace, Name: named.name})
+		if err != nil {
+			return nil, err
+		}
+		made, err := s.rotate(ctx, grant, named, token, form)
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		return made, err
+	}
+	return nil, errOvertaken
+}
+
+// remembered reports whether a grant that is in memory has a hash.
+func (s *Server) remembered(named refresh, hash string) bool {
+	grant := s.Grants.Get(named.namespace, named.name)
+	return grant != nil && grant.Status.Refresh != nil && sameHash(grant.Status.Refresh.SHA256, hash)
+}
+
+// rotate makes the tokens that follow a refresh token. The error is a conflict if another request was faster.
+func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named refresh, token string, form url.Values) (*tokens, error) {
+	present := grant.Status.Refresh
+	switch {
+	case present == nil:
+		return nil, errRefresh
+	case grant.Spec.Client.ID != keyOfClient(form.Get("client_id")):
+		return nil, badGrant("the refresh token was made for another client")
+	case s.ended(grant) != "":
+		return nil, badGrant("the grant %s", s.ended(grant))
+	}
+	scopes, wrong := narrowed(grant, form.Get("scope"))
+	if wrong != nil {
+		return nil, wrong
+	}
+	now, hash := s.Clock.Now(), hashOf(token)
+	switch {
+	case sameHash(present.SHA256, hash):
+	case sameHash(present.PreviousSHA256, hash) && now.Sub(present.RotatedAt.Time) <= grace:
+		if next := s.nextRefresh(grant, token, present.Generation); sameHash(present.SHA256, hashOf(next)) {
+			return s.tokensFor(grant, scopes, next), nil
+		}
+		return nil, errRefresh
+	case named.genuine && named.generation <= present.Generation:
+		// The client and somebody else have it. Which of them is which is not known, so neither goes on.
+		if err := s.end(ctx, grant, v1alpha1.GrantReuse, "A refresh token was used a second time; the agent's grant is revoked"); err != nil {
+			return nil, err
+		}
+		return nil, badGrant("the refresh token was used already; the grant is revoked, let the person allow it again")
+	default:
+		return nil, errRefresh
+	}
+	next := grant.DeepCopy()
+	following := s.nextRefresh(grant, token, present.Generation+1)
+	if following == "" {
+		return nil, errNoKeys
+	}
+	next.Status.Refresh = &v1alpha1.OAuthGrantRefresh{
+		Generation: present.Generation + 1, SHA256: hashOf(following), PreviousSHA256: hash, RotatedAt: v1alpha1.NewTime(now),
+	}
+	if _, err := s.Grants.UpdateStatus(ctx, next); err != nil {
+		return nil, err
+	}
+	return s.tokensFor(grant, scopes, following), nil
+}

@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// TestThreatRefreshTheft: whoever is second with a refresh token ends the grant, be it the thief or the client.
+func TestThreatRefreshTheft(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		// rotations are how often the client refreshes after the theft; later is how long after the last the thief comes.
+		rotations int
+		later     time.Duration
+		ends      bool
+	}{
+		"the next day":       {"the client was first, a day ago", 1, 24 * time.Hour, true},
+		"after the grace":    {"no answer is waited for so long", 1, grace + time.Millisecond, true},
+		"two later":          {"the grace is for the last token alone", 2, 0, true},
+		"within the grace":   {"it may be the client, whose answer was lost", 1, grace, false},
+		"at the same moment": {"it may be the client, whose answer was lost", 1, 0, false},
+	} {
+		w := newWorld(t)
+		client, stolen := w.connected(bridge.ScopeRead)
+		now := stolen
+		for range tc.rotations {
+			now = w.post(TokenPath, refreshing(client, now.text("refresh_token")))
+		}
+		w.clock.Step(tc.later)
+		got := w.post(TokenPath, refreshing(client, stolen.text("refresh_token")))
+		if ended := w.only().Status.RevokedReason == v1alpha1.GrantReuse; ended != tc.ends || (got.status == http.StatusOK) == tc.ends {
+			t.Errorf("%s: %d %s, want an end: %v, since %s", name, got.status, got.body, tc.ends, tc.reason)
+		}
+		if !tc.ends {
+			if got.text("refresh_token") != now.text("refresh_token") {
+				t.Errorf("%s: there are two tokens of one generation", name)
+			}
+			continue
+		}
+		if !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
+			t.Errorf("%s: it is not noted", name)
+		}
+		if again := w.post(TokenPath, refreshing(client, now.text("refresh_token"))); again.text("error") != invalidGrant || w.good(now.text("access_token")) {
+			t.Errorf("%s: the client goes on: %d %s", name, again.status, again.body)
+		}
+	}
+}
+
+// TestThreatRefreshOfOthers: what is not the client's own is refused, and ends nothing.
+func TestThreatRefreshOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	other := w.registerClient(loopURI)
+	token := tokens.text("refresh_token")
+	grant := w.only()
+	for name, form := range map[string]map[string][]string{
+		"another client":         refreshing(other, token),
+		"no client":              refreshing(client, token, set("client_id")),
+		"another resource":       refreshing(client, token, set("resource", "https://evil.example/mcp")),
+		"the hash":               refreshing(client, hashOf(token)),
+		"changed":                refreshing(client, spoiled(token)),
+		"a later generation":     refreshing(client, refreshPrefix+grant.Namespace+"."+grant.Name+".2.c2VjcmV0.c2lnbmF0dXJl"),
+		"another grant":          refreshing(client, refreshPrefix+grant.Namespace+".agent-other.1.c2VjcmV0.c2lnbmF0dXJl"),
+		"a path":                 refreshing(client, refreshPrefix+"..-x.agent/../x.1.a.b"),
+		"an access token":        refreshing(client, tokens.text("access_token")),
+		"nothing":                refreshing(client, "", set("refresh_token")),
+		"parts missing":          refreshing(client, refreshPrefix+grant.Namespace+"."+grant.Name),
+		"a generation of zero":   refreshing(client, refreshPrefix+grant.Namespace+"."+grant.Name+".0.a.b"),
+		"a generation too large": refreshing(client, refreshPrefix+grant.Namespace+"."+grant.Name+".99999999999999999999.a.b"),
+	} {
+		if got := w.post(TokenPath, form); got.status == http.StatusOK || got.status >= http.StatusInternalServerError {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if got := w.post(TokenPath, refreshing(client, token)); got.status != http.StatusOK {
+		t.Errorf("the client itself: %d %s", got.status, got.body)
+	}
+}
+
+// TestRefreshAtOnce: a client that refreshes from two places at once has one token afterwards, and loses nothing.
+func TestRefreshAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	answers := make(chan string)
+	for range 2 {
+		go func() {
+			answers <- w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))).text("refresh_token")
+		}()
+	}
+	one, two := <-answers, <-answers
+	if one == "" || one != two || w.only().Status.Refresh.Generation != 2 {
+		t.Errorf("got %q and %q", one, two)
+	}
+	if got := w.post(TokenPath, refreshing(client, one)); got.status != http.StatusOK {
+		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+}
+
+// TestLives: a grant lives for as long as it is used, and for half a year at most.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	for age := time.Duration(0); age+idleLife < absoluteLife; age += idleLife {
+		w.clock.Step(idleLife)
+		w.keys.Sealer = newWorld(t).keys.Sealer // the keys that seal are replaced meanwhile
+		if tokens = w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); tokens.status != http.StatusOK {
+			t.Fatalf("after %s: %d %s", age+idleLife, tokens.status, tokens.body)
+		}
+	}
+	w.clock.Step(idleLife)
+	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
+		t.Errorf("after half a year: %d %s", got.status, got.body)
+	}
+	w.Sweep(t.Context())
+	if len(w.grants.List("")) != 1 {
+		t.Error("people cannot see what became of it")
+	}
+	w.clock.Step(endedFor)
+	w.Sweep(t.Context())
+	if len(w.grants.List("")) != 0 {
+		t.Error("it is never removed")
+	}
+}
+
+// TestSeenByNoReplicaYet: a token is good at a replica that has not seen its grant yet, for some seconds.
+func TestSeenByNoReplicaYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tokens := w.connected(bridge.ScopeRead)
+	w.grants.forgetful = true
+	if !w.good(tokens.text("access_token")) {
+		t.Error("it is not good at once")
+	}
+	w.clock.Step(fresh)
+	if w.good(tokens.text("access_token")) {
+		t.Error("a grant that is not in memory is good for ever")
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// revoke answers a client that ends what it was granted (RFC 7009). A token that is not good is no error: it is revoked as it is.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+	form, wrong := readForm(w, r)
+	switch {
+	case wrong != nil:
+		s.fail(w, r, wrong)
+		return
+	case form.Get("token") == "":
+		s.fail(w, r, refusef(http.StatusBadRequest, invalidRequest, "token is missing"))
+		return
+	}
+	if err := s.revokeToken(r.Context(), form.Get("token"), form.Get("client_id")); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// revokeToken ends the grant of a token: all tokens of it go with one (RFC 7009, section 2.1).
+func (s *Server) revokeToken(ctx context.Context, token, client string) error {
+	var ref grantRef
+	hash := ""
+	if sealed, ok := strings.CutPrefix(token, TokenPrefix); ok {
+		var access accessContent
+		if s.Keys.Open(purposeAccess, sealed, &access) != nil {
+			return nil //nolint:nilerr // a token that is not good is revoked as it is
+		}
+		ref = access.grantRef
+	} else {
+		hash = hashOf(token)
+		named, ok := s.readRefresh(token)
+		if !ok || !named.genuine && !s.remembered(named, hash) {
+			return nil
+		}
+		ref = grantRef{Namespace: named.namespace, Name: named.name}
+	}
+	grant, err := s.live(ctx, ref)
+	if _, gone := errors.AsType[*problem](err); gone {
+		return nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case client != "" && grant.Spec.Client.ID != keyOfClient(client):
+		return refusef(http.StatusBadRequest, invalidClient, "the token was made for another client")
+	case grant.Revoked():
+		return nil
+	case hash != "" && (grant.Status.Refresh == nil || !sameHash(grant.Status.Refresh.SHA256, hash)):
+		return nil // one that was replaced
+	}
+	return s.end(ctx, grant, v1alpha1.GrantSignedOff, "The agent revoked its grant")
+}
+
+// List returns the grants of a team, newest first, without those that no agent has fetched tokens with.
+func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
+	grants, err := s.Grants.ListLive(ctx, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list what agents were granted: %w", err)
+	}
+	grants = slices.DeleteFunc(grants, func(g v1alpha1.OAuthGrant) bool { return g.Status.RedeemedAt == nil })
+	slices.SortFunc(grants, func(a, b v1alpha1.OAuthGrant) int {
+		if c := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return grants, nil
+}
+
+// State is what people are shown of a grant: empty while it is good, and else why it is over, as the end of a sentence.
+func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.ended(grant) }
+
+// End revokes a grant for a person; one that is revoked already is no error. The grant is that which allowed reports the person
+// may end: their own, or that of a team whose grants they may update.
+func (s *Server) End(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
+	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return unknown
+	}
+	for range tries {
+		grant, err := s.Grants.Live(ctx, caller.Namespace, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return unknown
+		case err != nil:
+			return err
+		}
+		if err := allowed(grant); err != nil {
+			return err
+		}
+		if grant.Revoked() {
+			return nil
+		}
+		wanted := grant.DeepCopy()
+		wanted.Spec.Revoked = true
+		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, v1alpha1.LastAuthorAnnotation, caller.Author)
+		written, err := s.Grants.Update(ctx, grant, wanted)
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err == nil {
+			s.Trail.Acted(ctx, caller, bridge.ActAgentRevoked, written)
+		}
+		return err
+	}
+	return errOvertaken
+}

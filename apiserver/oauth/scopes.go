@@ -1,0 +1,91 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// needs are the rights of Kubernetes that a scope rests on: those that the web application asks for the same.
+var needs = map[bridge.Scope][]struct{ verb, resource string }{
+	bridge.ScopeRead:    {{"list", "posts"}},
+	bridge.ScopeDraft:   {{"create", "posts"}},
+	bridge.ScopePublish: {{"create", "posts"}, {"update", "posts"}},
+}
+
+// upTo are a scope and those that it includes.
+func upTo(scope bridge.Scope) []bridge.Scope {
+	i := slices.Index(scopesOffered, scope)
+	return slices.Clone(scopesOffered[:i+1])
+}
+
+// asked are the scopes that a text asks for, with those that they include; all if it is empty, and none if it holds no scope of
+// ours. Others, such as offline_access, are passed over.
+func askedScopes(text string) []bridge.Scope {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return slices.Clone(scopesOffered)
+	}
+	for _, scope := range slices.Backward(scopesOffered) {
+		if slices.Contains(words, string(scope)) {
+			return upTo(scope)
+		}
+	}
+	return []bridge.Scope{}
+}
+
+// scopeText is how scopes are written (RFC 6749, section 3.3).
+func scopeText(scopes []bridge.Scope) string {
+	words := make([]string, len(scopes))
+	for i, scope := range scopes {
+		words[i] = string(scope)
+	}
+	return strings.Join(words, " ")
+}
+
+// within are those of scopes that a person may use in a namespace now.
+func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
+	may := []bridge.Scope{}
+	for _, scope := range scopes {
+		all := true
+		for _, right := range needs[scope] {
+			has, err := s.Access.May(ctx, who, namespace, right.verb, right.resource)
+			if err != nil {
+				return nil, err
+			}
+			all = all && has
+		}
+		if !all {
+			break // each includes those before it
+		}
+		may = append(may, scope)
+	}
+	return may, nil
+}
+
+// scopesOf are those of a grant.
+func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
+	scopes := make([]bridge.Scope, len(grant.Spec.Scopes))
+	for i, scope := range grant.Spec.Scopes {
+		scopes[i] = bridge.Scope(scope)
+	}
+	return scopes
+}
+
+// both are the scopes that stand in two lists.
+func both(a, b []bridge.Scope) []bridge.Scope {
+	return slices.DeleteFunc(slices.Clone(a), func(scope bridge.Scope) bool { return !slices.Contains(b, scope) })
+}
+
+// personOf is who allowed a grant.
+func personOf(grant *v1alpha1.OAuthGrant) person.Person {
+	p := &grant.Spec.Person
+	return person.Person{Name: p.Name, Groups: p.Groups, DisplayName: p.DisplayName}
+}

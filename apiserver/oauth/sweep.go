@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// sweepEvery is how often grants that are over are looked for.
+	sweepEvery = 10 * time.Minute
+	// unredeemedFor is how long a grant is kept whose code nobody has exchanged: far longer than the code is good.
+	unredeemedFor = 10 * time.Minute
+	// endedFor is how long a grant is kept after its end, so that people see what became of it.
+	endedFor = 7 * 24 * time.Hour
+)
+
+// Run removes grants that are over, until ctx ends. All replicas do so, and a grant that one has removed is no error to another.
+func (s *Server) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Clock.After(sweepEvery):
+			s.Sweep(ctx)
+		}
+	}
+}
+
+// Sweep removes the grants that are over.
+func (s *Server) Sweep(ctx context.Context) {
+	for _, grant := range s.Grants.List("") {
+		if ctx.Err() != nil {
+			return
+		}
+		if !s.Served(grant.Namespace) || s.Clock.Now().Before(keptUntil(grant)) || grant.DeletionTimestamp != nil {
+			continue
+		}
+		// One that was written since is looked at again the next time.
+		err := s.Grants.Delete(ctx, grant)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			s.Log.WarnContext(ctx, "Cannot remove a grant that is over", "namespace", grant.Namespace, "name", grant.Name, "error", err)
+		}
+	}
+}
+
+// keptUntil is when a grant can go.
+func keptUntil(grant *v1alpha1.OAuthGrant) time.Time {
+	refresh := grant.Status.Refresh
+	if refresh == nil || grant.Status.RedeemedAt == nil {
+		return grant.CreationTimestamp.Add(unredeemedFor)
+	}
+	end := grant.Spec.ExpiresAt.Time
+	if idle := refresh.RotatedAt.Add(idleLife); idle.Before(end) {
+		end = idle
+	}
+	if at := grant.Status.RevokedAt; at != nil && at.Before(end) {
+		end = at.Time
+	}
+	// When a person revoked it is not stored: it is kept as if it had gone idle.
+	return end.Add(endedFor)
+}

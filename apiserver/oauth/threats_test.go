@@ -1,0 +1,290 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// TestThreatCodeTheft: who has the code alone gets nothing by it, and takes nothing from the client.
+func TestThreatCodeTheft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, other := w.registerClient(loopURI, "http://127.0.0.1/other"), w.registerClient(loopURI)
+	code := w.allowed(question(client), bridge.ScopeRead)
+	for name, tc := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"without the verifier":        {redemption(client, code, set("code_verifier")), invalidGrant},
+		"with another verifier":       {redemption(client, code, set("code_verifier", verifier+"x")), invalidGrant},
+		"with the challenge":          {redemption(client, code, set("code_verifier", challengeOf(verifier))), invalidGrant},
+		"with a short verifier":       {redemption(client, code, set("code_verifier", "short")), invalidGrant},
+		"as another client":           {redemption(other, code), invalidGrant},
+		"as no client":                {redemption(client, code, set("client_id")), invalidClient},
+		"for another address":         {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
+		"for no address":              {redemption(client, code, set("redirect_uri")), invalidGrant},
+		"changed":                     {redemption(client, spoiled(code)), invalidGrant},
+		"another text of ours":        {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
+		"for another resource":        {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
+		"by another grant type":       {redemption(client, code, set("grant_type", "password")), unsupportedGrant},
+		"by no grant type":            {redemption(client, code, set("grant_type")), invalidRequest},
+		"with a parameter twice":      {redemption(client, code, set("code", code, code)), invalidRequest},
+		"as a refresh":                {redemption(client, code, set("grant_type", "refresh_token"), set("refresh_token", code)), invalidGrant},
+		"for two resources, one ours": {redemption(client, code, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
+	} {
+		if got := w.post(TokenPath, tc.form); got.text("error") != tc.want || got.text("access_token") != "" {
+			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
+		}
+	}
+	if got := w.post(TokenPath, redemption(client, code, set("resource", site+"/mcp/"))); got.status != http.StatusOK {
+		t.Errorf("the client itself: %d %s", got.status, got.body)
+	}
+}
+
+func TestThreatCodeReplay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	code := w.allowed(question(client), bridge.ScopePublish)
+	first := w.post(TokenPath, redemption(client, code))
+	if !w.good(first.text("access_token")) {
+		t.Fatal("the first use is good")
+	}
+	// Without the verifier a second use tells nothing, and ends nothing.
+	w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
+	if !w.good(first.text("access_token")) {
+		t.Error("a stranger with the code alone can end the grant")
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
+		t.Errorf("the second use: %d %s", got.status, got.body)
+	}
+	if w.good(first.text("access_token")) || w.post(TokenPath, refreshing(client, first.text("refresh_token"))).status == http.StatusOK {
+		t.Error("what the first use brought is still good")
+	}
+	if w.only().Status.RevokedReason != v1alpha1.GrantReplay || !slices.Contains(w.trail.noted, v1alpha1.GrantReplay) {
+		t.Errorf("it is not noted: %q", w.trail.noted)
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
+		t.Errorf("the third use: %d %s", got.status, got.body)
+	}
+}
+
+// TestThreatCodeOfDeletedGrant: deleting a grant must not open its code again.
+func TestThreatCodeOfDeletedGrant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	code := w.allowed(question(client), bridge.ScopeRead)
+	w.post(TokenPath, redemption(client, code))
+	grant := w.only()
+	_ = w.grants.Delete(t.Context(), grant)
+	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
+		t.Errorf("after the grant was deleted: %d %s", got.status, got.body)
+	}
+	// One of the same name, made by hand, is another.
+	_, _ = w.grants.Create(t.Context(), grant)
+	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
+		t.Errorf("after one of its name was made: %d %s", got.status, got.body)
+	}
+}
+
+func TestThreatOldCode(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]int{59 * time.Second: http.StatusOK, time.Minute: http.StatusBadRequest} {
+		w := newWorld(t)
+		client := w.registerClient(loopURI)
+		code := w.allowed(question(client), bridge.ScopeRead)
+		w.clock.Step(after)
+		if got := w.post(TokenPath, redemption(client, code)); got.status != want {
+			t.Errorf("after %s: %d %s, want %d", after, got.status, got.body, want)
+		}
+	}
+}
+
+// TestThreatDowngrade: nothing but S256, and no way round it.
+func TestThreatDowngrade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	for name, tc := range map[string]struct {
+		query url.Values
+		want  string
+	}{
+		"no challenge":       {question(client, set("code_challenge")), invalidRequest},
+		"no method":          {question(client, set("code_challenge_method")), invalidRequest},
+		"plain":              {question(client, set("code_challenge_method", "plain")), invalidRequest},
+		"s256":               {question(client, set("code_challenge_method", "s256")), invalidRequest},
+		"short challenge":    {question(client, set("code_challenge", "abc")), invalidRequest},
+		"padded challenge":   {question(client, set("code_challenge", challengeOf(verifier)[:42]+"=")), invalidRequest},
+		"two challenges":     {question(client, set("code_challenge", challengeOf(verifier), challengeOf("x"))), invalidRequest},
+		"implicit":           {question(client, set("response_type", "token")), unsupportedResponse},
+		"hybrid":             {question(client, set("response_type", "code id_token")), unsupportedResponse},
+		"no response type":   {question(client, set("response_type")), invalidRequest},
+		"fragment":           {question(client, set("response_mode", "fragment")), invalidRequest},
+		"form_post":          {question(client, set("response_mode", "form_post")), invalidRequest},
+		"request object":     {question(client, set("request", "eyJhbGciOiJub25lIn0.e30.")), invalidRequest},
+		"request by address": {question(client, set("request_uri", "https://evil.example/r")), invalidRequest},
+		"two states":         {question(client, set("state", "a", "b")), invalidRequest},
+		"unknown scope":      {question(client, set("scope", "admin")), invalidScope},
+		"other resource":     {question(client, set("resource", "https://evil.example/mcp")), invalidTarget},
+		"resource of REST":   {question(client, set("resource", site+"/api/v1")), invalidTarget},
+		"one of two":         {question(client, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
+		"long state":         {question(client, set("state", strings.Repeat("s", maxState+1))), invalidRequest},
+	} {
+		_, err := w.Read(t.Context(), tc.query, ada.Person)
+		var refused *Refused
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: %v, want that the client hears of it", name, err)
+			continue
+		}
+		got := queryOf(t, refused.Location)
+		if !strings.HasPrefix(refused.Location, loopURI+"?") || got.Get("error") != tc.want || got.Get("iss") != site || got.Get("error_description") == "" {
+			t.Errorf("%s: %s, want %s", name, refused.Location, tc.want)
+		}
+		if state := tc.query["state"]; len(state) == 1 && len(state[0]) <= maxState && got.Get("state") != state[0] {
+			t.Errorf("%s: the state does not come back: %s", name, refused.Location)
+		}
+	}
+}
+
+// TestThreatMixUp: each answer names its issuer, which is the one of the metadata, letter by letter.
+func TestThreatMixUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient("https://agent.example/cb?of=herald")
+	query := question(client, set("redirect_uri", "https://agent.example/cb?of=herald"))
+	asked, err := w.Read(t.Context(), query, ada.Person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, allow := range []bool{true, false} {
+		location, err := w.Decide(t.Context(), ada, Decision{Sealed: w.Seal(asked, ada, acme), Allow: allow, Most: bridge.ScopeRead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := queryOf(t, location)
+		if got.Get("iss") != site || got.Get("state") != "a state" || got.Get("of") != "herald" || got.Has("code") != allow {
+			t.Errorf("allowed %v: %s", allow, location)
+		}
+		if !allow && got.Get("error") != accessDenied {
+			t.Errorf("denied: %s", location)
+		}
+	}
+	if metadata := w.send(http.MethodGet, ServerMetadataPath, "", ""); metadata.text("issuer") != site {
+		t.Errorf("the issuer is %q", metadata.text("issuer"))
+	}
+}
+
+// TestThreatFixation: what was shown to one session, another cannot send, nor anything else in its place.
+func TestThreatFixation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	w.roles.give(eve.Person.Name, acme, "list posts", "create posts", "update posts")
+	asked, err := w.Read(t.Context(), question(client), ada.Person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := w.Seal(asked, ada, acme)
+	code := w.allowed(question(client), bridge.ScopeRead)
+	again := session.Session{ID: "another-session-of-ada", Person: ada.Person}
+	for name, tc := range map[string]struct {
+		of session.Session
+		d  Decision
+	}{
+		"of another person":   {eve, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"of another sign-in":  {again, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"a denial of another": {eve, Decision{Sealed: sealed}},
+		"changed":             {ada, Decision{Sealed: spoiled(sealed), Allow: true, Most: bridge.ScopeRead}},
+		"nothing":             {ada, Decision{Allow: true, Most: bridge.ScopeRead}},
+		"a code":              {ada, Decision{Sealed: code, Allow: true, Most: bridge.ScopeRead}},
+	} {
+		location, err := w.Decide(t.Context(), tc.of, tc.d)
+		var shown *PageError
+		if !errors.As(err, &shown) || location != "" {
+			t.Errorf("%s: %q, %v", name, location, err)
+		}
+	}
+	w.clock.Step(consentLife)
+	if _, err := w.Decide(t.Context(), ada, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}); err == nil {
+		t.Error("a page that was open for too long is taken")
+	}
+}
+
+// TestThreatEscalation: nobody allows, asks or refreshes more than there is.
+func TestThreatEscalation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	w.roles.give(eve.Person.Name, acme, "list posts")
+	for name, tc := range map[string]struct {
+		of        session.Session
+		scope     string
+		namespace string
+		most      bridge.Scope
+		want      string
+	}{
+		"all":                         {ada, "read draft publish", acme, bridge.ScopePublish, "read draft publish"},
+		"less than asked":             {ada, "publish", acme, bridge.ScopeRead, "read"},
+		"without a scope, all":        {ada, "", acme, bridge.ScopePublish, "read draft publish"},
+		"more than asked":             {ada, "read", acme, bridge.ScopeDraft, ""},
+		"more than may":               {eve, "publish", acme, bridge.ScopeDraft, ""},
+		"what may":                    {eve, "publish", acme, bridge.ScopeRead, "read"},
+		"a team of others":            {ada, "publish", beta, bridge.ScopeRead, ""},
+		"a namespace of no team":      {ada, "publish", "kube-system", bridge.ScopeRead, ""},
+		"a scope that there is not":   {ada, "publish", acme, "admin", ""},
+		"several in place of one":     {ada, "publish", acme, "read publish", ""},
+		"none":                        {ada, "publish", acme, "", ""},
+		"others beside are no matter": {ada, "openid offline_access draft", acme, bridge.ScopeDraft, "read draft"},
+	} {
+		w.roles.give(ada.Person.Name, "kube-system", "list posts", "create posts", "update posts")
+		asked, err := w.Read(t.Context(), question(client, set("scope", tc.scope)), tc.of.Person)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		location, err := w.Decide(t.Context(), tc.of, Decision{Sealed: w.Seal(asked, tc.of, tc.namespace), Allow: true, Most: tc.most})
+		if tc.want == "" {
+			if err == nil || location != "" {
+				t.Errorf("%s: %s", name, location)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := w.post(TokenPath, redemption(client, queryOf(t, location).Get("code"))); got.text("scope") != tc.want {
+			t.Errorf("%s: %s, want %q", name, got.body, tc.want)
+		}
+	}
+}
+
+// TestThreatRefreshScope: a refresh brings the same or less.
+func TestThreatRefreshScope(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeDraft)
+	for _, step := range []struct{ scope, want, problem string }{
+		{"publish", "", invalidScope}, {"admin", "", invalidScope}, {"read", "read", ""}, {"", "read draft", ""}, {"read draft", "read draft", ""},
+	} {
+		got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"), set("scope", step.scope)))
+		if got.text("scope") != step.want || got.text("error") != step.problem {
+			t.Errorf("%q: %d %s", step.scope, got.status, got.body)
+		}
+		if got.status == http.StatusOK {
+			tokens = got
+		}
+	}
+}

@@ -1,0 +1,297 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+const (
+	// purposeAccess is what access tokens are sealed for.
+	purposeAccess = "oauth-access"
+	// maxTokenForm is how long a form may be.
+	maxTokenForm = 16 << 10
+	// tries is how often a write is tried that others overtake.
+	tries = 5
+	// maxVerifier is how long a code_verifier may be (RFC 7636, section 4.1), and minVerifier how short.
+	minVerifier, maxVerifier = 43, 128
+)
+
+// grantRef names one grant: another one of its name is another grant.
+type grantRef struct {
+	Namespace string    `json:"n"`
+	Name      string    `json:"g"`
+	UID       types.UID `json:"u"`
+}
+
+func refOf(grant *v1alpha1.OAuthGrant) grantRef {
+	return grantRef{grant.Namespace, grant.Name, grant.UID}
+}
+
+// codeContent is what a code holds, sealed.
+type codeContent struct {
+	grantRef
+
+	Client    string `json:"c"`
+	Redirect  string `json:"r"`
+	Challenge string `json:"h"`
+}
+
+// accessContent is what an access token holds, sealed.
+type accessContent struct {
+	grantRef
+
+	Scopes   []bridge.Scope `json:"s"`
+	Audience string         `json:"a"`
+	// IssuedAt is in milliseconds since 1970.
+	IssuedAt int64 `json:"i"`
+}
+
+// tokens are an answer of RFC 6749, section 5.1.
+type tokens struct {
+	Access    string `json:"access_token"`
+	Type      string `json:"token_type"`
+	ExpiresIn int    `json:"expires_in"`
+	Refresh   string `json:"refresh_token"`
+	Scope     string `json:"scope"`
+}
+
+// token answers a client that redeems a code, or refreshes.
+func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+	made, err := s.issue(w, r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, made)
+}
+
+func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) {
+	form, wrong := readForm(w, r)
+	if wrong != nil {
+		return nil, wrong
+	}
+	if err := s.Keys.Ready(); err != nil {
+		request.From(r.Context()).Err = err
+		return nil, errNoKeys
+	}
+	if form.Get("client_id") == "" {
+		if r.Header.Get("Authorization") != "" { // RFC 6749, section 5.2
+			w.Header().Set("WWW-Authenticate", `Basic realm="Herald"`)
+		}
+		return nil, refusef(http.StatusUnauthorized, invalidClient, "send the client_id in the form; clients have no secret")
+	}
+	for _, resource := range form["resource"] {
+		if !s.isResource(resource) {
+			return nil, refusef(http.StatusBadRequest, invalidTarget, "the resource is %s", s.Resource())
+		}
+	}
+	switch form.Get("grant_type") {
+	case authorizationCode:
+		return s.redeem(r.Context(), form)
+	case refreshToken:
+		return s.refresh(r.Context(), form)
+	case "":
+		return nil, refusef(http.StatusBadRequest, invalidRequest, "grant_type is missing")
+	default:
+		return nil, refusef(http.StatusBadRequest, unsupportedGrant, "grant_type must be %s or %s", authorizationCode, refreshToken)
+	}
+}
+
+// readForm reads the form of a request.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return nil, refusef(http.StatusBadRequest, invalidRequest, "send the parameters as application/x-www-form-urlencoded")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxTokenForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, refusef(http.StatusBadRequest, invalidRequest, "the form could not be read, or is longer than %d bytes", maxTokenForm)
+	}
+	for name, values := range r.PostForm {
+		if len(values) > 1 && name != "resource" {
+			return nil, refusef(http.StatusBadRequest, invalidRequest, "the parameter %s stands there more than once", shorten(name))
+		}
+	}
+	return r.PostForm, nil
+}
+
+// fail answers with an error. A client that fails again and again from one address is asked to wait; those that succeed from there
+// are not.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known *problem
+	switch {
+	case !errors.As(err, &known):
+		request.From(r.Context()).Err = err
+		known = refusef(http.StatusServiceUnavailable, temporarily, "the grant could not be read or written; try again")
+	case known.status < http.StatusInternalServerError:
+		if allowed, wait := s.failures.Take(request.Address(r), http.Header{}); !allowed {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+			known = refusef(http.StatusTooManyRequests, temporarily, "too many requests from this address have failed; wait a minute")
+		}
+	}
+	known.write(w)
+}
+
+func badGrant(format string, args ...any) *problem {
+	return refusef(http.StatusBadRequest, invalidGrant, format, args...)
+}
+
+// redeem exchanges a code, once. Of several that try at the same time one succeeds, by the version of the grant.
+func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
+	var code codeContent
+	verifier := form.Get("code_verifier")
+	switch err := s.Keys.Open(purposeCode, form.Get("code"), &code); {
+	case err != nil:
+		return nil, badGrant("the code is none of this server, or older than %s", codeLife)
+	case code.Client != keyOfClient(form.Get("client_id")):
+		return nil, badGrant("the code was made for another client")
+	case code.Redirect != form.Get("redirect_uri"):
+		return nil, badGrant("the redirect_uri is not the one that the code was sent to")
+	case !proves(verifier, code.Challenge):
+		return nil, badGrant("the code_verifier is not the one of the code_challenge")
+	}
+	for range tries {
+		grant, err := s.live(ctx, code.grantRef)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case grant.Status.RedeemedAt != nil && !grant.Revoked():
+			// Two have the code and its verifier. Which of them is the client is not known, so neither goes on.
+			if err := s.end(ctx, grant, v1alpha1.GrantReplay, "An authorization code was used a second time; the agent's grant is revoked"); err != nil {
+				return nil, err
+			}
+			return nil, badGrant("the code was used already; what was granted with it is revoked")
+		case s.ended(grant) != "":
+			return nil, badGrant("the grant %s", s.ended(grant))
+		}
+		next := grant.DeepCopy()
+		now := v1alpha1.NewTime(s.Clock.Now())
+		first := s.firstRefresh(grant)
+		if first == "" {
+			return nil, errNoKeys
+		}
+		next.Status.RedeemedAt = &now
+		next.Status.Refresh = &v1alpha1.OAuthGrantRefresh{Generation: 1, SHA256: hashOf(first), RotatedAt: now}
+		if _, err := s.Grants.UpdateStatus(ctx, next); apierrors.IsConflict(err) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		return s.tokensFor(grant, scopesOf(grant), first), nil
+	}
+	return nil, errOvertaken
+}
+
+var errNoKeys = refusef(http.StatusServiceUnavailable, temporarily, "there are no keys yet; try again in a minute")
+
+var errOvertaken = errors.New("others write the grant all the time")
+
+// proves reports whether a verifier is that of a challenge (RFC 7636, section 4.6).
+func proves(verifier, challenge string) bool {
+	if len(verifier) < minVerifier || len(verifier) > maxVerifier {
+		return false
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}
+
+// live reads a grant as it is now.
+func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, error) {
+	grant, err := s.Grants.Live(ctx, ref.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && ref.UID != "" && grant.UID != ref.UID:
+		return nil, badGrant("the grant was revoked")
+	case err != nil:
+		return nil, err
+	}
+	return grant, nil
+}
+
+// ended says why a grant is over; empty while it is not.
+func (s *Server) ended(grant *v1alpha1.OAuthGrant) string {
+	now := s.Clock.Now()
+	switch refresh := grant.Status.Refresh; {
+	case grant.Revoked():
+		return "was revoked"
+	case !now.Before(grant.Spec.ExpiresAt.Time):
+		return "has expired"
+	case refresh != nil && now.Sub(refresh.RotatedAt.Time) > idleLife:
+		return "was not used for too long"
+	case !s.isResource(grant.Spec.Resource):
+		return "is for another address of this server"
+	case !s.Served(grant.Namespace):
+		return "is of a team that is not served here"
+	default:
+		return ""
+	}
+}
+
+// end revokes a grant for its safety.
+func (s *Server) end(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, note string) error {
+	ctx = context.WithoutCancel(ctx)
+	for range tries {
+		next := grant.DeepCopy()
+		now := v1alpha1.NewTime(s.Clock.Now())
+		next.Status.RevokedAt, next.Status.RevokedReason = &now, reason
+		written, err := s.Grants.UpdateStatus(ctx, next)
+		switch {
+		case err == nil:
+			s.Trail.Guarded(ctx, written, reason, note)
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err):
+			return err
+		}
+		if grant, err = s.Grants.Live(ctx, grant.Namespace, grant.Name); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if grant.Revoked() {
+			return nil
+		}
+	}
+	return errOvertaken
+}
+
+// tokensFor are the tokens of a grant.
+func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, refresh string) *tokens {
+	access := s.Keys.Seal(purposeAccess, accessContent{
+		grantRef: refOf(grant), Scopes: scopes, Audience: s.Resource(), IssuedAt: s.Clock.Now().UnixMilli(),
+	}, accessLife)
+	return &tokens{
+		Access: TokenPrefix + access, Type: "Bearer", ExpiresIn: int(accessLife.Seconds()), Refresh: refresh, Scope: scopeText(scopes),
+	}
+}
+
+// narrowed are the scopes of a refresh: those of the grant, or fewer that the client asks for.
+func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *problem) {
+	all := scopesOf(grant)
+	if asked == "" {
+		return all, nil
+	}
+	scopes := askedScopes(asked)
+	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope bridge.Scope) bool { return !slices.Contains(all, scope) }) {
+		return nil, refusef(http.StatusBadRequest, invalidScope, "the grant has the scopes %s", scopeText(all))
+	}
+	return scopes, nil
+}

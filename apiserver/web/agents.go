@@ -1,0 +1,135 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// The rights to the grants of others. One's own are always seen, and can be ended.
+var (
+	seeGrants    = right{"list", "oauthgrants"}
+	updateGrants = right{"update", "oauthgrants"}
+)
+
+// agents shows which agents may act for the team.
+func (s *Site) agents(w http.ResponseWriter, v *visit) error {
+	all, err := s.allowed(v.Context(), v, seeGrants)
+	if err != nil {
+		return err
+	}
+	mayEnd, err := s.allowed(v.Context(), v, updateGrants)
+	if err != nil {
+		return err
+	}
+	grants, err := s.Agents.List(v.Context(), v.namespace)
+	if err != nil {
+		return err
+	}
+	if !all {
+		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !mine(v, &grant) })
+	}
+	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())),
+		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It sends you here to allow it."))
+	content := []g.Node{how}
+	if len(grants) == 0 {
+		content = append(content, empty("No agent yet", "Agents that people allow to act for the team are listed here."))
+	} else {
+		content = append(content, h.Ul(h.Class("accounts"), g.Map(grants, func(grant v1alpha1.OAuthGrant) g.Node {
+			return s.agentCard(v, &grant, mayEnd || mine(v, &grant))
+		})))
+	}
+	s.render(w, v, http.StatusOK, view{title: "Agents", place: placeAgents, content: content})
+	return nil
+}
+
+// mine reports whether the visitor has allowed an agent.
+func mine(v *visit, grant *v1alpha1.OAuthGrant) bool { return grant.Spec.Person.Name == v.person.Name }
+
+func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.Node {
+	client, over := &grant.Spec.Client, s.Agents.State(grant)
+	name, label, shade := client.Name, "Allowed", good
+	if name == "" {
+		name = client.RedirectHost
+	}
+	if over != "" {
+		label, shade = sentence(over), neutral
+	}
+	who := grant.Spec.Person.DisplayName
+	if who == "" {
+		who = grant.Spec.Person.Name
+	}
+	return h.Li(h.Class("card account"), h.ID(grant.Name),
+		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(name)), h.Span(h.Class("soft"), g.Text(origin(client)))),
+			h.Span(h.Class("badge kind-"+string(shade)), g.Text(label))),
+		h.Dl(h.Class("small"),
+			fact("It may", g.Text(levelOf(grant))),
+			fact("Allowed by", h.Span(h.Title(grant.Spec.Person.Name), g.Text(who))),
+			fact("Since", v.about(grant.CreationTimestamp.Time)),
+			fact("Last used", lastCall(v, grant)),
+			fact("Ends", v.moment(grant.Spec.ExpiresAt.Time)),
+			g.If(grant.Status.RevokedReason != "", fact("Why it ended", g.Text(endings[grant.Status.RevokedReason]))),
+		),
+		g.If(mayEnd && over == "", h.Div(h.Class("actions"),
+			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It is refused at once, and has to ask again.", submit("Revoke", "small danger")))),
+	)
+}
+
+// endings are the words for why Herald ended a grant.
+var endings = map[string]string{
+	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
+	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
+	v1alpha1.GrantSignedOff: "The agent ended it itself",
+}
+
+// origin says where an agent comes from, and whether that is known.
+func origin(client *v1alpha1.OAuthGrantClient) string {
+	if client.Verified {
+		return client.ID + ", verified"
+	}
+	return client.RedirectHost + ", not verified"
+}
+
+// levelOf words what an agent may do.
+func levelOf(grant *v1alpha1.OAuthGrant) string {
+	words := ""
+	for _, level := range levels {
+		if slices.Contains(grant.Spec.Scopes, v1alpha1.OAuthScope(level.scope)) {
+			words = level.label
+		}
+	}
+	return words
+}
+
+func lastCall(v *visit, grant *v1alpha1.OAuthGrant) g.Node {
+	if at := grant.Status.LastUsedAt; at != nil {
+		return v.about(at.Time)
+	}
+	return g.Text("never")
+}
+
+// endAgent revokes an agent: one's own, or any with the right to.
+func (s *Site) endAgent(w http.ResponseWriter, v *visit) error {
+	may, err := s.allowed(v.Context(), v, updateGrants)
+	if err != nil {
+		return err
+	}
+	err = s.Agents.End(v.Context(), v.caller, v.PathValue("id"), func(grant *v1alpha1.OAuthGrant) error {
+		if may || mine(v, grant) {
+			return nil
+		}
+		return forbidden(updateGrants, v)
+	})
+	if err != nil {
+		return err
+	}
+	v.leave(w, "agents", "ended")
+	return nil
+}

@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/oauth"
+	"github.com/herald-social/herald/apiserver/web/session"
+)
+
+// teamParameter names the team that a person has chosen, in the address of the consent page.
+const teamParameter = "team"
+
+// levels are the scopes as people choose them: each includes those before it.
+var levels = []struct {
+	scope       bridge.Scope
+	label, text string
+}{
+	{bridge.ScopeRead, "Read", "It sees posts, accounts and what became of posts."},
+	{bridge.ScopeDraft, "Read and write drafts", "It also writes drafts and uploads files. A person publishes them."},
+	{bridge.ScopePublish, "Read, write and publish", "It also publishes and schedules posts, and cancels them, without asking."},
+}
+
+// authorize asks a person whether an agent may act for a team. Nothing changes by it.
+func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
+	// An agent that is a page itself waits for the answer in the window that opened this one.
+	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
+	of, ok := session.From(r.Context())
+	if !ok {
+		s.toSignIn(w, r)
+		return
+	}
+	query := r.URL.Query()
+	asked, err := s.Agents.Read(r.Context(), query, of.Person)
+	if err != nil {
+		s.notAllowed(w, r, err)
+		return
+	}
+	teams, err := s.Access.Teams(r.Context(), of.Person)
+	if err != nil {
+		s.failure(w, r, nil, err)
+		return
+	}
+	var team *v1alpha1.Team
+	for _, t := range teams {
+		if len(teams) == 1 || t.Spec.Namespace == query.Get(teamParameter) {
+			team = t
+		}
+	}
+	switch {
+	case len(teams) == 0:
+		s.noTeam(w, of.Person)
+	case team == nil:
+		s.chooseTeam(w, asked, teams, query)
+	default:
+		s.askConsent(w, r, of, asked, team, len(teams) > 1)
+	}
+}
+
+// chooseTeam lets a person choose the team that an agent acts for.
+func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*v1alpha1.Team, query url.Values) {
+	s.page(w, http.StatusOK, "For which team?",
+		h.P(h.Strong(g.Text(asked.Client.Shown())), g.Text(" wants to act for one of your teams.")),
+		h.Ul(h.Class("choices"), g.Map(teams, func(t *v1alpha1.Team) g.Node {
+			query.Set(teamParameter, t.Spec.Namespace)
+			return h.Li(link(oauth.AuthorizePath+"?"+query.Encode(), nameOf(t), ""))
+		})))
+}
+
+// askConsent shows who asks for what, and where the answer goes.
+func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Session, asked *oauth.Request, team *v1alpha1.Team, several bool) {
+	offered, err := s.Agents.Offer(r.Context(), asked, of.Person, team.Spec.Namespace)
+	if err != nil {
+		s.failure(w, r, nil, err)
+		return
+	}
+	if len(offered) == 0 {
+		s.page(w, http.StatusForbidden, "You may not allow this",
+			paragraph("Ask the people who run Herald for a role in the namespace "+team.Spec.Namespace+"."), link("/", "To the start", "primary"))
+		return
+	}
+	again := r.URL.Query()
+	again.Del(teamParameter)
+	name := asked.Client.Shown()
+	// Browsers hold the redirect that answers this form to the policy too.
+	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
+	s.page(w, http.StatusOK, "Allow "+name+"?",
+		whoAsks(&asked.Client),
+		h.Dl(
+			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
+			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
+			fact("The answer goes to", g.Group(whereTo(asked))),
+		),
+		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
+			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
+			h.FieldSet(h.Legend(g.Text("It may")), h.Ul(g.Map(indexes(len(offered)), func(i int) g.Node {
+				level := levels[i]
+				id := "level-" + string(level.scope)
+				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required(), g.If(i == len(offered)-1, h.Checked())),
+					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
+			}))),
+			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, what agents publish waits as a draft for a person."))),
+			h.P(h.Class("soft"), g.Text("It never does more than you may. You can end this at any time on the page Agents of the team.")),
+			h.Div(h.Class("actions"),
+				h.Button(h.Type("submit"), h.Class("button primary"), h.Name("decision"), h.Value("allow"), g.Text("Allow")),
+				h.Button(h.Type("submit"), h.Class("button"), h.Name("decision"), h.Value("deny"), g.Attr("formnovalidate"), g.Text("Deny"))),
+		))
+}
+
+// whoAsks says how far an agent's name can be believed.
+func whoAsks(c *oauth.Client) g.Node {
+	if c.Verified {
+		return note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+	}
+	return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
+}
+
+// whereTo says where the answer goes.
+func whereTo(asked *oauth.Request) []g.Node {
+	host := asked.RedirectHost()
+	switch {
+	case strings.HasSuffix(host, ":"):
+		return []g.Node{g.Text("the application on this computer that opens "), h.Strong(g.Text(host)), g.Text(" addresses")}
+	case strings.HasPrefix(asked.Redirect, "http:"):
+		return []g.Node{g.Text("a program on this computer, "), h.Strong(g.Text(host))}
+	default:
+		return []g.Node{h.Strong(g.Text(host))}
+	}
+}
+
+// decide takes the answer of a person.
+func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
+	of, ok := session.From(r.Context())
+	if !ok {
+		s.toSignIn(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	location, err := s.Agents.Decide(r.Context(), of, oauth.Decision{
+		Sealed: r.PostFormValue("consent"), Allow: r.PostFormValue("decision") == "allow", Most: bridge.Scope(r.PostFormValue("level")),
+	})
+	if err != nil {
+		s.notAllowed(w, r, err)
+		return
+	}
+	http.Redirect(w, r, location, http.StatusSeeOther)
+}
+
+// notAllowed shows what an agent, or the person, did wrong; or lets the agent know.
+func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
+	var (
+		shown   *oauth.PageError
+		refused *oauth.Refused
+	)
+	switch {
+	case errors.As(err, &refused):
+		http.Redirect(w, r, refused.Location, http.StatusSeeOther)
+	case errors.As(err, &shown):
+		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start", "primary"))
+	default:
+		s.failure(w, r, nil, err)
+	}
+}

@@ -1,0 +1,297 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	g "maragu.dev/gomponents"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/oauth"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// agentCallback is where agents of these tests wait.
+const agentCallback = "http://127.0.0.1:33418/callback"
+
+// agentID registers an agent of a name.
+func (w *world) agentID(t *testing.T, name, redirect string) string {
+	t.Helper()
+	body, _ := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}})
+	r := httptest.NewRequest(http.MethodPost, oauth.RegisterPath, strings.NewReader(string(body)))
+	r.Header.Set("Content-Type", "application/json")
+	out := httptest.NewRecorder()
+	w.site.Agents.Handler(oauth.RegisterPath).ServeHTTP(out, r)
+	var made struct {
+		ID string `json:"client_id"`
+	}
+	if err := json.Unmarshal(out.Body.Bytes(), &made); err != nil || made.ID == "" {
+		t.Fatalf("register: %d %s", out.Code, out.Body)
+	}
+	return made.ID
+}
+
+// consentPath is the address that an agent sends a person to.
+func consentPath(client, redirect, scope string) string {
+	sum := sha256.Sum256([]byte("verifier"))
+	return oauth.AuthorizePath + "?" + url.Values{
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "state": {"a state"}, "scope": {scope},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+}
+
+// levelsOf are those that a page offers, and what its form carries.
+func levelsOf(t *testing.T, answer *httptest.ResponseRecorder) (offered []string, sealed string) {
+	t.Helper()
+	for _, input := range elements(parsed(t, answer.Body.String()), "input") {
+		name, _ := attribute(input, "name")
+		value, _ := attribute(input, "value")
+		switch name {
+		case "level":
+			offered = append(offered, value)
+		case "consent":
+			sealed = value
+		}
+	}
+	return offered, sealed
+}
+
+func TestConsentOffers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		who   person.Person
+		scope string
+		want  string
+	}{
+		"all":               {editor, "", "read draft publish"},
+		"what is asked":     {editor, "read draft", "read draft"},
+		"what one may":      {viewer, "read draft publish", "read"},
+		"a person for whom": {administrator, "publish", "read draft publish"},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		answer := w.serve(ask(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, tc.scope), nil))
+		offered, _ := levelsOf(t, answer)
+		if answer.Code != http.StatusOK || strings.Join(offered, " ") != tc.want {
+			t.Errorf("%s: %d, offered is %q, want %q", name, answer.Code, offered, tc.want)
+		}
+	}
+}
+
+func TestConsentDecides(t *testing.T) {
+	t.Parallel()
+	for decision, want := range map[string]string{"allow": "code", "deny": "error", "": "error"} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		_, sealed := levelsOf(t, w.serve(ask(&editor, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil)))
+		if w.written() != 0 {
+			t.Error("showing the page wrote something")
+		}
+		answer := w.serve(ask(&editor, oauth.AuthorizePath, url.Values{"consent": {sealed}, "level": {"draft"}, "decision": {decision}}))
+		to, err := url.Parse(answer.Header().Get("Location"))
+		if answer.Code != http.StatusSeeOther || err != nil || to.Host != "127.0.0.1:33418" || !to.Query().Has(want) || to.Query().Get("iss") != "https://herald.example" {
+			t.Errorf("%s: %d, %s", decision, answer.Code, to)
+		}
+		if made := len(w.grants); made != map[string]int{"allow": 1}[decision] {
+			t.Errorf("%s: made %d grants", decision, made)
+		}
+	}
+}
+
+// TestConsentSignedOut: the person comes back with the whole question, and meanwhile nobody is asked anything.
+func TestConsentSignedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	asked := false
+	p := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(p.Close)
+	for _, client := range []string{w.agentID(t, "An agent", agentCallback), p.URL + "/client.json", "nonsense"} {
+		path := consentPath(client, agentCallback, "read draft")
+		answer := w.serve(ask(nil, path, nil))
+		back, err := url.Parse(answer.Header().Get("Location"))
+		if answer.Code != http.StatusSeeOther || err != nil || back.Path != "/signin" || back.Query().Get("return_to") != path {
+			t.Errorf("%s: %d, %s", client, answer.Code, back)
+		}
+	}
+	if answer := w.serve(ask(nil, oauth.AuthorizePath, url.Values{"decision": {"allow"}})); answer.Code != http.StatusUnauthorized {
+		t.Errorf("an answer of nobody: %d", answer.Code)
+	}
+	if asked {
+		t.Error("a stranger had Herald ask for a document")
+	}
+}
+
+// twoTeams lets a person see both teams.
+type twoTeams struct{ roles }
+
+func (r twoTeams) Teams(context.Context, person.Person) ([]*v1alpha1.Team, error) {
+	return r.teams, nil
+}
+
+func TestConsentChoosesTeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Access = twoTeams{c.Access.(roles)} })
+	path := consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, "read")
+	answer := w.serve(ask(&editor, path, nil))
+	var teams []string
+	for _, a := range elements(parsed(t, answer.Body.String()), "a") {
+		href, _ := attribute(a, "href")
+		if to, err := url.Parse(href); err == nil && to.Path == oauth.AuthorizePath {
+			teams = append(teams, to.Query().Get("team"))
+			if to.Query().Get("state") != "a state" {
+				t.Errorf("the question is not kept: %s", href)
+			}
+		}
+	}
+	if strings.Join(teams, " ") != acme+" "+beta || len(elements(parsed(t, answer.Body.String()), "form")) != 0 {
+		t.Errorf("the teams are %q", teams)
+	}
+	if answer := w.serve(ask(&editor, path+"&team="+acme, nil)); !strings.Contains(answer.Body.String(), `name="consent"`) {
+		t.Error("the team that was chosen is not asked for")
+	}
+	if answer := w.serve(ask(&editor, path+"&team="+beta, nil)); answer.Code != http.StatusForbidden || strings.Contains(answer.Body.String(), `name="consent"`) {
+		t.Errorf("a team in which the person may do nothing: %d", answer.Code)
+	}
+	if answer := w.serve(ask(&editor, path+"&team=kube-system", nil)); strings.Contains(answer.Body.String(), `name="consent"`) {
+		t.Error("a namespace of no team is asked for")
+	}
+}
+
+// TestThreatConsentFrames: no page can show the consent page, and its form leads nowhere but here and to the agent.
+func TestThreatConsentFrames(t *testing.T) {
+	t.Parallel()
+	for redirect, want := range map[string]string{
+		agentCallback: "'self' http://127.0.0.1:33418 https:", "https://agent.example/cb": "'self' https:", "cursor://agent/cb": "'self' cursor:",
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		header := w.serve(ask(&editor, consentPath(w.agentID(t, "An agent", redirect), redirect, ""), nil)).Header()
+		policy := header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "frame-ancestors 'none'") || header.Get("X-Frame-Options") != "DENY" || header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", redirect, header)
+		}
+		if !strings.Contains(policy, "form-action "+want+";") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %q", redirect, policy)
+		}
+	}
+}
+
+// TestThreatConsentPhishing: a person reads who asks, how far that is known, and where the answer goes.
+func TestThreatConsentPhishing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	text := textOf(parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
+	for _, want := range []string{"This agent is not verified.", "The answer goes to", "evil.example", acme, "oidc:edith"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
+	verified := textOf(parsed(t, render(t, whoAsks(&oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}))))
+	if !strings.Contains(verified, "agent.example") || strings.Contains(verified, "not verified") {
+		t.Errorf("of a verified agent: %q", verified)
+	}
+	// An error says what is wrong, and leads nowhere.
+	wrong := w.serve(ask(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
+	checkMarkup(t, "wrong address", parsed(t, wrong.Body.String()))
+	if wrong.Code != http.StatusBadRequest || wrong.Header().Get("Location") != "" || wrong.Header().Get("Refresh") != "" {
+		t.Errorf("a wrong address: %d, %v", wrong.Code, wrong.Header())
+	}
+}
+
+// render is the text of a piece of a page.
+func render(t *testing.T, node g.Node) string {
+	t.Helper()
+	var out strings.Builder
+	if err := node.Render(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestAgentsPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for name, who := range map[string]person.Person{"agent-edith": editor, "agent-vera": viewer} {
+		w.grants[acme+"/"+name] = &v1alpha1.OAuthGrant{
+			ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name, CreationTimestamp: metav1.NewTime(now)},
+			Spec: v1alpha1.OAuthGrantSpec{
+				Client: v1alpha1.OAuthGrantClient{ID: "dcr:1", Name: name, RedirectHost: "127.0.0.1:1"}, Person: v1alpha1.OAuthGrantPerson{Name: who.Name},
+				Scopes: []v1alpha1.OAuthScope{"read", "draft"}, Resource: "https://herald.example/mcp", ExpiresAt: v1alpha1.NewTime(now.AddDate(0, 1, 0)),
+			},
+			Status: v1alpha1.OAuthGrantStatus{RedeemedAt: v1alpha1.NewTimePtr(now)},
+		}
+	}
+	w.grants[acme+"/agent-unredeemed"] = w.grants[acme+"/agent-vera"].DeepCopy()
+	w.grants[acme+"/agent-unredeemed"].Name, w.grants[acme+"/agent-unredeemed"].Status.RedeemedAt = "agent-unredeemed", nil
+	alone := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Access = ownOnly{c.Access.(roles)} })
+	alone.grants = w.grants
+	for name, tc := range map[string]struct {
+		w         *world
+		who       person.Person
+		sees, may string
+	}{
+		"one's own":           {alone, viewer, "agent-vera", "agent-vera"},
+		"another's":           {alone, editor, "agent-edith", "agent-edith"},
+		"who may see them":    {w, viewer, "agent-edith agent-vera", "agent-vera"},
+		"who may revoke them": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
+	} {
+		page := tc.w.get(t, tc.who, "/teams/"+acme+"/agents")
+		var sees, may []string
+		for _, item := range elements(page, "li") {
+			if id, ok := attribute(item, "id"); ok {
+				sees = append(sees, id)
+			}
+		}
+		for _, form := range elements(page, "form") {
+			if action, _ := attribute(form, "action"); strings.HasSuffix(action, "/revoke") {
+				may = append(may, strings.TrimSuffix(strings.TrimPrefix(action, "/teams/"+acme+"/agents/"), "/revoke"))
+			}
+		}
+		if strings.Join(sees, " ") != tc.sees || strings.Join(may, " ") != tc.may {
+			t.Errorf("%s: sees %q and may revoke %q", name, sees, may)
+		}
+	}
+	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-edith/revoke", url.Values{})); answer.Code != http.StatusForbidden || w.grants[acme+"/agent-edith"].Spec.Revoked {
+		t.Errorf("another's: %d", answer.Code)
+	}
+	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-vera/revoke", url.Values{})); answer.Code != http.StatusSeeOther || !w.grants[acme+"/agent-vera"].Spec.Revoked {
+		t.Errorf("one's own: %d", answer.Code)
+	}
+	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-none/revoke", url.Values{})); answer.Code != http.StatusNotFound {
+		t.Errorf("one that there is not: %d", answer.Code)
+	}
+}
+
+// ownOnly lets nobody see the grants of others.
+type ownOnly struct{ roles }
+
+func (r ownOnly) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+	if resource == "oauthgrants" {
+		return false, nil
+	}
+	return r.roles.May(ctx, who, namespace, verb, resource, name...)
+}
+
+// TestWithoutAgents: an installation that serves none has neither the pages nor the way to them.
+func TestWithoutAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Agents = nil })
+	for _, path := range []string{oauth.AuthorizePath, "/teams/" + acme + "/agents"} {
+		if answer := w.serve(ask(&administrator, path, nil)); answer.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, answer.Code)
+		}
+	}
+	if strings.Contains(w.serve(ask(&administrator, "/teams/"+acme+"/", nil)).Body.String(), "/agents") {
+		t.Error("the navigation leads there")
+	}
+}

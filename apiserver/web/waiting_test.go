@@ -1,0 +1,113 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// byClaude is a post that an agent made, as the bridge stores it.
+func byClaude(author, wanted string) func(*v1alpha1.Post) {
+	return func(post *v1alpha1.Post) {
+		post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+		post.Annotations = map[string]string{v1alpha1.AgentAnnotation: "Claude <b>"}
+		if author != "" {
+			post.Annotations[v1alpha1.AuthorAnnotation] = author
+		}
+		if wanted != "" {
+			post.Annotations[v1alpha1.WantedAtAnnotation] = wanted
+			post.Spec.Draft = true
+		}
+	}
+}
+
+// TestAgentsPosts holds that a post names the agent that made it, and for whom, where people look at posts; and that one which waits
+// says what was wanted.
+func TestAgentsPosts(t *testing.T) {
+	t.Parallel()
+	const note = "This post waits for a person."
+	for name, tc := range map[string]struct {
+		reason string
+		post   *v1alpha1.Post
+		// says and not are on the page of the post.
+		says, not string
+	}{
+		"ForAPerson":  {"who allowed it answers for it", textPost("p-1", "text", byClaude("oidc:ada@example.com", "")), "by Claude &lt;b&gt; for oidc:ada@example.com", note},
+		"WithAKey":    {"nobody else is known", textPost("p-1", "text", byClaude("", "")), "by Claude &lt;b&gt;, an agent", note},
+		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "agent"},
+		"Waits":       {"a person decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
+		"WaitsAtOnce": {"a person decides", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "wanted to publish it at once", "nothing"},
+		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by Claude", note},
+		"Published":   {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by Claude", note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(tc.post)
+			page := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()
+			if !strings.Contains(page, tc.says) || strings.Contains(page, tc.not) {
+				t.Errorf("%s: %s", tc.reason, page)
+			}
+			list := w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Body.String()
+			if agents := tc.post.Annotations[v1alpha1.AgentAnnotation] != ""; strings.Contains(list, "by Claude &lt;b&gt;") != agents {
+				t.Errorf("%s: the list: %s", tc.reason, list)
+			}
+		})
+	}
+}
+
+// TestPromote holds that the time which an agent wanted stands ready for the person who publishes its draft, in their zone, and that
+// nothing is published by opening or saving the form.
+func TestPromote(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, wanted, utc, local string }{
+		"ToCome": {"it is offered", "2026-12-24T18:00:00.500Z", "2026-12-24T18:00:00.5Z", "2026-12-24T18:00"},
+		"Past":   {"nobody can publish in the past", "2026-11-01T00:00:00.000Z", "", ""},
+		"AtOnce": {"there is no time", v1alpha1.WantedNow, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(textPost("p-1", "text", byClaude("", tc.wanted)))
+			form := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit"), "compose"))
+			if form.Get("when") != whenDraft || form.Get("scheduled_at") != tc.utc || form.Get("at") != tc.local {
+				t.Errorf("%s: the form has %q, %q and %q", tc.reason, form.Get("when"), form.Get("scheduled_at"), form.Get("at"))
+			}
+			if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)); answer.Code != http.StatusSeeOther || !w.posts[acme+"/p-1"].Spec.Draft {
+				t.Errorf("%s: saved as it is: %d, %+v", tc.reason, answer.Code, w.posts[acme+"/p-1"].Spec)
+			}
+			if tc.utc == "" {
+				return
+			}
+			form.Set("when", whenLater)
+			answer, spec := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)), w.posts[acme+"/p-1"].Spec
+			want, _ := time.Parse(time.RFC3339, tc.wanted)
+			if answer.Code != http.StatusSeeOther || spec.Draft || spec.ScheduledAt == nil || !spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(want)) {
+				t.Errorf("%s: scheduled: %d, %+v", tc.reason, answer.Code, spec)
+			}
+		})
+	}
+}
+
+// TestTeamPageTellsOfAgents holds that people see whether agents may publish.
+func TestTeamPageTellsOfAgents(t *testing.T) {
+	t.Parallel()
+	for publishing, want := range map[v1alpha1.AgentPublishing]string{
+		"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.teams[0].Spec.Agents.Publishing = publishing
+		if page := w.serve(ask(&viewer, "/teams/"+acme+"/team", url.Values(nil))).Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%q: %s", publishing, page)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/mcp"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/test/agents/fixtures"
+)
+
+// withKey is a proxy that adds the API key: the suite cannot.
+func withKey(target string) string {
+	GinkgoHelper()
+	to, err := url.Parse(target)
+	must(err)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = to.Scheme, to.Host, to.Path
+		// The host stays that of the request, as at a proxy before a site: the suite tries others.
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+key)
+		// The answer comes while the end of the body is still looked for, and the server that the proxy is closes the body then.
+		body, err := io.ReadAll(r.In.Body)
+		if err != nil {
+			return // the suite has gone
+		}
+		r.Out.Body = io.NopCloser(bytes.NewReader(body))
+	}})
+	DeferCleanup(proxy.Close)
+	return proxy.URL + mcp.Path
+}
+
+// withFixtures serves the fixtures of the suite as Herald serves its tools.
+func withFixtures() string {
+	GinkgoHelper()
+	limiter := ratelimit.New(0, clock.RealClock{})
+	site := httptest.NewUnstartedServer(nil)
+	siteURL := "http://" + site.Listener.Addr().String()
+	handler, err := mcp.New(mcp.Options{
+		REST: rest.NewHandler(nil, limiter), SiteURL: siteURL, Server: fixtures.NewServer(),
+		Tokens: func(context.Context, string) (bridge.Caller, error) {
+			return bridge.Caller{Namespace: "team", Key: "key"}, nil
+		},
+	})
+	must(err)
+	site.Config.Handler = handler
+	site.Start()
+	DeferCleanup(site.Close)
+	return siteURL + mcp.Path
+}
+
+var _ = Describe("The conformance suite of MCP", func() {
+	conform := func(ctx context.Context, address, revision, baseline string) {
+		GinkgoHelper()
+		results := GinkgoT().TempDir()
+		code, printed, complaints := run(ctx, "conformance", "server", "--url", address, "--requirements", revision, "--output-dir", results,
+			"--expected-failures", filepath.Join(checkout, "test", "agents", "conformance", baseline))
+		_, summary, _ := strings.Cut(printed, "SUMMARY")
+		Expect(code).To(BeZero(), "%s\n%s\nWhat did not pass:\n%s", summary, complaints, notPassed(results))
+		Expect(summary).To(ContainSubstring("tools-list"), "something was tried")
+	}
+
+	DescribeTable("finds Herald's own server as it should be, but for what needs fixtures",
+		func(ctx context.Context, revision string) {
+			conform(ctx, withKey(mcpURL), revision, "product-"+revision+".yaml")
+		},
+		Entry("of 2026-07-28", "2026-07-28"),
+		Entry("of 2025-11-25", "2025-11-25"),
+	)
+
+	DescribeTable("finds its fixtures as they should be, behind Herald's handler",
+		func(ctx context.Context, revision string) {
+			conform(ctx, withKey(withFixtures()), revision, "fixtures-"+revision+".yaml")
+		},
+		Entry("of 2026-07-28", "2026-07-28"),
+		Entry("of 2025-11-25", "2025-11-25"),
+	)
+
+	It("finds the authorization server as it should be", func(ctx context.Context) {
+		const port = "3917"
+		client := register(ctx, "Conformance suite", "http://127.0.0.1:"+port+"/callback")
+		suite := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "conformance"), "authorization",
+			"--url", herald.Site(), "--client-id", client, "--resource", mcpURL, "--port", port)
+		allow(suite.asks())
+		printed := suite.end()
+		for _, scenario := range []string{"authorization-server-metadata-endpoint", "authorization-code-grant"} {
+			Expect(printed).To(ContainSubstring(scenario))
+		}
+		Expect(strings.ToLower(printed)).NotTo(ContainSubstring("skipped:"), printed)
+	})
+})
+
+// notPassed are the checks that the suite did not find passed, with its words: its summary counts them only.
+func notPassed(results string) string {
+	GinkgoHelper()
+	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
+	must(err)
+	var text strings.Builder
+	for _, file := range files {
+		var checks []struct{ ID, Status, Description, ErrorMessage string }
+		data, err := os.ReadFile(file)
+		must(err)
+		must(json.Unmarshal(data, &checks))
+		for _, check := range checks {
+			if check.Status != "SUCCESS" && check.Status != "INFO" {
+				fmt.Fprintf(&text, "%s %s: %s: %s\n", check.Status, filepath.Base(filepath.Dir(file)), check.ID, check.ErrorMessage)
+			}
+		}
+	}
+	return text.String()
+}
+
+// register registers a client as anyone may, and returns its id.
+func register(ctx context.Context, name, redirect string) string {
+	GinkgoHelper()
+	var answer struct {
+		ID string `json:"client_id"`
+	}
+	sendJSON(ctx, http.MethodPost, herald.Site()+"/oauth/register", map[string]any{
+		"client_name": name, "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"},
+		"token_endpoint_auth_method": "none",
+	}, http.StatusCreated, &answer)
+	return answer.ID
+}

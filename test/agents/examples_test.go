@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/web"
+)
+
+func read(path ...string) string {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join(append([]string{checkout}, path...)...))
+	must(err)
+	return string(data)
+}
+
+// block is the code in that language below a heading of a page.
+func block(page, heading, language string) string {
+	GinkgoHelper()
+	_, below, found := strings.Cut(page, "\n"+heading+"\n")
+	Expect(found).To(BeTrue(), "the page has no heading %s", heading)
+	_, code, found := strings.Cut(below, "\n```"+language+"\n")
+	Expect(found).To(BeTrue(), "below %s is no block of %s", heading, language)
+	code, _, _ = strings.Cut(code, "\n```")
+	return code + "\n"
+}
+
+// npmFolder is a folder in which programs find what npm has installed.
+func npmFolder(dir string) string {
+	GinkgoHelper()
+	for _, name := range []string{"node_modules", "package.json"} {
+		must(os.Symlink(filepath.Join(checkout, "test", "agents", "foreign", name), filepath.Join(dir, name)))
+	}
+	return dir
+}
+
+var _ = Describe("The README", func() {
+	It("posts by one command with a client that others wrote", func(ctx context.Context) {
+		command := block(read("README.md"), "### The first post, by an agent", "sh")
+		pinned := regexp.MustCompile(`"@modelcontextprotocol/inspector": "([^"]+)"`).FindStringSubmatch(read("test", "agents", "foreign", "package.json"))
+		Expect(command).To(ContainSubstring("@modelcontextprotocol/inspector@"+pinned[1]), "what is tried is what is written")
+		printed := start(ctx, npmFolder(running), "bash", "-euc", command).end()
+		Expect(printed).To(ContainSubstring("processing"))
+		Eventually(onPlatform).WithArguments(ctx, "x", "Hello from an agent").Should(HaveLen(1))
+	})
+})
+
+var _ = Describe("docs/agents.md", func() {
+	It("shows the agents that run here", func() {
+		page := read("docs", "agents.md")
+		Expect(block(page, "### In Go", "go")).To(Equal(shown(read("docs", "examples", "agent-go", "main.go"))))
+		Expect(block(page, "### In TypeScript", "ts")).To(Equal(shown(read("docs", "examples", "agent-ts", "agent.ts"))))
+	})
+
+	It("has an agent in Go that publishes a picture", func(ctx context.Context) {
+		program := filepath.Join(GinkgoT().TempDir(), "agent-go")
+		start(ctx, checkout, "go", "build", "-o", program, "./docs/examples/agent-go").end()
+		printed := start(ctx, GinkgoT().TempDir(), program, "x", picture(), "It is out").end()
+		there := onPlatform(ctx, "x", "It is out")
+		Expect(there).To(HaveLen(1))
+		Expect(there[0].Media).To(HaveLen(1))
+		Expect(strings.TrimSpace(printed)).To(HavePrefix("posted http"))
+	})
+
+	It("has an agent in TypeScript that writes a draft and may do no more", func(ctx context.Context) {
+		dir := npmFolder(GinkgoT().TempDir())
+		must(os.WriteFile(filepath.Join(dir, "agent.ts"), []byte(read("docs", "examples", "agent-ts", "agent.ts")), 0o600))
+		const text = "Is this how we say it?"
+		agent := start(ctx, dir, node(), "agent.ts", "x", text)
+		must(page.Open(agent.asks()))
+		must(web.ChooseLevel(page, web.MayDraft))
+		must(web.AllowAgent(page))
+		Expect(agent.end()).To(ContainSubstring("A person can publish the draft"))
+		Expect(onPlatform(ctx, "x", text)).To(BeEmpty())
+		must(page.Open(herald.Site()))
+		must(web.Site{Page: page, URL: herald.Site()}.Posts())
+		must(page.WaitText(text))
+	})
+})
+
+// shown is a program as the page has it: without the lines of the licence.
+func shown(program string) string {
+	_, rest, _ := strings.Cut(program, "SPDX-License-Identifier: Apache-2.0\n\n")
+	return rest
+}

@@ -1,0 +1,118 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/oauth2"
+)
+
+// back is an address of this machine to which the browser comes back.
+type back struct {
+	address string
+	answers chan url.Values
+}
+
+func newBack() *back {
+	b := &back{answers: make(chan url.Values, 1)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><h1>Back</h1>`)) // the browser may be gone
+		if r.URL.Path == "/callback" {
+			b.answers <- r.URL.Query()
+		}
+	}))
+	DeferCleanup(server.Close)
+	b.address = server.URL + "/callback"
+	return b
+}
+
+var _ = Describe("A client of the Go SDK", func() {
+	It("comes from a 401 to a published post, by its own handler of OAuth", func(ctx context.Context) {
+		b := newBack()
+		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+			RedirectURL: b.address,
+			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName: "Go SDK", RedirectURIs: []string{b.address}, GrantTypes: []string{"authorization_code", "refresh_token"},
+				TokenEndpointAuthMethod: "none",
+			}},
+			AuthorizationCodeFetcher: func(_ context.Context, asked *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+				defer GinkgoRecover()
+				allow(asked.URL)
+				answer := <-b.answers
+				return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
+			},
+		})
+		must(err)
+		client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, nil)
+		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: mcpURL, OAuthHandler: handler}, nil)
+		must(err)
+		DeferCleanup(session.Close)
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_post", Arguments: map[string]any{
+			"category": "text", "targets": []any{map[string]any{"connection_id": "demo-x", "caption": "From the Go SDK"}},
+		}})
+		must(err)
+		answer, err := json.Marshal(result.StructuredContent)
+		must(err)
+		Expect(result.IsError).To(BeFalse(), string(answer))
+		Eventually(onPlatform).WithArguments(ctx, "x", "From the Go SDK").Should(HaveLen(1))
+	})
+})
+
+var _ = Describe("golang.org/x/oauth2", func() {
+	It("completes the flow, refreshes and is refused after a revocation", func(ctx context.Context) {
+		b := newBack()
+		config := &oauth2.Config{
+			ClientID: register(ctx, "x/oauth2", b.address), RedirectURL: b.address, Scopes: []string{"read"},
+			Endpoint: oauth2.Endpoint{AuthURL: herald.Site() + "/oauth/authorize", TokenURL: herald.Site() + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams},
+		}
+		verifier, resource := oauth2.GenerateVerifier(), oauth2.SetAuthURLParam("resource", mcpURL)
+		allow(config.AuthCodeURL("s-1", oauth2.S256ChallengeOption(verifier), resource))
+		answer := <-b.answers
+		Expect(answer.Get("state")).To(Equal("s-1"))
+		Expect(answer.Get("iss")).To(Equal(herald.Site()))
+		token, err := config.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier), resource)
+		must(err)
+		Expect(status(ctx, token)).To(Equal(http.StatusOK))
+
+		refreshed, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: token.RefreshToken}).Token()
+		must(err)
+		Expect(refreshed.AccessToken).NotTo(Equal(token.AccessToken))
+		Expect(refreshed.RefreshToken).NotTo(Equal(token.RefreshToken))
+		Expect(status(ctx, refreshed)).To(Equal(http.StatusOK))
+
+		revoke("x/oauth2")
+		Eventually(status).WithArguments(ctx, refreshed).Should(Equal(http.StatusUnauthorized))
+		_, err = config.TokenSource(ctx, &oauth2.Token{RefreshToken: refreshed.RefreshToken}).Token()
+		var refused *oauth2.RetrieveError
+		Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
+		Expect(refused.ErrorCode).To(Equal("invalid_grant"))
+	})
+})
+
+// status is what a call with the token is answered.
+func status(ctx context.Context, token *oauth2.Token) int {
+	GinkgoHelper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, mcpURL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	must(err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	token.SetAuthHeader(request)
+	response, err := http.DefaultClient.Do(request)
+	must(err)
+	must(response.Body.Close())
+	return response.StatusCode
+}

@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// programLimit is how long one foreign program may take; generous, for a busy machine.
+const programLimit = 3 * time.Minute
+
+// modules is where npm has put what package-lock.json names.
+func modules() string { return filepath.Join(checkout, "test", "agents", "foreign", "node_modules") }
+
+// node is the one that npm brought, or that of the machine: the clients need 22.
+func node() string {
+	if brought, err := filepath.Glob(filepath.Join(modules(), "node-*", "bin", "node")); err == nil && len(brought) == 1 {
+		return brought[0]
+	}
+	return "node"
+}
+
+// program is a foreign program that runs.
+type program struct {
+	// lines are what it prints, one by one; closed at its end.
+	lines <-chan string
+	input io.Writer
+	wait  func() error
+
+	mu              sync.Mutex
+	out, complaints bytes.Buffer
+}
+
+// start starts a program. It finds the node of npm, and what npm has installed, in its PATH.
+func start(ctx context.Context, dir, name string, arguments ...string) *program {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, programLimit)
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = dir
+	path := filepath.Dir(node()) + ":" + filepath.Join(modules(), ".bin") + ":" + os.Getenv("PATH")
+	command.Env = append(os.Environ(), "PATH="+path, "npm_config_offline=true", "MCP_STORAGE_DIR="+GinkgoT().TempDir(),
+		// The inspector opens a browser, and prints where it leads to: the person of the test goes there.
+		"MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=memory",
+		"HERALD_MCP_URL="+mcpURL, "HERALD_API_KEY="+key)
+	out, err := command.StdoutPipe()
+	must(err)
+	complaints, err := command.StderrPipe()
+	must(err)
+	p := &program{}
+	p.input, err = command.StdinPipe()
+	must(err)
+	must(command.Start())
+	lines := make(chan string)
+	p.lines = lines
+	var reading sync.WaitGroup
+	reading.Go(func() { p.read(ctx, out, &p.out, lines) })
+	reading.Go(func() { p.read(ctx, complaints, &p.complaints, lines) })
+	go func() {
+		reading.Wait()
+		close(lines)
+	}()
+	p.wait = sync.OnceValue(func() error {
+		defer cancel()
+		for range p.lines {
+			continue // nothing waited for it
+		}
+		return command.Wait()
+	})
+	DeferCleanup(func() {
+		cancel()
+		// Its end was looked at where it matters.
+		_ = p.wait()
+		if CurrentSpecReport().Failed() {
+			GinkgoWriter.Printf("%s printed:\n%s\n", name, p.printed())
+		}
+	})
+	return p
+}
+
+// read keeps what comes, and passes it on line by line.
+func (p *program) read(ctx context.Context, from io.Reader, into *bytes.Buffer, lines chan<- string) {
+	// Answers of tools stand on one line.
+	const longest = 4 << 20
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, longest)
+	for scanner.Scan() {
+		p.mu.Lock()
+		into.WriteString(scanner.Text() + "\n")
+		p.mu.Unlock()
+		select {
+		case lines <- scanner.Text():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// printed is all that it has printed so far, its complaints last.
+func (p *program) printed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String() + p.complaints.String()
+}
+
+// end waits for the end of the program, which must be a good one, and returns what it has printed.
+func (p *program) end() string {
+	GinkgoHelper()
+	err := p.wait()
+	Expect(err).NotTo(HaveOccurred(), p.printed())
+	return p.out.String()
+}
+
+// tells waits for the next line of JSON that has the field, and reads it.
+func (p *program) tells(field string, into any) {
+	GinkgoHelper()
+	for line := range p.lines {
+		said := map[string]json.RawMessage{}
+		if json.Unmarshal([]byte(line), &said) != nil || said[field] == nil {
+			continue
+		}
+		must(json.Unmarshal([]byte(line), into))
+		return
+	}
+	err := p.wait()
+	Fail("the program ended without telling of " + field + ": " + p.printed() + errorText(err))
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+var authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?[^\s"]+`)
+
+// asks waits until the program prints where a person has to go, and returns that.
+func (p *program) asks() string {
+	GinkgoHelper()
+	for line := range p.lines {
+		if address := authorizeURL.FindString(line); address != "" {
+			return address
+		}
+	}
+	Fail("the program ended without asking a person: " + p.printed() + errorText(p.wait()))
+	return ""
+}
+
+// goOn tells the program that it may.
+func (p *program) goOn() {
+	GinkgoHelper()
+	_, err := io.WriteString(p.input, "\n")
+	must(err)
+}
+
+// script runs one of the scripts of foreign/.
+func script(ctx context.Context, name string, arguments ...string) *program {
+	GinkgoHelper()
+	return start(ctx, filepath.Join(checkout, "test", "agents", "foreign"), node(), append([]string{name}, arguments...)...)
+}
+
+// run runs a program of npm to its end and returns its exit code, what it printed, and what it complained of.
+func run(ctx context.Context, name string, arguments ...string) (code int, printed, complaints string) {
+	GinkgoHelper()
+	p := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", name), arguments...)
+	err := p.wait()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return ended.ExitCode(), p.out.String(), p.complaints.String()
+	}
+	must(err)
+	return 0, p.out.String(), p.complaints.String()
+}

@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agents lets clients that others wrote judge what Herald has for agents: the whole stack runs as `make run` starts
+// it, and a person in headless Chromium allows what they ask for. foreign/ holds the clients and the few scripts around them.
+package agents
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/stack"
+)
+
+var (
+	checkout string
+	browser  *chrome.Browser
+	herald   *stack.Stack
+	// running is the folder in which Herald runs, as the checkout is for a person.
+	running string
+	// mcpURL is where agents find Herald, and key an API key of the demo team.
+	mcpURL, key string
+)
+
+func TestAgents(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	RunSpecs(t, "Agents")
+}
+
+var _ = BeforeSuite(func() {
+	var err error
+	checkout, err = filepath.Abs(filepath.Join("..", ".."))
+	must(err)
+	Expect(filepath.Join(modules(), "oauth4webapi")).To(BeADirectory(), "run `make test-agents`, which fetches it")
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		assets = filepath.Join(checkout, "bin")
+	}
+	running, err = os.MkdirTemp("", "agents")
+	must(err)
+	DeferCleanup(os.RemoveAll, running)
+	browser, err = chrome.Start(context.Background())
+	must(err)
+	DeferCleanup(browser.Close)
+	herald, err = stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: running, Out: GinkgoWriter})
+	must(err)
+	DeferCleanup(herald.Stop)
+	mcpURL, key = herald.Variable("HERALD_MCP_URL"), herald.Variable("HERALD_API_KEY")
+	signIn()
+})
+
+func must(err error) {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+}

@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// grant is what the apiserver stores when a person allows an agent, but for the edits.
+func grant(namespace string, edits ...func(*v1alpha1.OAuthGrant)) *v1alpha1.OAuthGrant {
+	g := &v1alpha1.OAuthGrant{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "agent-abcdefghijklmnop",
+			Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"},
+		},
+		Spec: v1alpha1.OAuthGrantSpec{
+			Client: v1alpha1.OAuthGrantClient{ID: "dcr:1", RedirectHost: "127.0.0.1:1"}, Person: v1alpha1.OAuthGrantPerson{Name: "oidc:ada"},
+			Scopes: []v1alpha1.OAuthScope{"read"}, Resource: "https://herald.example/mcp", ExpiresAt: v1alpha1.NewTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)),
+		},
+	}
+	for _, edit := range edits {
+		edit(g)
+	}
+	return g
+}
+
+// asPerson has the rights of a role for people in the namespace of the team.
+func asPerson(ctx context.Context, role string) client.Client {
+	GinkgoHelper()
+	b := credentials(ofTeam)
+	b.Name, b.RoleRef.Name = "person-"+role, role
+	b.Subjects[0].Kind, b.Subjects[0].APIGroup, b.Subjects[0].Namespace, b.Subjects[0].Name = "User", "rbac.authorization.k8s.io", "", "person-"+role
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, b))).To(Succeed())
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "person-" + role}
+	c, err := client.New(config, client.Options{Scheme: admin.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+var _ = Describe("What people allow agents", Ordered, func() {
+	stored := grant(ofTeam)
+
+	BeforeAll(func(ctx SpecContext) {
+		Eventually(func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-apiserver-grants")))
+		Expect(admin.Create(ctx, stored)).To(Succeed())
+	})
+
+	DescribeTable("the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+		outcomeIs(attempt(ctx), words...)
+	},
+		Entry("stores", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-qrstuvwxyz234567" }), client.DryRunAll)
+		}, nobody),
+		Entry("does not store elsewhere", func(ctx context.Context) error { return apiserver.Create(ctx, grant(foreign), client.DryRunAll) }, policy, "namespaces of teams only"),
+		Entry("does not store where it is installed", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant("herald-system"), client.DryRunAll)
+		}, policy, "namespaces of teams only"),
+		Entry("does not store without its label", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Labels = nil }), client.DryRunAll)
+		}, policy, "but of a person"),
+		Entry("does not store in another's name", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Spec.Person.Name = "oidc:admin" }), client.DryRunAll)
+		}, policy, "but of a person"),
+		Entry("does not store under a name of others", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "launch" }), client.DryRunAll)
+		}, policy, "with a name that it made"),
+		Entry("revokes", func(ctx context.Context) error { return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`) }, nobody),
+		Entry("writes the status", func(ctx context.Context) error {
+			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
+		}, nobody),
+		Entry("removes", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
+		Entry("hides", func(ctx context.Context) error {
+			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
+		}, policy, "but of a person"),
+	)
+
+	DescribeTable("nobody changes what was allowed", func(ctx SpecContext, patch, words string) {
+		for _, who := range []client.Client{admin, apiserver} {
+			Expect(patchGrant(ctx, who, patch)).To(MatchError(ContainSubstring(words)))
+		}
+	},
+		Entry("the scopes", `{"spec":{"scopes":["read","draft","publish"]}}`, "cannot be changed"),
+		Entry("the person", `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}},"spec":{"person":{"name":"oidc:admin"}}}`, "cannot be changed"),
+		Entry("the groups", `{"spec":{"person":{"groups":["oidc:admins"]}}}`, "cannot be changed"),
+		Entry("the agent", `{"spec":{"client":{"id":"dcr:2"}}}`, "cannot be changed"),
+		Entry("the address", `{"spec":{"resource":"https://evil.example/mcp"}}`, "cannot be changed"),
+		Entry("the end", `{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`, "cannot be changed"),
+	)
+
+	It("stays revoked, and a code stays used", func(ctx SpecContext) {
+		g := grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-revokedrevokedr" })
+		Expect(admin.Create(ctx, g)).To(Succeed())
+		at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		g.Status = v1alpha1.OAuthGrantStatus{RedeemedAt: &at, RevokedAt: &at, RevokedReason: v1alpha1.GrantReuse}
+		Expect(admin.Status().Update(ctx, g)).To(Succeed())
+		g.Spec.Revoked = true
+		Expect(admin.Update(ctx, g)).To(Succeed())
+		for _, undo := range []func() error{
+			func() error { g.Spec.Revoked = false; return admin.Update(ctx, g) },
+			func() error { g.Status.RevokedAt = nil; return admin.Status().Update(ctx, g) },
+			func() error { g.Status.RevokedAt, g.Status.RedeemedAt = &at, nil; return admin.Status().Update(ctx, g) },
+		} {
+			Expect(undo()).To(MatchError(Or(ContainSubstring("stays revoked"), ContainSubstring("good once"))))
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
+		}
+	})
+
+	DescribeTable("people", func(ctx SpecContext, role string, looks, ends bool) {
+		person := asPerson(ctx, role)
+		allowed := func(may bool) string {
+			if may {
+				return nobody
+			}
+			return roles
+		}
+		Eventually(func() error { return person.List(ctx, &v1alpha1.PostList{}, client.InNamespace(ofTeam)) }).Should(Succeed())
+		outcomeIs(person.List(ctx, &v1alpha1.OAuthGrantList{}, client.InNamespace(ofTeam)), allowed(looks))
+		outcomeIs(patchGrant(ctx, person, `{"spec":{"revoked":true}}`), allowed(ends))
+		outcomeIs(person.Delete(ctx, grant(ofTeam), client.DryRunAll), allowed(ends))
+		outcomeIs(person.Create(ctx, grant(ofTeam), client.DryRunAll), roles)
+		outcomeIs(person.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastUsedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll), roles)
+	},
+		Entry("who look see their own in the web application alone", "herald-viewer", false, false),
+		Entry("who edit look at all", "herald-editor", true, false),
+		Entry("who administer end any, and forge none", "herald-admin", true, true),
+	)
+})
+
+func patchGrant(ctx context.Context, who client.Client, patch string) error {
+	return who.Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+}
