@@ -15,7 +15,7 @@ import (
 
 // The rights to the grants of others. One's own are always seen, and can be ended.
 var (
-	seeGrants    = right{"list", "oauthgrants"}
+	seeGrants    = right{verbList, "oauthgrants"}
 	updateGrants = right{"update", "oauthgrants"}
 )
 

@@ -5,10 +5,11 @@ package web
 
 // abilities are rights as people say them. Other rights are shown in the words of Kubernetes.
 var abilities = map[right]string{
-	seePosts: "look at the posts", createPosts: "write posts", updatePosts: "change the posts", {"create", "media"}: "upload files",
-	seeConnections: "look at the accounts", createConnection: "connect accounts", {"update", "connections"}: "connect accounts again",
+	seePosts: "look at the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files",
+	seeConnections: "look at the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",
 	deleteConnection: "disconnect accounts",
 	seeKeys:          "look at the API keys", createKeys: "make API keys", updateKeys: "change the API keys",
+	seeUsages: "look at what the team uses", seeGrants: "look at the agents", updateGrants: "revoke agents",
 }
 
 // inWords is what a person does who uses the right: "look at the API keys".

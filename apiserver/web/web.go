@@ -184,20 +184,26 @@ type handler func(w http.ResponseWriter, v *visit) error
 // right is what a person must be allowed to do to get a page: a verb and a resource of Herald.
 type right struct{ verb, resource string }
 
+// Words of Kubernetes that several rights have.
+const (
+	verbList, verbCreate = "list", "create"
+	ofConnections        = "connections"
+)
+
 // The rights that pages ask for.
 var (
-	seePosts         = right{"list", "posts"}
-	createPosts      = right{"create", "posts"}
+	seePosts         = right{verbList, "posts"}
+	createPosts      = right{verbCreate, "posts"}
 	updatePosts      = right{"update", "posts"}
-	createMedia      = right{"create", "media"}
-	seeConnections   = right{"list", "connections"}
-	createConnection = right{"create", "connections"}
-	patchConnection  = right{"patch", "connections"}
-	deleteConnection = right{"delete", "connections"}
-	seeKeys          = right{"list", "apikeys"}
-	createKeys       = right{"create", "apikeys"}
+	createMedia      = right{verbCreate, "media"}
+	seeConnections   = right{verbList, ofConnections}
+	createConnection = right{verbCreate, ofConnections}
+	patchConnection  = right{"patch", ofConnections}
+	deleteConnection = right{"delete", ofConnections}
+	seeKeys          = right{verbList, "apikeys"}
+	createKeys       = right{verbCreate, "apikeys"}
 	updateKeys       = right{"update", "apikeys"}
-	seeUsages        = right{"list", "usages"}
+	seeUsages        = right{verbList, "usages"}
 )
 
 // team makes an http.Handler of a handler for the pages of a team. A person who may see nothing of a team learns no more than
