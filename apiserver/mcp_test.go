@@ -19,13 +19,16 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
+// agentTransport is how agents reach a server of the tests.
+var agentTransport = &http.Transport{}
+
 // withToken sends a token with each request.
 type withToken string
 
 func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(t))
-	return http.DefaultTransport.RoundTrip(r)
+	return agentTransport.RoundTrip(r)
 }
 
 // agent is the SDK's own client with the team's key.

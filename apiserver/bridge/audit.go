@@ -62,18 +62,21 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 		return
 	}
 	about, reason := referenceTo(object), act.by(caller)
-	log, what := s.Log, "A person acted"
+	log := s.Log
 	if caller.Author != "" {
 		log = log.With(slog.String("person", caller.Author))
 	}
 	if caller.Agent != "" {
-		what = "An agent acted"
 		log = log.With(slog.String("agent", caller.Agent), slog.String("key", caller.Key))
 	}
 	log = log.With(slog.String("act", reason),
 		slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
 		slog.String("requestId", request.From(ctx).ID))
-	log.InfoContext(ctx, what)
+	if caller.Agent == "" {
+		log.InfoContext(ctx, "A person acted")
+	} else {
+		log.InfoContext(ctx, "An agent acted")
+	}
 	if s.Events == nil {
 		return
 	}

@@ -35,6 +35,14 @@ func TestAuthor(t *testing.T) {
 	}{
 		"Person":  {"who it was stands on the post", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
 		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
+		"Agent": {
+			"it acts for a person, through the API", bridge.Caller{Namespace: "team-a", Key: "grant", Author: "oidc:ada", Agent: "Claude"}, v1alpha1.OriginAPI, "oidc:ada",
+			[]string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`},
+		},
+		"AgentWithKey": {
+			"it names itself", bridge.Caller{Namespace: "team-a", Key: "k", Agent: "Claude"}, v1alpha1.OriginAPI, "",
+			[]string{`CreatedByAgent Post/P: by the agent "Claude" with API key k`},
+		},
 	} {
 		p, trail := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
 		s := service(p, inMemory("acme"))
@@ -50,7 +58,8 @@ func TestAuthor(t *testing.T) {
 			id = made.ID
 		}
 		post := p.stored[id]
-		if len(p.stored) != 1 || post.Labels[v1alpha1.OriginLabel] != tc.origin || post.Annotations[v1alpha1.AuthorAnnotation] != tc.author {
+		if len(p.stored) != 1 || post.Labels[v1alpha1.OriginLabel] != tc.origin || post.Annotations[v1alpha1.AuthorAnnotation] != tc.author ||
+			post.Annotations[v1alpha1.AgentAnnotation] != tc.caller.Agent {
 			t.Errorf("%s: %s: %d posts, %v, %v", name, tc.reason, len(p.stored), post.Labels, post.Annotations)
 		}
 		for i := range trail.written {
@@ -61,7 +70,7 @@ func TestAuthor(t *testing.T) {
 		}
 		in.Spec.Targets[0].Caption = "Other"
 		_, err := s.CreatePost(t.Context(), tc.caller, in)
-		if isForm := strings.Contains(err.Error(), "this form has created post"); code(err) != "CONFLICT" || isForm != (tc.author != "") {
+		if isForm := strings.Contains(err.Error(), "this form has created post"); code(err) != "CONFLICT" || isForm != (tc.origin == v1alpha1.OriginWeb) {
 			t.Errorf("%s: the key is used for something else: %v", name, err)
 		}
 	}

@@ -54,8 +54,8 @@ func (a *answers) Write(b []byte) (int, error) {
 		out = a.marks.replaced(b, a.call.envelope)
 		a.Header().Set("Content-Length", strconv.Itoa(len(out)))
 	}
-	_, err := a.ResponseWriter.Write(out)
-	return len(b), err //nolint:wrapcheck // it is the writer's own
+	_, err := a.ResponseWriter.Write(out) //nolint:gosec // G705: it is JSON and says so, with nosniff
+	return len(b), err                    //nolint:wrapcheck // it is the writer's own
 }
 
 // replaced is an answer with the envelope in it. One without the marks, such as an error of

@@ -155,6 +155,14 @@ var callers = map[string]bridge.Caller{
 // serve serves a world until the test ends, and returns the address of the handler.
 func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	t.Helper()
+	server := httptest.NewServer(w.handler(t, edits...))
+	t.Cleanup(server.Close)
+	return server.URL + Path
+}
+
+// handler serves a world.
+func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
+	tb.Helper()
 	service := bridge.New(bridge.Config{
 		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: w.Media, Quota: w.Quota,
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
@@ -179,18 +187,19 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 	}
 	handler, err := New(options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		info := &request.Info{ID: "r-17", Header: out.Header()}
 		handler.ServeHTTP(out, r.WithContext(request.With(r.Context(), info)))
 		w.mu.Lock()
 		w.info = info
 		w.mu.Unlock()
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + Path
+	})
 }
+
+// plain is how tests reach a server of theirs.
+var plain = &http.Transport{}
 
 // bearer sends a token with each request.
 type bearer string
@@ -198,7 +207,7 @@ type bearer string
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
+	return plain.RoundTrip(r)
 }
 
 // connect is the SDK's own client, of a revision of the protocol; the latest if it is empty.
@@ -264,12 +273,12 @@ func resultOf(t *testing.T, r reply) (structured string, texts []string, isError
 	var answer struct {
 		Result struct {
 			Content []struct {
-				Type, Text string
-			}
-			StructuredContent json.RawMessage
-			IsError           bool
-		}
-		Error any
+				Text string `json:"text"`
+			} `json:"content"`
+			StructuredContent json.RawMessage `json:"structuredContent"`
+			IsError           bool            `json:"isError"`
+		} `json:"result"`
+		Error any `json:"error"`
 	}
 	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || answer.Error != nil || r.status != http.StatusOK {
 		t.Fatalf("answered %d %s (%v)", r.status, r.body, err)

@@ -15,6 +15,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -210,7 +211,7 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 
 // refuse answers to a caller who was not let in. A 401 says where tokens come from.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if known, ok := err.(*bridge.Error); ok && known.Code == bridge.CodeUnauthorized { //nolint:errorlint // Tokens and authenticate return it as it is
+	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeUnauthorized {
 		invalid := ""
 		if r.Header.Get("Authorization") != "" {
 			invalid = `error="invalid_token"`

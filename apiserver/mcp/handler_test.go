@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -177,8 +178,8 @@ func TestRevisions(t *testing.T) {
 			if got := w.only(t).Annotations[v1alpha1.AgentAnnotation]; got != want {
 				t.Errorf("the post names %q, want %q", got, want)
 			}
-			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || capabilities.Completions != nil ||
-				capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
+			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: that it is not offered
+				capabilities.Completions != nil || capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
 				t.Errorf("it says that it can %+v", capabilities)
 			}
 			if !strings.Contains(session.InitializeResult().Instructions, "list_connections") {
@@ -306,6 +307,19 @@ func TestHost(t *testing.T) {
 	}
 }
 
+// A client that listens for changes is told at once that there will be none: no request
+// stays open.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	r := send(t, "POST", newWorld().serve(t), "key",
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{`+meta+`,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["herald://accounts"]}}}`,
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+	if r.status != 200 || !strings.Contains(r.body, `"result"`) || strings.Contains(r.body, `"toolsListChanged":true`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
 // A panic is one request's trouble, and what it was stays in the log.
 func TestPanic(t *testing.T) {
 	t.Parallel()
@@ -399,7 +413,9 @@ func TestResourcesAndPrompts(t *testing.T) {
 	if err != nil || len(resources.Resources) != 2 {
 		t.Fatalf("%v, %v", resources, err)
 	}
-	var rules struct{ Data []platformRules }
+	var rules struct {
+		Data []platformRules `json:"data"`
+	}
 	if err := json.Unmarshal([]byte(read(platformsURI)), &rules); err != nil || len(rules.Data) != 4 {
 		t.Fatalf("%+v, %v", rules, err)
 	}
@@ -438,4 +454,32 @@ func TestResourcesAndPrompts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzReader holds that no body lets a token write that may only read, however two readers
+// of JSON could differ about it, and that every answer is JSON.
+func FuzzReader(f *testing.F) {
+	create := callTool("create_post", text("Hello", `,"draft":true`))
+	for _, body := range []string{
+		create, ping, "", "[" + create + "]", strings.Replace(create, `"name"`, `"n\u0061me"`, 1), strings.Replace(create, `"name":`, `"name":"list_posts","name":`, 1),
+		strings.Replace(create, `"name":`, `"Name":"list_posts","name":`, 1), strings.Replace(create, `"method":`, `"method":"ping","method":`, 1),
+		strings.Replace(create, "tools/call", `tools\/call`, 1), strings.Replace(create, "create_post", "create_post\x00", 1), create + create, "\ufeff" + create,
+	} {
+		f.Add(body)
+	}
+	w := newWorld()
+	handler := w.handler(f, func(o *Options) { o.REST = rest.NewHandler(o.Service, nil) })
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer read")
+		r.Header.Set("Content-Type", "application/json")
+		out := httptest.NewRecorder()
+		handler.ServeHTTP(out, r)
+		if out.Body.Len() > 0 && !json.Valid(out.Body.Bytes()) {
+			t.Errorf("answered %d %q", out.Code, out.Body)
+		}
+		if len(w.posts) > 0 {
+			t.Errorf("a reader has made a post by %q", body)
+		}
+	})
 }

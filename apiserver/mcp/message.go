@@ -110,7 +110,7 @@ const (
 func writeRPCError(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(rpcError(code, text)) // the client may have gone
+	_, _ = w.Write(rpcError(code, text)) //nolint:gosec // G705: it is JSON and says so, with nosniff; the client may have gone
 }
 
 // rpcError is the answer to a message whose id is not known.

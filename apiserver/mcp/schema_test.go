@@ -19,7 +19,11 @@ import (
 func listed(t *testing.T) map[string]*toolJSON {
 	t.Helper()
 	r := send(t, "POST", newWorld().serve(t), "key", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	var answer struct{ Result struct{ Tools []*toolJSON } }
+	var answer struct {
+		Result struct {
+			Tools []*toolJSON `json:"tools"`
+		} `json:"result"`
+	}
 	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || r.status != 200 {
 		t.Fatalf("answered %d %s", r.status, r.body)
 	}
@@ -31,9 +35,12 @@ func listed(t *testing.T) map[string]*toolJSON {
 }
 
 type toolJSON struct {
-	Name, Title, Description  string
-	InputSchema, OutputSchema schema
-	Annotations               map[string]bool
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  schema          `json:"inputSchema"`
+	OutputSchema schema          `json:"outputSchema"`
+	Annotations  map[string]bool `json:"annotations"`
 }
 
 // A client of an older revision lists tools without initialize; there are exactly six.
@@ -150,7 +157,8 @@ func TestSchemasAreThoseOfREST(t *testing.T) {
 						}
 					}
 					for _, name := range shape.Value.Required {
-						if counts[name]++; counts[name] == len(shapes) {
+						counts[name]++
+						if counts[name] == len(shapes) {
 							needed = append(needed, name)
 						}
 					}

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -65,7 +66,7 @@ func TestResult(t *testing.T) {
 func jsonEqual(a, b any) bool {
 	one, _ := json.Marshal(a)
 	another, _ := json.Marshal(b)
-	return string(one) == string(another)
+	return bytes.Equal(one, another)
 }
 
 // A team can have what agents write wait for a person; so does every post of an agent that
@@ -147,7 +148,11 @@ func TestCancelOfADraftScope(t *testing.T) {
 	create := func(token, more string) string {
 		t.Helper()
 		structured, _, _ := resultOf(t, send(t, "POST", address, token, callTool("create_post", text("Hello", more))))
-		var answer struct{ Data struct{ ID string } }
+		var answer struct {
+			Data struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
 		if err := json.Unmarshal([]byte(structured), &answer); err != nil {
 			t.Fatal(err)
 		}

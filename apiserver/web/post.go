@@ -134,7 +134,7 @@ func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
 	if at == nil && !now {
 		return nil
 	}
-	when := g.Node(g.Text("at once"))
+	when := g.Text("at once")
 	if at != nil {
 		when = g.Group{g.Text("on "), v.moment(at.Time)}
 	}

@@ -103,8 +103,9 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
 		Namespaces:        c.Namespaces,
-		MCP:               c.MCP.Enabled, Version: version,
-		Started: keepHeadroom,
+		MCP:               c.MCP.Enabled,
+		Version:           version,
+		Started:           keepHeadroom,
 	}
 	if c.Media != nil {
 		options.Files = files
