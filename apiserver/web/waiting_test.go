@@ -43,7 +43,7 @@ func TestAgentsPosts(t *testing.T) {
 	}{
 		"ForAPerson":  {"who allowed it answers for it", textPost("p-1", "text", byClaude("oidc:ada@example.com", "")), "by Claude &lt;b&gt; for oidc:ada@example.com", note},
 		"WithAKey":    {"nobody else is known", textPost("p-1", "text", byClaude("", "")), "by Claude &lt;b&gt;, an agent", note},
-		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "agent"},
+		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "an agent"},
 		"Waits":       {"a person decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
 		"WaitsAtOnce": {"a person decides", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "wanted to publish it at once", "nothing"},
 		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by Claude", note},
