@@ -357,7 +357,7 @@ var _ = Describe("the site", func() {
 		r := do(ctx, instance, "GET", "/docs", "", nil)
 		Expect(r.status).To(Equal(200))
 		Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
-		Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; img-src data:; style-src 'sha256-[^']+';`))
+		Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; connect-src 'self'; img-src data:; style-src 'sha256-[^']+';`))
 		Expect(r.header.Get("Referrer-Policy")).To(Equal("no-referrer"))
 		for _, id := range []string{"listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"} {
 			Expect(r.body).To(ContainSubstring(`id="` + id + `"`))

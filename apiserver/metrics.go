@@ -6,6 +6,8 @@ package apiserver
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
 // metrics are those of the apiserver. Requests are labelled by
@@ -42,4 +44,36 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 			Help: "Answers to the question whether a connection can be posted to, by answer: ready, reconnect or unavailable.",
 		}, []string{"answer"}),
 	}
+}
+
+// newSignIns counts sign-ins by the method that there is. All of its series are there from
+// the start: the first failure is an increase.
+func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
+	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "herald_web_sign_ins_total",
+		Help: "Sign-ins to the web application that ended, by method, link or oidc, and by outcome: succeeded, refused (a used link, a person whom the " +
+			"provider does not let in) or failed (what an administrator has to mend).",
+	}, []string{"method", "outcome"})
+	method := signin.ByLink
+	if provider {
+		method = signin.ByOIDC
+	}
+	for _, outcome := range []signin.Outcome{signin.Succeeded, signin.Refused, signin.Failed} {
+		counter.WithLabelValues(string(method), string(outcome))
+	}
+	return counter
+}
+
+// registerReady tells whether people can sign in.
+func registerReady(registry prometheus.Registerer, ready func() error) {
+	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_web_ready",
+		Help: "1 if people can sign in to the web application: there are keys for sessions, and the OpenID Connect provider, if there is one, answered " +
+			"when it was asked last; else 0. Without the web application there is none.",
+	}, func() float64 {
+		if ready() == nil {
+			return 1
+		}
+		return 0
+	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/utils/clock"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -31,6 +33,8 @@ type WebConfig struct {
 	// replicas share.
 	Namespace    string
 	SignInSecret string
+	// RolePrefix begins the names of the roles for people.
+	RolePrefix string
 	// OIDC lets people in; without it they sign in by a one-time link.
 	OIDC *signin.OIDC
 	// LinkCommand makes a one-time link when an administrator runs it.
@@ -53,6 +57,8 @@ type AgentsConfig struct {
 // web is the web application.
 type web struct {
 	sessions *session.Manager
+	signIn   *signin.Handlers
+	clock    clock.Clock
 	handler  http.Handler
 	agents   *agents
 	// close ends what would go on for minutes.
@@ -85,7 +91,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		}
 		return mine
 	}
-	w := &web{sessions: session.NewManager(session.Options{
+	w := &web{clock: config.Clock, sessions: session.NewManager(session.Options{
 		Secrets: secrets, Namespace: config.Web.Namespace, Name: config.Web.SignInSecret,
 		Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
 	})}
@@ -93,6 +99,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
 		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
+	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
 	checker := access.New(reviews, served, config.Clock)
 	if w.agents, err = newAgents(config, service, teams, w.sessions, checker); err != nil {
 		return nil, err
@@ -101,12 +108,16 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(),
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
+			Counted: func(by signin.Method, outcome signin.Outcome) {
+				signIns.WithLabelValues(string(by), string(outcome)).Inc()
+			},
 			Clock: config.Clock, Log: config.Log,
 		},
-		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
+		Connect: connector, RolePrefix: config.Web.RolePrefix, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
 	})
-	w.close = pages.Close
+	w.close, w.signIn = pages.Close, pages.SignIn
+	registerReady(config.Registry, w.signIn.Ready)
 	w.handler, err = w.guarded(pages, config.SiteURL)
 	return w, err
 }
@@ -160,13 +171,14 @@ func (w *web) site() http.Handler {
 	return w.handler
 }
 
-// run keeps sessions, and what agents were allowed, until ctx ends.
+// run keeps sessions, an eye on the provider, and what agents were allowed, until ctx ends.
 func (w *web) run(ctx context.Context) {
 	if w == nil {
 		return
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
+	background.Go(func() { w.signIn.Watch(ctx, w.clock.After) })
 	background.Go(func() { w.agents.run(ctx) })
 	w.sessions.Run(ctx)
 }

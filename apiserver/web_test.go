@@ -135,6 +135,36 @@ func isSignedIn(site string, cookies []*http.Cookie) bool {
 	return visit(http.MethodGet, site+"/signin", cookies...).StatusCode == http.StatusSeeOther
 }
 
+// webReady is what a server says of its readiness for people; -1 if it says nothing.
+func webReady(of *running) float64 {
+	GinkgoHelper()
+	families, err := of.metrics.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		if family.GetName() == "herald_web_ready" {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return -1
+}
+
+// signIns are those that a server has counted, by method and outcome.
+func signIns(of *running) map[string]float64 {
+	GinkgoHelper()
+	families, err := of.metrics.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	counted := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "herald_web_sign_ins_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			counted[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+		}
+	}
+	return counted
+}
+
 var _ = Describe("The web application", Ordered, func() {
 	var first, second *running
 	var log output
@@ -159,6 +189,7 @@ var _ = Describe("The web application", Ordered, func() {
 		Expect(statusOf(first.site + "/api/v1/posts")).To(Equal(http.StatusUnauthorized))
 		Expect(statusOf(first.private + "/readyz")).To(Equal(http.StatusOK))
 		Eventually(log.String).Should(ContainSubstring("cannot read the Secret herald-web"))
+		Expect(webReady(first)).To(BeZero())
 	})
 
 	It("fills the Secret once it is installed, the same for all replicas, with no right but those of the installation", func(ctx SpecContext) {
@@ -169,6 +200,9 @@ var _ = Describe("The web application", Ordered, func() {
 		}
 		cookies := visit(http.MethodPost, first.site+newLink(ctx)).cookies
 		Expect(cookies).To(HaveLen(1))
+		Expect(webReady(first)).To(BeEquivalentTo(1))
+		Expect(webReady(instance)).To(BeEquivalentTo(-1), "without the web application there is no series")
+		Expect(signIns(first)).To(Equal(map[string]float64{"link succeeded": 1, "link refused": 0, "link failed": 0}))
 		Expect(isSignedIn(first.site, cookies)).To(BeTrue())
 		Expect(isSignedIn(second.site, cookies)).To(BeTrue(), "the other replica has the same keys")
 	})
@@ -194,6 +228,11 @@ var _ = Describe("The web application", Ordered, func() {
 			}
 		}
 		Expect(statuses).To(Equal(map[int]int{http.StatusSeeOther: 1, http.StatusGone: 7}))
+		counted := signIns(second)
+		for outcome, n := range signIns(first) {
+			counted[outcome] += n
+		}
+		Expect(counted).To(Equal(map[string]float64{"link succeeded": 2, "link refused": 7, "link failed": 0}))
 		Expect(log.String()).NotTo(ContainSubstring(strings.TrimPrefix(path, signin.LinkPath)), "the address is a secret, which no log has")
 		Expect(log.String()).To(ContainSubstring("path=/signin/link/…"))
 	})

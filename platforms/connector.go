@@ -13,9 +13,6 @@ import "context"
 type Connector interface {
 	Platform
 
-	// Name is what people call the platform.
-	Name() string
-
 	// ConsentURL returns the address of the page on which a person lets Herald's
 	// app into an account. The error says that there is no app.
 	ConsentURL(consent Consent) (string, error)

@@ -19,6 +19,27 @@ const (
 	PlatformFacebook  Platform = "facebook"
 )
 
+// Title is the platform's name for people, as the platform spells it. A platform that
+// Herald does not know is called by its value.
+func (p Platform) Title() string {
+	switch p {
+	case PlatformYouTube:
+		return "YouTube"
+	case PlatformTikTok:
+		return "TikTok"
+	case PlatformInstagram:
+		return "Instagram"
+	case PlatformThreads:
+		return "Threads"
+	case PlatformX:
+		return "X"
+	case PlatformFacebook:
+		return "Facebook"
+	default:
+		return string(p)
+	}
+}
+
 // LocalReference names an object of a known kind in the same namespace.
 type LocalReference struct {
 	// name of the object, in the namespace of the object that refers to it.

@@ -35,6 +35,8 @@ const (
 	ActReconnected  Act = "ReconnectedByPerson"
 	ActDisconnected Act = "DisconnectedByPerson"
 
+	ActUploadBegun Act = "UploadBegunByPerson"
+
 	ActKeyCreated   Act = "KeyCreatedByPerson"
 	ActTokenAdded   Act = "TokenAddedByPerson"
 	ActTokenRemoved Act = "TokenRemovedByPerson"
@@ -54,9 +56,9 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted leaves the trail of what a person or an agent did to a Post, a Connection, an
-// APIKey or an OAuthGrant, once it is done: a line of the log and an event. An event that cannot be written
-// is logged, and the act stands. Any other caller leaves no trail here.
+// Acted leaves the trail of what a person or an agent did to an object of Herald, once it is
+// done: a line of the log and an event. An event that cannot be written is logged, and the act
+// stands. Any other caller leaves no trail here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
 		return
@@ -117,6 +119,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "Connection"
 	case *v1alpha1.APIKey:
 		kind = "APIKey"
+	case *v1alpha1.Media:
+		kind = "Media"
 	case *v1alpha1.OAuthGrant:
 		kind = "OAuthGrant"
 	}

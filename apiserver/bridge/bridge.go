@@ -95,10 +95,14 @@ type Config struct {
 
 // Service holds the operations. Its methods may be called from many goroutines
 // at once. Their errors are *Error where the client can do something about it.
-type Service struct{ Config }
+type Service struct {
+	Config
+
+	addresses *addresses
+}
 
 // New returns a Service.
-func New(config Config) *Service { return &Service{config} }
+func New(config Config) *Service { return &Service{config, newAddresses(config.Clock)} }
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {

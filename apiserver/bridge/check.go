@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -31,6 +30,8 @@ type Check struct {
 	// BeforePublishing are the problems that a draft may have, and that must be mended
 	// before it is published.
 	BeforePublishing []Problem
+	// Previews show the post's files, without reading again what the check has read.
+	Previews *Previews
 }
 
 // TargetCheck is what can be said of one target.
@@ -73,8 +74,9 @@ const characters = "characters"
 // cannot find out it leaves out: what is decisive is the answer when the post is stored.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: *spec.DeepCopy()}
-	env := rules.Env{Connection: s.inMemory(caller.Namespace), Media: s.mediaToCheck(ctx, caller, spec), Capabilities: s.Capabilities}
-	check := Check{Problems: s.problemsOf(post, env)}
+	files := s.Previews(caller)
+	env := rules.Env{Connection: s.inMemory(caller.Namespace), Media: s.mediaToCheck(ctx, files, spec), Capabilities: s.Capabilities}
+	check := Check{Problems: s.problemsOf(post, env), Previews: files}
 	if spec.Draft {
 		published := post.DeepCopy()
 		published.Spec.Draft = false
@@ -160,9 +162,13 @@ func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilitie
 	return Length{Count: limits.TitleLength(title), Limit: limits.MaxTitle, Unit: characters}
 }
 
+// filesChecked is how many files of a post one check reads: a thread may name 2,000, and a
+// check is made at each pause of a person who types.
+const filesChecked = 200
+
 // mediaToCheck reads the files that a post names, each once. One whose upload is not
-// examined yet, or that cannot be read, is taken for good.
-func (s *Service) mediaToCheck(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) func(string) *v1alpha1.Media {
+// examined yet, that cannot be read, or that is one of too many, is taken for good.
+func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alpha1.PostSpec) func(string) *v1alpha1.Media {
 	names := posting.MediaNames(spec)
 	if len(rules.ValidateFiles(&v1alpha1.Post{Spec: *spec})) > 0 {
 		names = nil
@@ -171,9 +177,15 @@ func (s *Service) mediaToCheck(ctx context.Context, caller Caller, spec *v1alpha
 	found := map[string]*v1alpha1.Media{}
 	var group errgroup.Group
 	group.SetLimit(checksAtOnce)
-	for _, name := range names {
+	for i, name := range names {
+		if i >= filesChecked {
+			mu.Lock()
+			found[name] = mediaTakenForGood(files, name, spec.Category)
+			mu.Unlock()
+			continue
+		}
 		group.Go(func() error {
-			media := s.mediaForCheck(ctx, caller, name, spec.Category)
+			media := s.mediaForCheck(ctx, files, name, spec.Category)
 			mu.Lock()
 			defer mu.Unlock()
 			found[name] = media
@@ -184,23 +196,29 @@ func (s *Service) mediaToCheck(ctx context.Context, caller Caller, spec *v1alpha
 	return func(name string) *v1alpha1.Media { return found[name] }
 }
 
-func (s *Service) mediaForCheck(ctx context.Context, caller Caller, name string, category v1alpha1.Category) *v1alpha1.Media {
-	if !validName(name) {
-		return nil
-	}
-	media, err := s.Media.Get(ctx, caller.Namespace, name)
+func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
+	read, err := files.media(ctx, name)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil
 	case err != nil:
-		s.Log.InfoContext(ctx, "Cannot read a media file to check a post", "namespace", caller.Namespace, "media", name, "error", err)
-		media = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: name}}
-		if category == v1alpha1.CategoryVideo {
-			media.Spec.MimeType = v1alpha1.MimeMP4
-		}
+		s.Log.InfoContext(ctx, "Cannot read a media file to check a post", "namespace", files.caller.Namespace, "media", name, "error", err)
+		return mediaTakenForGood(files, name, category)
+	case read == nil:
+		return nil
 	}
+	media := read.DeepCopy()
 	if media.Status.Phase == "" || media.Status.Phase == v1alpha1.MediaPending {
 		media.Status.Phase = v1alpha1.MediaUploaded
+	}
+	return media
+}
+
+// mediaTakenForGood stands for a file that was not read.
+func mediaTakenForGood(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: files.caller.Namespace, Name: name}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
+	}
+	if category == v1alpha1.CategoryVideo {
+		media.Spec.MimeType = v1alpha1.MimeMP4
 	}
 	return media
 }

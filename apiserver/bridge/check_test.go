@@ -257,6 +257,7 @@ func TestCheckReadsFiles(t *testing.T) {
 	}{
 		"Some":    {2, 10, 10, 8},
 		"TooMany": {101, 20, 0, 0},
+		"Bounded": {20, 20, 200, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,7 +270,7 @@ func TestCheckReadsFiles(t *testing.T) {
 					var card v1alpha1.TreeCard
 					for i := range tc.each {
 						of := c
-						if tc.reads > 0 {
+						if tc.reads == tc.each {
 							of = 0 // both cards show the same
 						}
 						card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprint("m", of*tc.each+i)})

@@ -7,12 +7,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -47,7 +43,7 @@ func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (
 	for _, name := range posting.MediaNames(&d.Spec) {
 		media, err := s.readMedia(ctx, caller, name)
 		if err != nil {
-			return Duplicate{}, err
+			return Duplicate{}, fmt.Errorf("read a media file: %w", err)
 		}
 		if media == nil || media.DeletionTimestamp != nil || media.Status.Phase != v1alpha1.MediaUploaded {
 			gone[name] = true
@@ -81,58 +77,4 @@ func dropMedia(spec *v1alpha1.PostSpec, gone map[string]bool) {
 			card.MediaRefs = slices.DeleteFunc(card.MediaRefs, isGone)
 		}
 	}
-}
-
-// readMedia returns a media file of the team, nil if there is none.
-func (s *Service) readMedia(ctx context.Context, caller Caller, name string) (*v1alpha1.Media, error) {
-	if !validName(name) {
-		return nil, nil //nolint:nilnil // absence is an answer here
-	}
-	media, err := s.Media.Get(ctx, caller.Namespace, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // absence is an answer here
-	case err != nil:
-		return nil, fmt.Errorf("read a media file: %w", err)
-	}
-	return media, nil
-}
-
-// previewLasts is how long the address of a preview is good: long enough for a page and
-// what is loaded from it late, such as a video that is played.
-const previewLasts = 15 * time.Minute
-
-// MediaPreview is a file as pages show it.
-type MediaPreview struct {
-	// URL is where a browser finds the file for some minutes. It carries authority and
-	// must not be logged. It is empty while there is no file to show.
-	URL      string
-	FileName string
-	MimeType v1alpha1.MimeType
-	// Width and Height are zero while they are not known.
-	Width, Height int32
-	Phase         v1alpha1.MediaPhase
-}
-
-// PreviewMedia returns how a file of the caller's team is shown.
-func (s *Service) PreviewMedia(ctx context.Context, caller Caller, name string) (MediaPreview, error) {
-	media, err := s.readMedia(ctx, caller, name)
-	switch {
-	case err != nil:
-		return MediaPreview{}, err
-	case media == nil:
-		return MediaPreview{}, errorf(CodeNotFound, "this team has no media file %q", name)
-	}
-	p := MediaPreview{
-		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, Phase: media.Status.Phase,
-		Width: media.Status.Width, Height: media.Status.Height,
-	}
-	// A file that was uploaded a moment ago is not examined yet: the browser shows it, if it is one.
-	if s.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase == v1alpha1.MediaRejected || media.Status.Phase == v1alpha1.MediaExpired {
-		return p, nil
-	}
-	if p.URL, err = s.Files.PresignGet(ctx, store.Key(media), previewLasts); err != nil {
-		return MediaPreview{}, fmt.Errorf("sign the address of a preview: %w", err)
-	}
-	return p, nil
 }

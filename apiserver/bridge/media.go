@@ -50,13 +50,16 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if s.Files == nil {
 		return MediaUpload{}, errorf(CodeValidation, "this installation keeps no media files: post text, or ask the people who run it for a store")
 	}
-	media, err := newMedia(caller.Namespace, &in)
+	media, err := newMedia(caller, &in)
 	if err != nil {
 		return MediaUpload{}, err
 	}
 	made, again, err := s.register(ctx, media)
 	if err != nil {
 		return MediaUpload{}, err
+	}
+	if !again {
+		s.Acted(ctx, caller, ActUploadBegun, made)
 	}
 	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.Spec.MimeType))
 	if err != nil {
@@ -98,14 +101,18 @@ func either(words []string) string {
 }
 
 // newMedia is the resource for a request.
-func newMedia(namespace string, in *CreateMediaUpload) (*v1alpha1.Media, error) {
+func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:  namespace,
+			Namespace:  caller.Namespace,
 			Labels:     map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
 			Finalizers: []string{v1alpha1.MediaFileFinalizer},
 		},
 		Spec: in.Spec,
+	}
+	if caller.Author != "" {
+		media.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
+		media.Annotations = map[string]string{v1alpha1.AuthorAnnotation: caller.Author}
 	}
 	return media, identify(&media.ObjectMeta, "m", in.IdempotencyKey, &media.Spec)
 }

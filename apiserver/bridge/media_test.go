@@ -119,6 +119,42 @@ func TestUploadWithoutStore(t *testing.T) {
 	}
 }
 
+// An upload of a person says so, and leaves a trail; one of a program is as before.
+func TestAuthorOfUpload(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason         string
+		caller         bridge.Caller
+		origin, author string
+		events         []string
+	}{
+		"Person":  {"who it was stands on the file", person, v1alpha1.OriginWeb, "herald:link", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
+		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
+	} {
+		f, trail := &files{stored: map[string]*v1alpha1.Media{}}, &events{}
+		s := withFiles(f)
+		s.Events = trail
+		var id string
+		for range 2 { // the request is sent twice
+			made, err := s.CreateMediaUpload(t.Context(), tc.caller, bridge.CreateMediaUpload{Spec: photo(nil), IdempotencyKey: "form"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = made.ID
+		}
+		media := f.stored[id]
+		if media.Labels[v1alpha1.OriginLabel] != tc.origin || media.Annotations[v1alpha1.AuthorAnnotation] != tc.author {
+			t.Errorf("%s: %s: %v, %v", name, tc.reason, media.Labels, media.Annotations)
+		}
+		for i := range trail.written {
+			trail.written[i] = strings.ReplaceAll(trail.written[i], id, "M")
+		}
+		if !slices.Equal(trail.written, tc.events) {
+			t.Errorf("%s: %s: %v", name, tc.reason, trail.written)
+		}
+	}
+}
+
 func TestCheckUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

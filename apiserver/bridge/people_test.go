@@ -258,42 +258,6 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-func TestPreviewMedia(t *testing.T) {
-	t.Parallel()
-	f := &files{stored: map[string]*v1alpha1.Media{
-		"m":       {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: "u"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 4, Height: 3}},
-		"pending": {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "pending", UID: "p"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending}},
-		"refused": {Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaRejected}},
-	}}
-	s := withFiles(f)
-	got, err := s.PreviewMedia(t.Context(), person, "m")
-	want := bridge.MediaPreview{
-		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
-	}
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-	if got, err := s.PreviewMedia(t.Context(), person, "pending"); err != nil || got.URL != "https://store/team-a/p?valid=15m0s" {
-		t.Errorf("a file that was uploaded a moment ago, before it is examined: %+v, %v", got, err)
-	}
-	if got, err := s.PreviewMedia(t.Context(), person, "refused"); err != nil || got.URL != "" || got.FileName != "a.jpg" {
-		t.Errorf("a file that was refused is not there any more: %+v, %v", got, err)
-	}
-	for _, name := range []string{"nobody", "../m"} {
-		if _, err := s.PreviewMedia(t.Context(), person, name); code(err) != "NOT_FOUND" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	f.signing = errors.New("boom")
-	if _, err := s.PreviewMedia(t.Context(), person, "m"); code(err) != "internal" {
-		t.Errorf("the store is away: %v", err)
-	}
-	s.Files = nil
-	if got, err := s.PreviewMedia(t.Context(), person, "m"); err != nil || got.URL != "" {
-		t.Errorf("there is no store any more: %+v, %v", got, err)
-	}
-}
-
 func TestViewTeam(t *testing.T) {
 	t.Parallel()
 	made := metav1.NewTime(now.Add(-24 * time.Hour))
@@ -314,14 +278,23 @@ func TestViewTeam(t *testing.T) {
 		}},
 	} {
 		s := staged(kept())
+		tok := account("tok", v1alpha1.PlatformTikTok, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true })
 		s.Connections = &listing{all: []*v1alpha1.Connection{
-			onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
+			tok, onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
 			account("leaving", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.DeletionTimestamp = &made }),
 		}}
 		s.Owner = func(string) *v1alpha1.Team {
 			return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", CreationTimestamp: made}, Spec: v1alpha1.TeamSpec{DisplayName: "ACME", Subscription: tc.subscription}}
 		}
 		used := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Status: v1alpha1.UsageStatus{Used: 2}}
+		// Two drafts of yesterday morning take nothing any more, whatever the stored number says.
+		used.Spec = plan.TikTokDrafts(tok)
+		for _, ago := range []time.Duration{time.Hour, 26 * time.Hour, 26 * time.Hour} {
+			used.Status.Entries = append(used.Status.Entries, v1alpha1.UsageEntry{Post: "p", Count: 1, At: v1alpha1.NewTime(now.Add(-ago)), Since: v1alpha1.NewTime(now)})
+		}
+		tc.want.TikTokDrafts = []bridge.AccountMeter{{Connection: tok, Meter: bridge.Meter{Used: 1, Limit: 5}}}
+		s.Index.Upsert("team-a", s.Summarise(s.post()), 1)
+		tc.want.Posts = 1
 		s.Quota = reading{newCounts(), used}
 		tc.want.Name, tc.want.DisplayName = "acme", "ACME"
 		got, err := s.ViewTeam(t.Context(), person)

@@ -4,12 +4,17 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 // TeamView is a team as people see it.
@@ -28,8 +33,19 @@ type TeamView struct {
 	XPosts Meter
 	// Accounts are the connected ones that are not disabled.
 	Accounts Meter
+	// TikTokDrafts are those that were or will be sent to the inboxes of TikTok accounts
+	// within 24 hours that hold the present, for each account, by connection.
+	TikTokDrafts []AccountMeter
+	// Posts are all that are listed. They have no limit.
+	Posts int
 	// Agents says what agents may do.
 	Agents v1alpha1.Agents
+}
+
+// AccountMeter is how much of a limit an account uses.
+type AccountMeter struct {
+	Connection *v1alpha1.Connection
+	Meter
 }
 
 // Meter is how much of a limit is used.
@@ -58,9 +74,18 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	if refused := s.RequireSubscription(caller); refused != nil {
 		view.Refusal = refused.Error()
 	}
+	for _, n := range s.CountPosts(caller) {
+		view.Posts += n
+	}
 	for _, c := range s.Connections.List(caller.Namespace) {
-		if !c.Spec.Disabled && c.DeletionTimestamp == nil {
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		if !c.Spec.Disabled {
 			view.Accounts.Used++
+		}
+		if c.Spec.Platform == v1alpha1.PlatformTikTok {
+			view.TikTokDrafts = append(view.TikTokDrafts, AccountMeter{Connection: c})
 		}
 	}
 	if limits.XPosts > 0 {
@@ -70,5 +95,27 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 		}
 		view.XPosts.Used = int(stored.Status.Used)
 	}
-	return view, nil
+	return view, s.countDrafts(ctx, caller, limits, view.TikTokDrafts)
+}
+
+// draftsAtOnce is how many accounts' drafts are read at once.
+const draftsAtOnce = 8
+
+// countDrafts fills in how much of TikTok's limit each account uses.
+func (s *Service) countDrafts(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
+	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(draftsAtOnce)
+	for i := range accounts {
+		group.Go(func() error {
+			counter := plan.TikTokDrafts(accounts[i].Connection)
+			stored, err := s.Quota.Read(ctx, caller.Namespace, counter)
+			if err != nil {
+				return fmt.Errorf("count the drafts of an account: %w", err)
+			}
+			accounts[i].Meter = Meter{Used: usage.Used(stored, s.Clock.Now()), Limit: limits.Max(&counter)}
+			return nil
+		})
+	}
+	return group.Wait()
 }

@@ -38,14 +38,15 @@ func ConnectionName(namespace string, platform v1alpha1.Platform, accountID stri
 }
 
 // connect stores the account that was agreed to: the one of the connection that is to
-// be renewed, or else the only one. renewed says that it had a connection.
-func (s *Service) connect(ctx context.Context, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
+// be renewed, or else the only one. renewed says that it had a connection, which the
+// visitor has to have the right to change.
+func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
 	if f.Reconnect != "" {
 		existing, err := s.find(ctx, f.Space, f.Reconnect)
 		if err != nil {
 			return nil, false, err
 		}
-		choice, err := s.sameAccount(existing, choices)
+		choice, err := sameAccount(existing, choices)
 		if err != nil {
 			return nil, false, err
 		}
@@ -73,12 +74,15 @@ func (s *Service) connect(ctx context.Context, f *flow, choices []platforms.Choi
 			return nil, false, refusef(bridge.CodeConflict, "nothing was connected: the account was disconnected at the same time; connect it again")
 		}
 	}
+	if err := v.May(ctx, f.Space, Patch); err != nil {
+		return nil, false, err
+	}
 	connection, err = s.renew(ctx, f, existing, choice)
 	return connection, true, err
 }
 
 // sameAccount returns the choice that is a connection's account.
-func (s *Service) sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
+func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
 	names := make([]string, len(choices))
 	for i := range choices {
 		if choices[i].Identity.AccountID == existing.Spec.AccountID {
@@ -90,7 +94,7 @@ func (s *Service) sameAccount(existing *v1alpha1.Connection, choices []platforms
 	return nil, refusef(bridge.CodeConflict, "nothing was changed: connection %q is the account %s, but access was allowed to %s; "+
 		"sign in to %s with the right account and connect it again, or connect the other one as an account of its own",
 		existing.Name, account(cmp.Or(existing.Status.Username, existing.Status.AccountName), existing.Spec.AccountID),
-		strings.Join(names, ", "), s.title(existing.Spec.Platform))
+		strings.Join(names, ", "), existing.Spec.Platform.Title())
 }
 
 // account names an account to people.

@@ -69,16 +69,16 @@ func (s *Service) Callback(
 		return Outcome{}, err
 	}
 	out := Outcome{Namespace: f.Space, Cookie: s.cookie(f.State, "", -1)}
-	if err := v.May(ctx, f.Space); err != nil {
+	if err := v.May(ctx, f.Space, f.verb()); err != nil {
 		return Outcome{Cookie: out.Cookie}, err
 	}
 	switch {
 	case f.Platform != platform:
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", s.title(platform), s.title(f.Platform))
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", platform.Title(), f.Platform.Title())
 	case query.Has("error"):
-		return out, denied(s.title(platform), query.Get("error"))
+		return out, denied(platform.Title(), query.Get("error"))
 	case query.Get("code") == "":
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", s.title(platform))
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", platform.Title())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
@@ -91,7 +91,7 @@ func (s *Service) Callback(
 		out.Pending = s.Sealer.Seal(purposeChoice, &pending{Flow: *f, Choices: choices}, flowLife)
 		return out, nil
 	}
-	out.Connection, out.Renewed, err = s.connect(ctx, f, choices)
+	out.Connection, out.Renewed, err = s.connect(ctx, v, f, choices)
 	return out, err
 }
 
@@ -179,7 +179,7 @@ func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID strin
 	if s.Sealer.Open(purposeChoice, sealed, &p) != nil || !p.Flow.belongs(v) {
 		return Outcome{}, errUnknownFlow
 	}
-	if err := v.May(ctx, p.Flow.Space); err != nil {
+	if err := v.May(ctx, p.Flow.Space, p.Flow.verb()); err != nil {
 		return Outcome{}, err
 	}
 	out := Outcome{Namespace: p.Flow.Space}
@@ -190,6 +190,6 @@ func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID strin
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
 	var err error
-	out.Connection, out.Renewed, err = s.connect(ctx, &p.Flow, p.Choices[i:i+1])
+	out.Connection, out.Renewed, err = s.connect(ctx, v, &p.Flow, p.Choices[i:i+1])
 	return out, err
 }

@@ -113,10 +113,21 @@ type Visitor struct {
 	Session string
 	// Person is their name, as Kubernetes knows it.
 	Person string
-	// May refuses the person if they may not connect accounts in a namespace. It is
-	// asked at each step: rights may be withdrawn meanwhile.
-	May func(ctx context.Context, namespace string) error
+	// May refuses the person if they may not do something to connections of a
+	// namespace: Create to connect an account, Patch to connect one again, Delete to
+	// disconnect it. It is asked at each step: rights may be withdrawn meanwhile.
+	May func(ctx context.Context, namespace string, verb Verb) error
 }
+
+// Verb is one of Kubernetes' RBAC, of Connections.
+type Verb string
+
+// The verbs that a person needs.
+const (
+	Create Verb = "create"
+	Patch  Verb = "patch"
+	Delete Verb = "delete"
+)
 
 // flow is what has to come back with the person.
 type flow struct {
@@ -134,6 +145,15 @@ type flow struct {
 // belongs reports whether a flow is that of a visitor.
 func (f *flow) belongs(v Visitor) bool {
 	return v.Session != "" && subtle.ConstantTimeCompare([]byte(f.Session), []byte(v.Session)) == 1 && f.Person == v.Person
+}
+
+// verb is what the flow does to a connection. That an account is connected already is
+// not known when it begins.
+func (f *flow) verb() Verb {
+	if f.Reconnect != "" {
+		return Patch
+	}
+	return Create
 }
 
 // Started is a flow that has begun.
@@ -163,7 +183,11 @@ func (s *Service) Available() []v1alpha1.Platform {
 // Begin starts to connect an account for a namespace; reconnect names the connection
 // that is to be renewed, or is empty.
 func (s *Service) Begin(ctx context.Context, v Visitor, namespace string, platform v1alpha1.Platform, reconnect string) (Started, error) {
-	if err := v.May(ctx, namespace); err != nil {
+	f := flow{
+		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: platform, Reconnect: reconnect,
+		Verifier: rand.Text() + rand.Text(),
+	}
+	if err := v.May(ctx, namespace, f.verb()); err != nil {
 		return Started{}, err
 	}
 	if reconnect == "" {
@@ -175,21 +199,17 @@ func (s *Service) Begin(ctx context.Context, v Visitor, namespace string, platfo
 		if err != nil {
 			return Started{}, err
 		}
-		platform = existing.Spec.Platform
+		f.Platform = existing.Spec.Platform
 	}
-	connector, err := s.connector(platform)
+	connector, err := s.connector(f.Platform)
 	if err != nil {
 		return Started{}, err
 	}
-	f := flow{
-		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: platform, Reconnect: reconnect,
-		Verifier: rand.Text() + rand.Text(),
-	}
-	address, err := connector.ConsentURL(platforms.Consent{RedirectURI: s.redirect(platform), State: f.State, Verifier: f.Verifier})
+	address, err := connector.ConsentURL(platforms.Consent{RedirectURI: s.redirect(f.Platform), State: f.State, Verifier: f.Verifier})
 	if err != nil {
 		return Started{}, s.explain(ctx, &f, err)
 	}
-	return Started{Platform: platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
+	return Started{Platform: f.Platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
 }
 
 // redirect is where a platform sends people back to.
@@ -215,7 +235,7 @@ func (s *Service) connector(platform v1alpha1.Platform) (platforms.Connector, er
 	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
 		return connector, nil
 	}
-	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", s.title(platform))
+	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", platform.Title())
 }
 
 // find reads a connection that is to be renewed or removed.
@@ -253,12 +273,4 @@ func (s *Service) requireRoom(namespace string) error {
 
 func refusef(code bridge.Code, format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// title is what people call a platform.
-func (s *Service) title(platform v1alpha1.Platform) string {
-	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
-		return connector.Name()
-	}
-	return fmt.Sprintf("%q", string(platform))
 }

@@ -111,7 +111,7 @@ var _ = Describe("Connecting an account", func() {
 		d = newDesk(ctx, func(c *connect.Config) { c.Platforms = platforms.Registry{} })
 		Expect(d.Available()).To(BeEmpty())
 		_, err := d.Begin(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "")
-		refuses(err, bridge.CodeNotFound, `"x"`, "administrator")
+		refuses(err, bridge.CodeNotFound, "accounts of X cannot be connected here", "administrator")
 	})
 
 	It("goes on in several tabs side by side", func(ctx SpecContext) {
@@ -233,7 +233,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		may := true
 		who := visitor("ann")
-		who.May = func(_ context.Context, namespace string) error {
+		who.May = func(_ context.Context, namespace string, _ connect.Verb) error {
 			if may && namespace == d.namespace {
 				return nil
 			}
@@ -250,6 +250,42 @@ var _ = Describe("A callback that is not what it should be", func() {
 		refuses(err, bridge.CodeNotFound)
 		found, _ := d.all(ctx)
 		Expect(found).To(BeEmpty())
+	})
+
+	It("asks for the right to what it does: create, patch or delete", func(ctx SpecContext) {
+		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
+		var asked []connect.Verb
+		var lacks connect.Verb
+		who := visitor("ann")
+		who.May = func(_ context.Context, _ string, verb connect.Verb) error {
+			asked = append(asked, verb)
+			if verb == lacks {
+				return &bridge.Error{Code: bridge.CodeNotFound, Message: "no right"}
+			}
+			return nil
+		}
+		made := d.connect(ctx, who, v1alpha1.PlatformX, account).Connection
+		Expect(asked).To(HaveEach(connect.Create))
+		_, before := d.stored(ctx, made.Name)
+
+		asked = nil
+		_, err := d.leave(ctx, who, v1alpha1.PlatformX, made.Name).agree(ctx, account).arrive(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(asked).To(HaveEach(connect.Patch))
+
+		lacks = connect.Patch
+		_, err = d.Begin(ctx, who, d.namespace, "", made.Name)
+		refuses(err, bridge.CodeNotFound, "no right")
+		_, after := d.stored(ctx, made.Name)
+		Expect(after.Name).NotTo(Equal(before.Name))
+		_, err = d.leave(ctx, who, v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
+		refuses(err, bridge.CodeNotFound, "no right")
+		_, last := d.stored(ctx, made.Name)
+		Expect(last.Name).To(Equal(after.Name), "an account that turns out to be connected is not changed without the right")
+
+		lacks = connect.Delete
+		_, err = d.Disconnect(ctx, who, d.namespace, made.Name)
+		refuses(err, bridge.CodeNotFound, "no right")
 	})
 
 	It("says that the platform has trouble", func(ctx SpecContext) {

@@ -24,7 +24,7 @@ type Disconnected struct {
 // Secret that people made stays theirs. Herald cannot withdraw the access on the
 // platform, since it cannot read the token here.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
-	if err := v.May(ctx, namespace); err != nil {
+	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err
 	}
 	found, err := s.find(ctx, namespace, name)
@@ -39,5 +39,5 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	return Disconnected{Connection: found, Message: fmt.Sprintf("The account is disconnected. Its posts wait until an hour after their time and fail then, "+
 		"unless the same account is connected again. What is being sent at this moment is finished; if its answer is lost, you are asked whether it "+
 		"is online. What is online stays. "+
-		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", s.title(found.Spec.Platform))}, nil
+		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
 }

@@ -163,7 +163,7 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 
 // visitor is a person who may do everything, in a session of their own.
 func visitor(person string) connect.Visitor {
-	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string) error { return nil }}
+	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string, connect.Verb) error { return nil }}
 }
 
 // trip is a person's way from Herald to a platform and back.

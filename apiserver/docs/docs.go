@@ -34,7 +34,8 @@ type Page struct {
 	// tells those what the site has.
 	HTML, Markdown, LLMs []byte
 	// Policy is the Content-Security-Policy of the page: its own style, the icon
-	// that it carries in itself, and nothing else.
+	// that it carries in itself, and requests to its own site. The page makes none, but what
+	// judges pages for search engines asks for /robots.txt from within it.
 	Policy string
 }
 
@@ -48,7 +49,7 @@ func ForSite(siteURL string) *Page {
 		HTML:     bytes.ReplaceAll(page, []byte(placeholder), []byte(html.EscapeString(siteURL))),
 		Markdown: bytes.ReplaceAll(markdown, []byte(placeholder), []byte(siteURL)),
 		LLMs:     bytes.ReplaceAll(llms, []byte(placeholder), []byte(siteURL)),
-		Policy: "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		Policy: "default-src 'none'; connect-src 'self'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}
 }

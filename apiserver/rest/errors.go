@@ -4,13 +4,13 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
 )
@@ -29,21 +29,6 @@ func invalid(format string, args ...any) *bridge.Error {
 // checkAgainAfter is after how many seconds a platform that could not tell whether an
 // account is good may be asked again.
 const checkAgainAfter = "30"
-
-// statuses are the HTTP statuses of the codes.
-var statuses = map[bridge.Code]int{
-	bridge.CodeValidation:           http.StatusBadRequest,
-	bridge.CodeTikTokPrivacy:        http.StatusBadRequest,
-	bridge.CodeUnauthorized:         http.StatusUnauthorized,
-	bridge.CodeSubscriptionRequired: http.StatusForbidden,
-	bridge.CodeInsufficientScope:    http.StatusForbidden,
-	bridge.CodeNotFound:             http.StatusNotFound,
-	bridge.CodeConflict:             http.StatusConflict,
-	bridge.CodeReconnectRequired:    http.StatusConflict,
-	bridge.CodeReadinessUnavailable: http.StatusConflict,
-	bridge.CodeRateLimited:          http.StatusTooManyRequests,
-	bridge.CodeInternal:             http.StatusInternalServerError,
-}
 
 // WriteError answers with the envelope that every error has. A 401 asks for a token, unless
 // the header says so already.
@@ -110,7 +95,7 @@ func failureOf(ctx context.Context, err error) failure {
 	switch {
 	case errors.As(err, &internal):
 	case errors.As(err, &known):
-		f := failure{status: cmp.Or(statuses[known.Code], http.StatusInternalServerError), code: known.Code, message: known.Message}
+		f := failure{status: httpcode.Of(known.Code), code: known.Code, message: known.Message}
 		if known.Code == bridge.CodeReadinessUnavailable {
 			f.header = [][2]string{{"Retry-After", checkAgainAfter}}
 		}

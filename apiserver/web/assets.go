@@ -24,7 +24,7 @@ type asset struct {
 	body        request.Fixed
 }
 
-// assets are those files: by the names in their addresses, and their addresses by their names.
+// assets holds the files by the names in their addresses, and the addresses by the names of the files.
 type assets struct {
 	byName map[string]asset
 	paths  map[string]string

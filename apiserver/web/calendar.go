@@ -109,7 +109,7 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	if today {
 		class += " today"
 	}
-	writable := v.may.create && !day.AddDate(0, 0, 1).Before(v.now)
+	writable := v.may.compose() && !day.AddDate(0, 0, 1).Before(v.now)
 	return h.Td(h.Class(class), h.Data("day", date),
 		g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+date), h.Aria("label", "New post on "+day.Format("2 January")), drawing("plus"))),
 		h.Span(h.Class("date"), h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")),
@@ -135,8 +135,9 @@ func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 
 // moveForm gives a scheduled post another time. The page's script sends it for a post that is dragged to another day.
 func (s *Site) moveForm(v *visit, p *postindex.Summary, at time.Time) g.Node {
+	has := p.DisplayAt.UTC().Format(time.RFC3339Nano)
 	return form(v.path("posts/"+p.ID+"/reschedule"), "",
-		hidden("scheduled_at", p.DisplayAt.UTC().Format(time.RFC3339)), hidden("from", p.DisplayAt.UTC().Format(time.RFC3339Nano)), hidden("zone", v.zone.String()), hidden("back", v.URL.RequestURI()),
+		hidden("scheduled_at", has), hidden("from", has), hidden("zone", v.zone.String()), hidden("back", v.URL.RequestURI()),
 		h.Label(g.Text("New time "), h.Input(h.Type("datetime-local"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Value(at.Format(localForm)), h.Required())),
 		submit("Move", "small"))
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/posting"
 )
 
 // What a form says that no post can be made of.
@@ -42,7 +44,7 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	if day, err := time.ParseInLocation(dateForm, v.URL.Query().Get("day"), v.zone); err == nil {
 		written.on(day, v.now)
 	}
-	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left, fresh: v.URL.RawQuery == ""}))
+	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check"), left: left, fresh: v.URL.RawQuery == ""}))
 	return nil
 }
 
@@ -52,7 +54,7 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	form := &composer{writing: written, title: "New post", action: v.path("posts/new")}
+	form := &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
 	if s.changesParts(w, v, form) {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	switch {
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
-		s.render(w, v, statusOf(known), s.composer(v, form))
+		s.render(w, v, httpcode.Of(known.Code), s.composer(v, form))
 	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
 		form.problems = []string{sentence(err.Error())}
 		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
@@ -126,10 +128,10 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	return nil
 }
 
-// platforms finds the platform of an account.
+// platforms finds the platform of an account, which is shown to everyone who may see the posts that go there.
 func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	return func(name string) v1alpha1.Platform {
-		if account := s.account(v, name); account != nil {
+		if account := s.Service.Connections.Get(v.namespace, name); account != nil {
 			return account.Spec.Platform
 		}
 		return ""
@@ -141,6 +143,10 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
 		return err
+	}
+	if !posting.Cancellable(post) {
+		v.leave(w, "posts/"+post.Name, wordFinal)
+		return nil
 	}
 	if twice(&post.Spec) {
 		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
@@ -160,7 +166,8 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	if post.Spec.Draft {
 		title = "Edit draft"
 	}
-	return &composer{writing: written, title: title, action: v.path("posts/" + post.Name + "/edit"), kept: true, scheduled: !post.Spec.Draft}
+	at := v.path("posts/" + post.Name)
+	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", kept: true, scheduled: !post.Spec.Draft}
 }
 
 // twice reports whether a post names an account twice.
@@ -245,7 +252,7 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	status, message := http.StatusInternalServerError, "it is our fault; try again"
 	if known, ok := errors.AsType[*bridge.Error](err); ok {
-		status, message = statusOf(known), known.Message
+		status, message = httpcode.Of(known.Code), known.Message
 	} else {
 		request.From(v.Context()).Err = err
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// composer is the form in which a post is written, new or again.
+// composer is the form for writing a post, and for editing one.
 type composer struct {
 	*writing
 
 	title string
-	// action is where the form is sent to.
-	action string
+	// action is where the form is sent to, and check where it is sent while it is written.
+	action, check string
 	// kept says that the post exists: its kind cannot be changed.
 	kept bool
 	// scheduled says that it has a time: it cannot become a draft again.
 	scheduled bool
-	// fresh says that nothing was written yet: what the browser has kept of an earlier attempt comes back.
+	// fresh says that the form is new, so the browser fills in the text that it kept of an earlier attempt.
 	fresh bool
-	// left is what a post like another one cannot have.
+	// left is what a duplicate cannot take over.
 	left []string
-	// problems are why it was not taken.
+	// problems are the reasons why the server did not take the post.
 	problems []string
 }
 
-// render shows the form beside what it will look like.
+// composer shows the form beside the previews.
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
@@ -56,7 +56,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 				),
 			),
 			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
-				h.Div(h.ID("check"), g.Attr("hx-post", v.path("compose/check")), g.Attr("hx-include", "#compose"),
+				h.Div(h.ID("check"), g.Attr("hx-post", c.check), g.Attr("hx-include", "#compose"),
 					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
 					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),
 		),
@@ -68,7 +68,7 @@ func (s *Site) usable(v *visit) []*v1alpha1.Connection {
 	return slices.DeleteFunc(s.accounts(v), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
 }
 
-// choice is one of several, of which one is chosen.
+// choice is one radio button of a group.
 func choice(name, value, label string, chosen bool) g.Node {
 	id := name + "-" + value
 	return h.Span(
@@ -87,7 +87,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 		}))
 }
 
-// kind is the class of fields that only some kinds of posts have. The style shows those of the kind that is chosen.
+// class marks fields that only some kinds of posts have. The style shows the fields of the chosen kind.
 func (c *composer) class(of string) g.Node {
 	if c.kept {
 		return h.Class(of + " chosen-" + string(c.category))
@@ -111,7 +111,7 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 		})))
 }
 
-// ownFields are those of one account.
+// ownFields are the fields of one account.
 func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	own, title := "own-"+a.Name, "title-"+a.Name
 	return g.Group{
@@ -120,18 +120,18 @@ func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
-			h.Summary(g.Text("Another text for "+titleOf(a.Spec.Platform))),
-			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+titleOf(a.Spec.Platform))),
+			h.Summary(g.Text("Another text for "+a.Spec.Platform.Title())),
+			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+a.Spec.Platform.Title())),
 			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), typed(t.caption))),
 	}
 }
 
-// privacies are the words for the levels of privacy that can be asked for. TikTok has others, which Herald's posts do not.
+// privacies are the words for the levels of privacy that posts of Herald can have. TikTok has more.
 var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
 
-// privacyOptions are the levels that the account offers. One that the post has stays, even where the account does not offer it any
-// more: another would be chosen without a word, and the rules say what is wrong with it. None is chosen beforehand: TikTok wants a
-// person to do it (Content Sharing Guidelines).
+// privacyOptions are the levels that the account offers. The post's own level stays even if the account no longer offers it:
+// otherwise the browser would silently choose another one, and the rules already say what is wrong with it. No level is chosen
+// beforehand, because TikTok wants a person to choose (Content Sharing Guidelines).
 func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	if has != "" && !slices.Contains(offered, string(has)) {
 		offered = append(slices.Clone(offered), string(has))
@@ -146,7 +146,7 @@ func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	}
 }
 
-// tiktokFields are what only TikTok asks for. What an account cannot choose is not offered (TikTok's Content Sharing Guidelines).
+// tiktokFields are the fields for TikTok alone. They offer only what the account can choose (TikTok's Content Sharing Guidelines).
 func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	may := a.Status.TikTok
 	if may == nil {
@@ -210,11 +210,13 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 	}
 }
 
-// dropZone takes files, which the page's script uploads. Those that were uploaded before stand in it.
+// dropZone takes files, which the page's script uploads. It lists the files that were uploaded before.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
-		h.Label(h.Class("choose"), g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here"),
-			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()))),
+		h.Label(h.Class("choose"),
+			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here")}),
+			g.If(!v.may.upload, g.Text("You may not upload files to this team")),
+			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
 			return file(v.thumb(s, id), hidden(name, id), id)
 		})),

@@ -13,16 +13,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
 // visitor is the person of a session, for the flow that connects accounts.
-func (s *Site) visitor(of session.Session, need right) connect.Visitor {
-	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string) error {
-		may, err := s.Access.May(ctx, of.Person, namespace, need.verb, need.resource)
+func (s *Site) visitor(of session.Session) connect.Visitor {
+	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
+		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
 		if err == nil && !may {
-			err = &errForbidden{"You may not " + need.verb + " " + need.resource + " in the namespace " + namespace + ". Ask the people who run Herald for a role there."}
+			err = &errForbidden{"You may not " + string(verb) + " connections in the namespace " + namespace + ". Ask the people who run Herald for a role there."}
 		}
 		return err
 	}}
@@ -33,7 +34,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
 	}
-	started, err := s.Connect.Begin(v.Context(), s.visitor(v.session, createConnection), v.namespace,
+	started, err := s.Connect.Begin(v.Context(), s.visitor(v.session), v.namespace,
 		v1alpha1.Platform(v.PostForm.Get("platform")), v.PostForm.Get("connection"))
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	http.SetCookie(w, started.Cookie)
 	// Browsers hold redirects after a form to the policy's form-action, those of the platform to other hosts of its own too, and those
 	// are not known. A page that leads on is no form.
-	to := titleOf(started.Platform)
+	to := started.Platform.Title()
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
 		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
@@ -62,14 +63,14 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 		}
 		return cookie.Value
 	}
-	out, err := s.Connect.Callback(r.Context(), s.visitor(of, createConnection), v1alpha1.Platform(r.PathValue("platform")), r.URL.Query(), value)
+	out, err := s.Connect.Callback(r.Context(), s.visitor(of), v1alpha1.Platform(r.PathValue("platform")), r.URL.Query(), value)
 	if out.Cookie != nil {
 		http.SetCookie(w, out.Cookie)
 	}
 	s.connected(w, r, of.Person, out, err)
 }
 
-// choose connects the account that a person has chosen among several.
+// choose connects the account that the person chose.
 func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -77,11 +78,11 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	out, err := s.Connect.Choose(r.Context(), s.visitor(of, createConnection), r.PostFormValue("pending"), r.PostFormValue("account"))
+	out, err := s.Connect.Choose(r.Context(), s.visitor(of), r.PostFormValue("pending"), r.PostFormValue("account"))
 	s.connected(w, r, of.Person, out, err)
 }
 
-// connected shows what came of a flow.
+// connected shows the result of a flow.
 func (s *Site) connected(w http.ResponseWriter, r *http.Request, who person.Person, out connect.Outcome, err error) {
 	accounts := "/teams/" + out.Namespace + "/connections"
 	switch {
@@ -110,13 +111,13 @@ func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace st
 	if namespace != "" {
 		back = "/teams/" + namespace + "/connections"
 	}
-	s.page(w, statusOf(known), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
+	s.page(w, httpcode.Of(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
 }
 
-// choices asks which of several accounts is to be connected.
+// choices asks the person which of several accounts to connect.
 func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outcome) {
 	platform := v1alpha1.Platform(r.PathValue("platform"))
-	s.page(w, http.StatusOK, "Which account of "+titleOf(platform)+"?",
+	s.page(w, http.StatusOK, "Which account of "+platform.Title()+"?",
 		h.Form(h.Method("post"), h.Action("/connect/"+string(platform)+"/choose"), h.Class("pick"),
 			hidden("pending", out.Pending),
 			h.FieldSet(h.Legend(h.Class("hidden"), g.Text("Accounts")), h.Ul(g.Map(indexes(len(out.Options)), func(i int) g.Node {
@@ -135,7 +136,7 @@ func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outco
 
 // disconnect removes an account.
 func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
-	out, err := s.Connect.Disconnect(v.Context(), s.visitor(v.session, deleteConnection), v.namespace, v.PathValue("id"))
+	out, err := s.Connect.Disconnect(v.Context(), s.visitor(v.session), v.namespace, v.PathValue("id"))
 	if err != nil {
 		return err
 	}

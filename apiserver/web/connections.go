@@ -19,10 +19,10 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is how long before an account has to be connected again people are told.
+// warnBefore is how early a page warns that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is how an account stands, for people.
+// accountState is the state of an account, in words.
 type accountState struct {
 	tone        tone
 	label, text string
@@ -30,13 +30,13 @@ type accountState struct {
 	reconnect bool
 }
 
-// stateOf words how an account stands.
+// stateOf puts the state of an account into words.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
 	case c.Spec.Disabled:
 		return accountState{tone: neutral, label: "Disabled", text: "Nothing is published to it while it is disabled."}
-	case ready == nil:
+	case beingChecked(c, now):
 		return accountState{tone: neutral, label: "Being checked", text: "Herald is asking the platform about the account."}
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
@@ -54,8 +54,11 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
-// accounts are those of the team, by platform and name.
+// accounts are those of the team, by platform and name; none if the person may not see them.
 func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
+	if !v.may.seeAccounts {
+		return nil
+	}
 	all := slices.DeleteFunc(s.Service.Connections.List(v.namespace), func(c *v1alpha1.Connection) bool { return !c.DeletionTimestamp.IsZero() })
 	slices.SortFunc(all, func(a, b *v1alpha1.Connection) int {
 		return cmp.Or(slices.Index(platformOrder, a.Spec.Platform)-slices.Index(platformOrder, b.Spec.Platform), cmp.Compare(a.Name, b.Name))
@@ -68,18 +71,33 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	accounts := s.accounts(v)
 	view := view{title: "Accounts", place: placeAccounts}
 	if limit := plan.LimitsOf(v.team).Accounts; limit > 0 {
-		view.content = append(view.content, h.P(h.Class("soft"), g.Text("The plan has room for "+counted(limit, "account")+"; "+strconv.Itoa(len(accounts))+" are connected.")))
+		view.content = append(view.content, h.P(h.Class("soft"), g.Text(roomFor(limit, accounts))))
 	}
 	if len(accounts) == 0 {
 		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))
 	} else {
-		view.content = append(view.content, h.Ul(h.Class("accounts"), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
+		view.content = append(view.content, h.Ul(h.Class("accounts"), s.watch(v, accounts), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
 	}
 	if v.may.connect {
 		view.content = append(view.content, s.connectButtons(v))
 	}
 	s.render(w, v, http.StatusOK, view)
 	return nil
+}
+
+// roomFor says how much of a plan's room for accounts is taken. Those that are disabled take none.
+func roomFor(limit int, accounts []*v1alpha1.Connection) string {
+	used := 0
+	for _, c := range accounts {
+		if !c.Spec.Disabled {
+			used++
+		}
+	}
+	text := "The plan has room for " + counted(limit, "account") + "; " + counted(used, "account") + " in use"
+	if disabled := len(accounts) - used; disabled > 0 {
+		text += ", not counting " + strconv.Itoa(disabled) + " disabled"
+	}
+	return text + "."
 }
 
 // connectButtons leads to the consent of each platform that this installation has an app of.
@@ -92,7 +110,7 @@ func (s *Site) connectButtons(v *visit) g.Node {
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
 		h.Ul(h.Class("connect"), g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
 			return g.If(slices.Contains(offered, p), h.Li(form(v.path("connections/connect"), "", hidden("platform", string(p)),
-				h.Button(h.Type("submit"), h.Class("button"), chip(p), g.Text("Connect "+titleOf(p))))))
+				h.Button(h.Type("submit"), h.Class("button"), chip(p), g.Text("Connect "+p.Title())))))
 		})))
 }
 
@@ -114,7 +132,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 			fact("Id", h.Code(g.Text(c.Name))),
 		),
 		h.Div(h.Class("actions"),
-			g.If(v.may.connect && offered, form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name),
+			g.If(v.may.reconnect && offered, form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name),
 				submit("Connect again", classes("small", state.reconnect, "primary")))),
 			g.If(v.may.disconnect, form(v.path("connections/"+c.Name+"/disconnect"),
 				"Disconnect "+nameOfAccount(c, c.Name)+"? Posts that are scheduled for it will not be published there.", submit("Disconnect", "small danger"))),
@@ -125,9 +143,9 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 // handleOn tells an account apart from others of the same name.
 func handleOn(c *v1alpha1.Connection) string {
 	if c.Status.Username == "" {
-		return titleOf(c.Spec.Platform)
+		return c.Spec.Platform.Title()
 	}
-	return titleOf(c.Spec.Platform) + ", @" + c.Status.Username
+	return c.Spec.Platform.Title() + ", @" + c.Status.Username
 }
 
 // limitNames are the words for the platforms' limits.

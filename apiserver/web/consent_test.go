@@ -242,7 +242,7 @@ func TestAgentsPage(t *testing.T) {
 	}{
 		"one's own":           {alone, viewer, "agent-vera", "agent-vera"},
 		"another's":           {alone, editor, "agent-edith", "agent-edith"},
-		"who may see them":    {w, viewer, "agent-edith agent-vera", "agent-vera"},
+		"who may see them":    {w, editor, "agent-edith agent-vera", "agent-edith"},
 		"who may revoke them": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
 	} {
 		page := tc.w.get(t, tc.who, "/teams/"+acme+"/agents")

@@ -42,27 +42,13 @@ func drawing(name string) g.Node {
 	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
 }
 
-// titles are the names of the platforms, as they spell them.
-var titles = map[v1alpha1.Platform]string{
-	v1alpha1.PlatformFacebook: "Facebook", v1alpha1.PlatformInstagram: "Instagram", v1alpha1.PlatformThreads: "Threads",
-	v1alpha1.PlatformTikTok: "TikTok", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "YouTube",
-}
-
-// titleOf is the name of a platform for people.
-func titleOf(p v1alpha1.Platform) string {
-	if title, ok := titles[p]; ok {
-		return title
-	}
-	return string(p)
-}
-
 // chip is a platform's mark.
 func chip(p v1alpha1.Platform) g.Node {
 	letters := map[v1alpha1.Platform]string{
 		v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
 		v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
 	}
-	return h.Span(h.Class("chip on-"+string(p)), h.Title(titleOf(p)), h.Role("img"), h.Aria("label", titleOf(p)), g.Text(letters[p]))
+	return h.Span(h.Class("chip on-"+string(p)), h.Title(p.Title()), h.Role("img"), h.Aria("label", p.Title()), g.Text(letters[p]))
 }
 
 // phases are the words for phases.

@@ -10,14 +10,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/net/html"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -54,24 +60,50 @@ var (
 	stranger      = person.Person{Name: "oidc:sam"}
 )
 
-// roles are Kubernetes' RBAC as docs/people.md has it.
-type roles struct{ *cluster }
+// roles are Kubernetes' RBAC with the roles that are shipped.
+type roles struct {
+	*cluster
+
+	// lacks are rights, such as "list connections", that nobody has.
+	lacks []string
+}
 
 func (r roles) May(_ context.Context, who person.Person, namespace, verb, resource string, _ ...string) (bool, error) {
+	if slices.Contains(r.lacks, verb+" "+resource) {
+		return false, nil
+	}
 	if who.Name == stranger.Name {
 		return namespace == beta, nil
 	}
-	read := verb == "list" && resource != "apikeys"
-	write := verb == "list" || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
-	switch who.Name {
-	case viewer.Name:
-		return namespace == acme && read, nil
-	case editor.Name:
-		return namespace == acme && write, nil
-	case administrator.Name:
-		return namespace == acme, nil
-	default:
-		return false, nil
+	role := map[string]string{viewer.Name: "viewer", editor.Name: "editor", administrator.Name: "admin"}[who.Name]
+	return namespace == acme && slices.ContainsFunc(shippedRoles()[role], func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) && slices.Contains(rule.Resources, resource) && slices.Contains(rule.Verbs, verb)
+	}), nil
+}
+
+// shippedRoles are the rules of config/rbac/users/people_roles.yaml by the role's name, such as "viewer".
+var shippedRoles = sync.OnceValue(func() map[string][]rbacv1.PolicyRule {
+	manifest, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "users", "people_roles.yaml"))
+	if err != nil {
+		panic(err)
+	}
+	found := map[string][]rbacv1.PolicyRule{}
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
+			panic(err)
+		}
+		found[strings.TrimPrefix(role.Name, "herald-")] = role.Rules
+	}
+	return found
+})
+
+// without takes a right from everyone.
+func without(right string) func(*Config) {
+	return func(c *Config) {
+		r, _ := c.Access.(roles)
+		r.lacks = append(slices.Clone(r.lacks), right)
+		c.Access = r
 	}
 }
 
@@ -156,11 +188,11 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,
 	})
 	config := Config{
-		Service: service, Sessions: sessions, Access: roles{c},
+		Service: service, Sessions: sessions, Access: roles{cluster: c}, RolePrefix: "herald",
 		SignIn:  signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
 		Connect: connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
 		Agents: oauth.New(oauth.Config{
-			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{c},
+			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
 			Trail: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
 		}),
 		StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,

@@ -29,7 +29,7 @@ func TestRoles(t *testing.T) {
 		level int
 	}{{viewer, see}, {editor, write}, {administrator, manage}, {stranger, none}}
 	for path, least := range map[string]int{
-		"GET ": see, "GET posts": see, "GET calendar": see, "GET posts/p-1": see, "GET connections": see, "GET team": see, "POST compose/check": see,
+		"GET ": see, "GET posts": see, "GET calendar": see, "GET posts/p-1": see, "GET connections": see, "GET team": see, "POST compose/check": write, "POST posts/p-1/check": write,
 		"GET posts/new": write, "GET posts/p-1/edit": write, "POST posts/new": write, "POST posts/p-1/edit": write, "POST posts/p-1/cancel": write,
 		"POST posts/p-1/reschedule": write, "POST posts/p-1/settle": write, "POST media": write, "GET keys": write,
 		"POST connections/connect": manage, "POST connections/our-x/disconnect": manage, "POST keys": manage, "POST keys/k-1/revoke": manage,
@@ -336,6 +336,7 @@ func TestSettle(t *testing.T) {
 		"NoID":     {"without an id it is not known which", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
 		"NoTarget": {"nor which account", url.Values{"verdict": {"not-sent"}}, 400, ""},
 		"Another":  {"there is no such account", url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
+		"Refused":  {"what cannot be the id is not taken", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
 		"Injected": {"an id is no list of verdicts", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"1,1=posted:2"}}, 400, ""},
 		"NoWord":   {"a form without a verdict has none", url.Values{"target": {"0"}}, 400, ""},
 	} {
@@ -350,6 +351,81 @@ func TestSettle(t *testing.T) {
 				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
 			}
 		})
+	}
+}
+
+// TestSettleSaysWhatToEnter holds that a person learns, before and after a wrong answer, what names a post on its platform.
+func TestSettleSaysWhatToEnter(t *testing.T) {
+	t.Parallel()
+	for platform, want := range map[v1alpha1.Platform]string{
+		v1alpha1.PlatformX: "/status/", v1alpha1.PlatformTikTok: "/photo/", v1alpha1.PlatformYouTube: "11 characters", v1alpha1.PlatformFacebook: "pfbid",
+		v1alpha1.PlatformInstagram: "17 digits", v1alpha1.PlatformThreads: "me/threads",
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+			post.Spec.Targets[0].ConnectionRef.Name = "our-" + string(platform)
+			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: platform, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}}
+		}))
+		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1")
+		help, _ := attribute(withID(t, page, "found-0"), "aria-describedby")
+		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
+			t.Errorf("the form of %s says %q, want %q", platform, said, want)
+		}
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
+		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+platform.Title()) || !strings.Contains(said, want) {
+			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
+		}
+	}
+}
+
+// TestEditOfFinished holds that no form is offered that is refused when it is sent.
+func TestEditOfFinished(t *testing.T) {
+	t.Parallel()
+	target := func(phase v1alpha1.PostPhase, state v1alpha1.TargetState) func(*v1alpha1.Post) {
+		return func(post *v1alpha1.Post) {
+			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: phase, State: state, PostedAt: v1alpha1.NewTimePtr(now)}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit     func(*v1alpha1.Post)
+		editable bool
+	}{
+		"Draft": {asDraft, true}, "Scheduled": {at(now.Add(time.Hour)), true}, "OnItsWay": {func(*v1alpha1.Post) {}, false},
+		"Cancelled": {func(post *v1alpha1.Post) { at(now.Add(time.Hour))(post); post.Spec.Cancelled = true }, false},
+		"Posted":    {target(v1alpha1.PhasePosted, v1alpha1.TargetPosted), false}, "Failed": {target(v1alpha1.PhaseFailed, v1alpha1.TargetFailed), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(textPost("p-1", "text", tc.edit))
+			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", nil))
+			if tc.editable {
+				if answer.Code != http.StatusOK {
+					t.Errorf("it can be edited, and is answered with %d", answer.Code)
+				}
+				return
+			}
+			back := to(t, answer)
+			if page := w.get(t, editor, back); !strings.HasPrefix(back, "/teams/"+acme+"/posts/p-1?") || !strings.Contains(textOf(page), "cannot be edited any more") {
+				t.Errorf("it leads to %s, which does not say why", back)
+			}
+		})
+	}
+}
+
+// TestAddressOfTeam holds that an address of a team that lacks its last slash leads to its page, and tells nobody whether there is such
+// a team.
+func TestAddressOfTeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for path, want := range map[string]string{
+		"/teams/" + acme: "/teams/" + acme + "/", "/teams/nobody": "/teams/nobody/", "/teams/%2F%2Fevil.example": "/teams/%2F%2Fevil.example/",
+	} {
+		for _, who := range []*person.Person{nil, &stranger, &viewer} {
+			if got := to(t, w.serve(ask(who, path, nil))); got != want {
+				t.Errorf("%s leads to %s, want %s", path, got, want)
+			}
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 			g.If(!k.ExpiresAt.IsZero(), fact("Works until", v.moment(k.ExpiresAt))),
 			g.If(k.Author != "", fact("Made by", g.Text(k.Author))),
 		),
-		g.If(v.may.makeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
+		g.If(v.may.changeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
 			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Make a second token", "small"))),
 			g.Iff(len(k.Tokens) > 1, func() g.Node {
 				return form(at+"/drop", "Stop the older token? What still uses it is refused from then on.", hidden("token", k.Tokens[0].Name), submit("Stop the older token", "small danger"))
@@ -82,9 +82,14 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 
 // token is a fact about a token.
 func token(v *visit, t bridge.KeyToken) g.Node {
+	// A token that this request has made is younger than the request.
+	made := t.CreatedAt
+	if !made.Before(v.now) {
+		made = v.now.Add(-time.Millisecond)
+	}
 	return fact("Token",
 		g.If(t.Shown != "", h.Code(g.Text(t.Shown+"…"))), g.If(t.Shown == "", g.Text(t.Name)),
-		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(t.CreatedAt)}),
+		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(made)}),
 		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
@@ -103,7 +108,7 @@ func lastUsed(v *visit, k bridge.Key) g.Node {
 	return v.about(k.LastUsedAt)
 }
 
-// makeKey makes a key and shows its token: this once.
+// makeKey makes a key and shows its token. No other page shows it.
 func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -124,7 +129,7 @@ func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusCreated, shown(made))
 }
 
-// shown is a token, the only time that it is seen.
+// shown shows a new token, once.
 func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),

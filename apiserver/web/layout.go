@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// place is where in the navigation a page stands.
+// place is a page's place in the navigation.
 type place string
 
 // The places of the navigation.
@@ -24,6 +24,8 @@ const (
 	placeKeys     place = "keys"
 	placeAgents   place = "agents"
 	placeTeam     place = "team"
+	// placeNone is for a page that is not in the navigation, such as one about an error.
+	placeNone place = "none"
 )
 
 // view is a page of a team.
@@ -34,12 +36,12 @@ type view struct {
 	wide bool
 	// uploads says that files are uploaded there.
 	uploads bool
-	// actions stand beside the title.
+	// actions are beside the title.
 	actions []g.Node
 	content []g.Node
 }
 
-// document is what stands around every page, of a team or not.
+// document is the frame of every page.
 func (s *Site) document(title string, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
@@ -80,7 +82,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	))
 }
 
-// classes is a class, with another one if that holds.
+// classes is a class, followed by another one if the condition holds.
 func classes(always string, holds bool, more string) string {
 	if holds {
 		return always + " " + more
@@ -96,12 +98,12 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 	return h.Header(h.Class("side"),
 		h.A(h.Class("brand"), h.Href(r.path("")), picture(s.assets.path("mark.svg"), 28), h.Span(g.Text("Herald"))),
 		s.teams(r),
-		g.If(r.may.create, h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), drawing("plus"), h.Span(g.Text("New post")))),
+		g.If(r.may.compose(), h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), drawing("plus"), h.Span(g.Text("New post")))),
 		h.Nav(h.Aria("label", "Main"), h.Ul(
 			item(placeOverview, "home", "Overview"),
 			item(placePosts, "posts", "Posts"),
 			item(placeCalendar, "calendar", "Calendar"),
-			item(placeAccounts, "accounts", "Accounts"),
+			g.If(r.may.seeAccounts, item(placeAccounts, "accounts", "Accounts")),
 			g.If(r.may.listKeys, item(placeKeys, "key", "API keys")),
 			g.If(s.Agents != nil, item(placeAgents, "agent", "Agents")),
 			item(placeTeam, "team", "Team"),
@@ -113,7 +115,7 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 	)
 }
 
-// teams lets a person go over to another team.
+// teams lets a person change to another team.
 func (s *Site) teams(r *visit) g.Node {
 	if len(r.teams) < 2 {
 		return h.P(h.Class("team"), g.Text(r.teamName()))
@@ -134,7 +136,7 @@ func nameOf(t *v1alpha1.Team) string {
 	return t.Name
 }
 
-// alone is a page that belongs to no team, such as that to sign in. Its content begins with its heading.
+// alone is a page that belongs to no team, such as the sign-in page. Its content begins with its heading.
 func (s *Site) alone(title string, content ...g.Node) g.Node {
 	return s.document(title,
 		h.Main(h.ID("content"), h.Class("alone"),

@@ -21,11 +21,11 @@ const (
 	ahead = 30 * 24 * time.Hour
 	// fewPosts is how many posts of one kind the overview shows.
 	fewPosts = 5
-	// maxNext is how many posts are looked through for those that come next.
+	// maxNext is how many scheduled posts the overview reads to find the next ones.
 	maxNext = 200
 )
 
-// overview is a team's first page: what needs somebody, what comes next, what was posted last.
+// overview is a team's first page: what needs a person, what comes next, what was posted last.
 func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	counts := s.Service.CountPosts(v.caller)
 	all := 0
@@ -51,8 +51,8 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// next are the posts that go out next. Of a team that has more of them than are looked through, the nearest may be missing, so that
-// the time looked at is halved until all are seen.
+// next are the posts that go out next. If a team has more than maxNext of them, the nearest may be missing; then next halves the span
+// of time until it sees all.
 func (s *Site) next(v *visit) []postindex.Summary {
 	for span := ahead; ; span /= 2 {
 		found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
@@ -87,7 +87,7 @@ func (s *Site) attention(v *visit) g.Node {
 		if state.tone == good || state.tone == neutral {
 			continue
 		}
-		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+titleOf(account.Spec.Platform)+": ")), g.Text(state.text)),
+		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+account.Spec.Platform.Title()+": ")), g.Text(state.text)),
 			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
 	}
 	if trial := s.trial(v); trial != nil {

@@ -12,15 +12,15 @@ import (
 	g "maragu.dev/gomponents"
 )
 
-// packing is an answer to a browser that takes gzip. A month of many posts is thirty times smaller so. That the length of an answer
-// tells of its content (BREACH) helps no attacker here: no page has a secret that stays the same beside text that another site can
-// choose, since forms carry no token and what is shown once is the answer to a POST, which no other site can send.
+// packing is an answer to a browser that takes gzip. It makes a month of many posts thirty times smaller. The length of an answer
+// tells something of its content (BREACH), which does not help an attacker here: no page has a lasting secret next to text that another
+// site can choose. Forms carry no token, and a token that is shown once is the answer to a POST, which no other site can send.
 type packing struct{ http.ResponseWriter }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (p packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// packers are kept: each takes some hundred KiB.
+// packers are reused, since each takes some hundred KiB.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is one
 	return packer

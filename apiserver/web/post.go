@@ -34,7 +34,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// finished reports whether nothing of a post changes any more by itself.
+// finished reports whether a post no longer changes by itself.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhaseFailed:
@@ -58,20 +58,28 @@ func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	return title
 }
 
-// platformOf is that of a target; empty if its account never existed.
+// platformOf is the platform of a target; empty if its account never existed.
 func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform
 	}
-	if account := s.account(v, post.Spec.Targets[i].ConnectionRef.Name); account != nil {
-		return account.Spec.Platform
-	}
-	return ""
+	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
 }
 
-// account is a connection of the team, or nil.
+// account is a connection of the team; nil if there is none, or the person may not see accounts.
 func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
+	if !v.may.seeAccounts {
+		return nil
+	}
 	return s.Service.Connections.Get(v.namespace, name)
+}
+
+// called is the name by which the person knows an account. Who may not see accounts knows those of posts by their ids.
+func (v *visit) called(account *v1alpha1.Connection, name string) string {
+	if !v.may.seeAccounts {
+		return name
+	}
+	return nameOfAccount(account, name)
 }
 
 // actions are what can be done with a post.
@@ -79,10 +87,10 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	var out []g.Node
 	at := v.path("posts/" + post.Name)
 	editable := posting.Cancellable(post)
-	if v.may.update && editable {
+	if v.may.edit() && editable {
 		out = append(out, link(at+"/edit", "Edit", "primary"))
 	}
-	if v.may.create {
+	if v.may.compose() {
 		out = append(out, link(v.path("posts/new")+"?from="+post.Name, "Duplicate", ""))
 	}
 	if v.may.update && editable {
@@ -96,7 +104,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	return g.Group{
 		h.Section(h.Class("card facts"), h.Dl(
-			fact("State", badge(posting.PhaseOf(post))),
+			fact("State", state(post)),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(posting.Created(post)), author(post)),
@@ -198,9 +206,9 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int) g.Node {
 	phase := posting.TargetPhaseOf(post, i)
 	undecided := status != nil && posting.StateOf(status) == v1alpha1.TargetUndecided
 	return h.Li(h.Class("target"),
-		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(titleOf(platform)))),
+		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
 			g.If(undecided, h.Span(h.Class("badge is-undecided"), g.Text("Not known"))), g.If(!undecided, badge(phase)),
-			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+titleOf(platform)) }),
+			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+platform.Title()) }),
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
@@ -214,18 +222,18 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	if status.Blocked != nil {
 		how = caution
 	}
-	if phase == v1alpha1.PhaseFailed {
+	if phase == v1alpha1.PhaseFailed && !attempt.Undecided(status) {
 		how = bad
 	}
-	return note(how, paragraph(sentence(status.Message)),
+	return note(how, paragraph(v.explain(status)),
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),
-		g.If(status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
+		g.If(v.may.seeAccounts && status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
 	)
 }
 
-// verdict asks a person what became of a target of which the platform cannot tell.
+// verdict asks a person what became of a target, because the platform cannot tell.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
@@ -236,9 +244,10 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	return h.Div(h.Class("verdict"),
 		h.P(g.Text("Look at the account. Is the post there?")),
 		h.Form(h.Method("post"), h.Action(at), h.Class("inline"), number, hidden("verdict", "posted"),
-			h.Label(h.For(id), g.Text("Yes. Its id or address")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off")),
+			h.Label(h.For(id), g.Text("Yes, under")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off"), h.Aria("describedby", id+"-help")),
 			submit("It was published", "small"),
 		),
+		h.P(h.ID(id+"-help"), h.Class("soft"), g.Text(sentence("Enter "+whatToEnter(s.platformOf(v, post, i))))),
 		form(at, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
 			number, hidden("verdict", "not-sent"), submit("It was not published", "small danger")),
 	)
@@ -275,7 +284,7 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
-			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs))
+			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs, allFiles))
 		}))
 	}
 	var media []v1alpha1.LocalReference
@@ -285,7 +294,7 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if post.Spec.Video != nil {
 		media = []v1alpha1.LocalReference{post.Spec.Video.MediaRef}
 	}
-	return g.Group{s.thumbs(v, media), s.captions(v, post)}
+	return g.Group{s.thumbs(v, media, allFiles), s.captions(v, post)}
 }
 
 // captions shows each text once, with the accounts that it is for.

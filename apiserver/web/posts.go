@@ -25,18 +25,18 @@ var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
 
-// platformOrder is that of choices.
+// platformOrder is the order of platforms in choices.
 var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// filters are what a list is narrowed to.
+// filters narrow a list.
 type filters struct {
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
 }
 
-// filtersOf reads the filters of an address. What it does not know narrows nothing.
+// filtersOf reads the filters of an address. It ignores unknown values.
 func filtersOf(query url.Values) filters {
 	var f filters
 	if status := v1alpha1.PostPhase(query.Get("status")); slices.Contains(listed, status) {
@@ -48,7 +48,7 @@ func filtersOf(query url.Values) filters {
 	return f
 }
 
-// query is that of an address with these filters and more.
+// query is the query of an address with these filters, and with more parameters.
 func (f filters) query(more ...string) string {
 	q := url.Values{}
 	if f.status != "" {
@@ -103,7 +103,7 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) g.Node {
 			h.Select(h.ID("platform"), h.Name("platform"),
 				h.Option(h.Value(""), g.Text("All platforms")),
 				g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
-					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(titleOf(p)))
+					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(p.Title()))
 				}),
 			),
 			submit("Show", "small"),
@@ -132,22 +132,22 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 	}
 	return g.Group{
 		h.Ul(h.Class("list"), g.Map(page.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
-		h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
+		g.If(page.Page > 1 || page.HasNext, h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
 			g.If(page.Page > 1, step(page.Page-1, "before", "Newer")),
 			h.Span(g.Text("Page "+strconv.Itoa(page.Page)+" of "+strconv.Itoa((page.Total+page.Limit-1)/page.Limit))),
 			g.If(page.HasNext, step(page.Page+1, "after", "Older")),
-		),
+		)),
 	}
 }
 
-// nothingYet leads a team on that has no posts.
+// nothingYet shows a team without posts what to do first.
 func (s *Site) nothingYet(v *visit) g.Node {
-	if len(s.accounts(v)) == 0 {
+	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
 		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
 			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
 	}
 	return empty("Write your first post", "It goes to as many accounts as you like: at once, or at a time that you choose.",
-		g.If(v.may.create, link(v.path("posts/new"), "New post", "primary")))
+		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
 }
 
 // row is a post in a list.

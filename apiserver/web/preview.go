@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -20,6 +21,10 @@ import (
 // check answers what a post would look like on each platform, how much of its text each takes, and what is in the way: while it is
 // being written. The rules are those that decide when it is sent.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
+	if allowed, wait := s.checks.Take(v.person.Name, http.Header{}); !allowed {
+		s.tooOften(w, v, wait)
+		return nil
+	}
 	written, err := s.readForm(w, v)
 	if err != nil {
 		return err
@@ -40,6 +45,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = append(missing, sentence(err.Error()))
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
+	v.pictures.previews = found.Previews
 	s.write(w, http.StatusOK, g.Group{
 		stops(written, &spec, missing, &found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
@@ -47,6 +53,20 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return count(&spec, &found, i) }),
 	})
 	return nil
+}
+
+// checksPerMinute is how often one person may ask for a check: more than the page does for somebody who never stops typing, at each
+// pause of 300 ms.
+const checksPerMinute = 300
+
+// tooOften takes the place of a preview that was asked for too often. htmx shows no answer that is an error.
+func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
+	status := http.StatusTooManyRequests
+	if v.Header.Get("HX-Request") != "" {
+		status = http.StatusOK
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+	s.write(w, status, note(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
 }
 
 // stops are what keeps a post from being published that no account or part has by itself.
@@ -109,12 +129,12 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 	if account != nil && account.Status.Username != "" {
 		handle = "@" + account.Status.Username
 	}
-	problems := problemsOf(found, i)
-	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
-	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", titleOf(t.Platform)+", "+nameOfAccount(account, name)),
+	problems, most := problemsOf(found, i), s.mostFiles(t.Platform, spec.Tree != nil)
+	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
+	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", t.Platform.Title()+", "+v.called(account, name)),
 		g.Iff(spec.Tree != nil, func() g.Node {
 			return h.Ol(h.Class("mock-thread"), g.Map(spec.Tree.Cards, func(c v1alpha1.TreeCard) g.Node {
-				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs))
+				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs, most))
 			}))
 		}),
 		g.Iff(spec.Tree == nil, func() g.Node { return s.mockPost(v, spec, t.Platform, head, i) }),
@@ -147,14 +167,15 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	if of := spec.Targets[i].YouTube; of != nil {
 		title = of.Title
 	}
+	most := s.mostFiles(p, false)
 	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), g.Text(title))), mockText(spec.Targets[i].Caption)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
-		return g.Group{head, s.thumbs(v, media), words}
+		return g.Group{head, s.thumbs(v, media, most), words}
 	case v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook:
-		return g.Group{head, words, s.thumbs(v, media)}
+		return g.Group{head, words, s.thumbs(v, media, most)}
 	default:
-		return g.Group{head, words, s.thumbs(v, media)}
+		return g.Group{head, words, s.thumbs(v, media, most)}
 	}
 }
 
@@ -174,22 +195,4 @@ func mockText(text string) g.Node {
 		}
 	}
 	return h.P(h.Class("mock-text"), out)
-}
-
-// thumbs are small pictures of files.
-func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference) g.Node {
-	return g.If(len(files) > 0, h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(files), 4))), g.Map(files, func(f v1alpha1.LocalReference) g.Node { return v.thumb(s, f.Name) })))
-}
-
-// thumb is a small picture of a file: an address that is good for some minutes.
-func (v *visit) thumb(s *Site, name string) g.Node {
-	preview, err := s.Service.PreviewMedia(v.Context(), v.caller, name)
-	switch {
-	case err != nil || preview.URL == "":
-		return h.Span(h.Class("thumb gone"), g.Text("File"))
-	case strings.HasPrefix(string(preview.MimeType), "video/"):
-		return h.Video(h.Class("thumb"), h.Src(preview.URL), h.Preload("metadata"), h.Muted(), g.Attr("playsinline"), h.Aria("label", "Video"))
-	default:
-		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), h.Loading("lazy"))
-	}
 }

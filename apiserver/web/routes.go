@@ -5,6 +5,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/oauth"
@@ -20,43 +21,60 @@ func (s *Site) routes() {
 	in.Page = s.alone
 	s.SignIn = signin.New(in)
 	s.SignIn.Mount(s.mux)
+	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
 	if s.Agents != nil {
 		s.mux.HandleFunc("GET "+oauth.AuthorizePath, s.authorize)
 		s.mux.HandleFunc("POST "+oauth.AuthorizePath, s.decide)
-		s.mux.HandleFunc("GET /teams/{namespace}/agents", s.team(seePosts, s.agents))
-		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team(seePosts, s.endAgent))
+		s.mux.HandleFunc("GET /teams/{namespace}/agents", s.team([]right{seePosts}, s.agents))
+		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team([]right{seePosts}, s.endAgent))
 	}
-	for pattern, page := range map[string]struct {
-		need   right
-		handle handler
-	}{
-		"GET /{$}":                          {seePosts, s.overview},
-		"GET /posts":                        {seePosts, s.posts},
-		"GET /calendar":                     {seePosts, s.calendar},
-		"GET /posts/new":                    {createPosts, s.compose},
-		"POST /posts/new":                   {createPosts, s.create},
-		"POST /compose/check":               {seePosts, s.check},
-		"POST /media":                       {createPosts, s.upload},
-		"GET /posts/{id}":                   {seePosts, s.post},
-		"GET /posts/{id}/events":            {seePosts, s.events},
-		"GET /posts/{id}/edit":              {updatePosts, s.edit},
-		"POST /posts/{id}/edit":             {updatePosts, s.change},
-		"POST /posts/{id}/cancel":           {updatePosts, s.cancel},
-		"POST /posts/{id}/reschedule":       {updatePosts, s.reschedule},
-		"POST /posts/{id}/settle":           {updatePosts, s.settle},
-		"GET /connections":                  {seeConnections, s.connections},
-		"POST /connections/connect":         {createConnection, s.connect},
-		"POST /connections/{id}/disconnect": {deleteConnection, s.disconnect},
-		"GET /keys":                         {seeKeys, s.keys},
-		"POST /keys":                        {createKeys, s.makeKey},
-		"POST /keys/{id}/{act}":             {updateKeys, s.changeKey},
-		"GET /team":                         {seePosts, s.teamPage},
-	} {
+	for pattern, page := range s.pages() {
 		method, path, _ := strings.Cut(pattern, " ")
-		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.need, page.handle))
+		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.needs, page.handle))
 	}
+}
+
+// page is one of a team's: it is for people who have all rights that it needs.
+type page struct {
+	handle handler
+	needs  []right
+}
+
+// pages are those of a team, by method and path. Who connects an account needs the right to create a connection, or to patch one that
+// there is: package connect asks for it when it knows which.
+func (s *Site) pages() map[string]page {
+	of := func(handle handler, needs ...right) page { return page{handle, needs} }
+	return map[string]page{
+		"GET /{$}":                          of(s.overview, seePosts),
+		"GET /posts":                        of(s.posts, seePosts),
+		"GET /calendar":                     of(s.calendar, seePosts),
+		"GET /posts/new":                    of(s.compose, createPosts, seeConnections),
+		"POST /posts/new":                   of(s.create, createPosts, seeConnections),
+		"POST /compose/check":               of(s.check, createPosts, seeConnections),
+		"POST /posts/{id}/check":            of(s.check, updatePosts, seeConnections),
+		"POST /media":                       of(s.upload, createMedia),
+		"GET /posts/{id}":                   of(s.post, seePosts),
+		"GET /posts/{id}/events":            of(s.events, seePosts),
+		"GET /posts/{id}/edit":              of(s.edit, updatePosts, seeConnections),
+		"POST /posts/{id}/edit":             of(s.change, updatePosts, seeConnections),
+		"POST /posts/{id}/cancel":           of(s.cancel, updatePosts),
+		"POST /posts/{id}/reschedule":       of(s.reschedule, updatePosts),
+		"POST /posts/{id}/settle":           of(s.settle, updatePosts),
+		"GET /connections":                  of(s.connections, seeConnections),
+		"POST /connections/connect":         of(s.connect, seeConnections),
+		"POST /connections/{id}/disconnect": of(s.disconnect, deleteConnection),
+		"GET /keys":                         of(s.keys, seeKeys),
+		"POST /keys":                        of(s.makeKey, createKeys),
+		"POST /keys/{id}/{act}":             of(s.changeKey, updateKeys),
+		"GET /team":                         of(s.teamPage, seePosts),
+	}
+}
+
+// overviewOf leads from the address of a team without its last slash to its overview, whether or not there is such a team.
+func overviewOf(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, "/teams/"+url.PathEscape(r.PathValue("namespace"))+"/", http.StatusSeeOther)
 }
 
 // start leads to the first of the person's teams.
@@ -77,8 +95,13 @@ func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// roleNames are those of the roles that Herald is installed with for people.
+func (s *Site) roleNames() string {
+	return s.RolePrefix + "-viewer, " + s.RolePrefix + "-editor or " + s.RolePrefix + "-admin"
+}
+
 func (s *Site) noTeam(w http.ResponseWriter, who person.Person) {
 	s.page(w, http.StatusForbidden, "You belong to no team yet",
-		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: herald-viewer, herald-editor or herald-admin."),
+		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: "+s.roleNames()+"."),
 		form("/signout", "", submit("Sign out", "")))
 }

@@ -5,8 +5,10 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/test/sessiontest"
 )
 
 // reader takes what a stream sends.
@@ -180,8 +184,8 @@ func TestStreamEnds(t *testing.T) {
 				defer leave()
 				pass(streamPause)
 				tc.act(w, out, leave)
-				if !ended(done) || w.followed != 0 || len(w.site.streams) != 0 {
-					t.Errorf("%s: over %v, %d follow, %d streams", tc.reason, ended(done), w.followed, len(w.site.streams))
+				if !ended(done) || w.followed != 0 || w.site.streams.all != 0 || len(w.site.streams.of) != 0 {
+					t.Errorf("%s: over %v, %d follow, %d streams", tc.reason, ended(done), w.followed, w.site.streams.all)
 				}
 			})
 		})
@@ -192,12 +196,144 @@ func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
 	w.put(textPost("p-1", "text"))
-	for range maxStreams {
-		w.site.streams <- struct{}{}
+	for i := range maxStreams {
+		if err := w.site.streams.enter("person " + strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1/events", nil)); answer.Code != http.StatusServiceUnavailable {
 		t.Errorf("one stream too many is answered with %d", answer.Code)
 	}
+}
+
+// TestStreamsOfOnePerson holds that one person cannot take the places of all: a page too many learns how the post stands now and
+// then, and another person's pages go on.
+func TestStreamsOfOnePerson(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(clock.RealClock{})
+		w.put(textPost("p-1", "text"))
+		var leaves []func()
+		for range maxOfOne {
+			_, leave, done := follow(t, w, viewer, "p-1")
+			if leaves = append(leaves, leave); ended(done) {
+				t.Fatal("a person may not follow a post in so many pages")
+			}
+		}
+		late, leave, done := follow(t, w, viewer, "p-1")
+		leaves = append(leaves, leave)
+		data, named := eventsOf(late.got())
+		if !ended(done) || len(data) != 2 || !strings.Contains(data[0], "badge") || data[1] != "30000" || strings.Join(named, " ") != laterEvent {
+			t.Errorf("a page too many gets %q, %q", data, named)
+		}
+		_, leave, done = follow(t, w, editor, "p-1")
+		if leaves = append(leaves, leave); ended(done) {
+			t.Error("another person is held back too")
+		}
+		leaves[0]()
+		synctest.Wait()
+		_, leave, done = follow(t, w, viewer, "p-1")
+		if leaves = append(leaves, leave); ended(done) {
+			t.Error("a place that is free again is not given")
+		}
+		for _, leave := range leaves {
+			leave()
+		}
+		synctest.Wait()
+		if w.site.streams.all != 0 || len(w.site.streams.of) != 0 {
+			t.Errorf("%d streams are counted when none is left", w.site.streams.all)
+		}
+	})
+}
+
+// changing are rights that a test takes away, as package access tells them: an answer is used for five seconds.
+type changing struct {
+	roles
+
+	mu    sync.Mutex
+	gone  bool
+	asked int
+	kept  map[string]time.Time
+}
+
+func (c *changing) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := who.Name + namespace + verb + resource
+	if at, ok := c.kept[key]; ok && time.Since(at) < 5*time.Second {
+		return true, nil
+	}
+	c.asked++
+	if c.gone {
+		return false, nil
+	}
+	c.kept[key] = time.Now()
+	return c.roles.May(ctx, who, namespace, verb, resource, name...)
+}
+
+// TestStreamAsksForTheRight holds what docs/people.md says of a right that is taken away, of pages that are open too, and that many
+// pages of a person ask the Kubernetes API no more than one does.
+func TestStreamAsksForTheRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := &changing{kept: map[string]time.Time{}}
+		w := newWorld(clock.RealClock{}, func(c *Config) {
+			rights.roles, _ = c.Access.(roles)
+			c.Access = rights
+		})
+		w.put(textPost("p-1", "text"))
+		var dones []chan struct{}
+		for range 10 {
+			_, leave, done := follow(t, w, viewer, "p-1")
+			t.Cleanup(leave)
+			dones = append(dones, done)
+		}
+		before := rights.asked
+		pass(time.Minute)
+		if asked := rights.asked - before; asked > 13 {
+			t.Errorf("ten quiet pages of one person ask %d times in a minute, want one question in five seconds", asked)
+		}
+		rights.mu.Lock()
+		rights.gone = true
+		rights.mu.Unlock()
+		pass(6 * time.Second)
+		for i, done := range dones {
+			if !ended(done) {
+				t.Errorf("page %d follows six seconds after the right went", i)
+			}
+		}
+	})
+}
+
+// TestStreamEndsAtSignOut holds that who signs out everywhere sees nothing more, at any replica, in pages that are open.
+func TestStreamEndsAtSignOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		secrets := sessiontest.New()
+		replica := func() *session.Manager {
+			m := session.NewManager(session.Options{
+				Secrets: secrets, Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+			})
+			go m.Run(t.Context())
+			synctest.Wait()
+			return m
+		}
+		here, there := replica(), replica()
+		w := newWorld(clock.RealClock{}, func(c *Config) { c.Sessions, c.SignIn.Sessions = here, here })
+		w.put(textPost("p-1", "text"))
+		_, leave, done := follow(t, w, viewer, "p-1")
+		defer leave()
+		_, leaveOther, other := follow(t, w, editor, "p-1")
+		defer leaveOther()
+		pass(streamPause)
+		if err := there.SignOutEverywhere(t.Context(), viewer.Name); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // no time passes
+		if !ended(done) || ended(other) {
+			t.Errorf("the page of who signed out is over: %v, that of another: %v", ended(done), ended(other))
+		}
+	})
 }
 
 // TestThreatStreamText holds that no text in a post writes events: a carriage return ends a line there too.

@@ -47,16 +47,22 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 		)),
 		h.Section(h.Class("card"), h.H2(g.Text("Agents")), h.Dl(fact("What they want to publish", g.Text(publishing[t.Agents.Publishing]))),
 			h.P(h.Class("soft"), g.Text("Agents come by MCP, with an API key or with what a person allowed them. The people who run Herald decide this, in the Team."))),
-		h.Section(h.Class("card"), h.H2(g.Text("Usage")),
-			used("Connected accounts", t.Accounts),
-			used("Posts to X this month (UTC)", t.XPosts),
-		),
+		g.Iff(v.may.seeUsage, func() g.Node {
+			return h.Section(h.Class("card"), h.H2(g.Text("Usage")),
+				used("Connected accounts", t.Accounts),
+				used("Posts to X this month (UTC)", t.XPosts),
+				g.Map(t.TikTokDrafts, func(of bridge.AccountMeter) g.Node {
+					return used("Drafts in TikTok's inbox of "+v.called(of.Connection, of.Connection.Name)+" within 24 hours", of.Meter)
+				}),
+				used("Posts in the lists", bridge.Meter{Used: t.Posts}),
+			)
+		}),
 		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
 			fact("Signed in as", h.Code(g.Text(v.person.Name))),
 			g.If(len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
 			fact("You may", g.Text(strings.Join(v.abilities(), ", "))),
 		),
-			h.P(h.Class("soft"), g.Text("Roles come from Kubernetes: a RoleBinding in the namespace "+v.namespace+" to herald-viewer, herald-editor or herald-admin.")),
+			h.P(h.Class("soft"), g.Text("Roles come from Kubernetes: a RoleBinding in the namespace "+v.namespace+" to "+s.roleNames()+".")),
 			form("/signout", "Sign out in all browsers? Everywhere that you are signed in, you have to sign in again.", hidden("everywhere", "true"), submit("Sign out everywhere", "small danger")),
 		),
 	}})
@@ -85,16 +91,20 @@ func used(what string, m bridge.Meter) g.Node {
 
 // abilities are what a person may do, in words.
 func (v *visit) abilities() []string {
-	out := []string{"see posts and accounts"}
+	out := []string{"see posts"}
 	for _, ability := range []struct {
 		may  bool
 		what string
 	}{
-		{v.may.create, "write posts"},
+		{v.may.seeAccounts, "see accounts"},
+		{v.may.compose(), "write posts"},
+		{v.may.upload, "upload files"},
 		{v.may.update, "change and cancel posts"},
 		{v.may.connect, "connect accounts"},
+		{v.may.reconnect, "connect accounts again"},
 		{v.may.disconnect, "disconnect accounts"},
-		{v.may.makeKeys, "make and revoke API keys"},
+		{v.may.makeKeys, "make API keys"},
+		{v.may.changeKeys, "replace and revoke API keys"},
 	} {
 		if ability.may {
 			out = append(out, ability.what)

@@ -221,7 +221,7 @@ var (
 	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1"}
 	changes = []string{
 		"posts/new", "posts/p-1/edit", "posts/p-1/cancel", "posts/p-1/reschedule", "posts/p-1/settle", "connections/connect", "connections/our-x/disconnect",
-		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check",
+		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check",
 	}
 )
 

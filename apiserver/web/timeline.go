@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// coming is the tone of what is still to happen.
+// coming is the tone of a step in the future.
 const coming tone = "next"
 
-// step is one thing that happened to a post, or will.
+// step is an event in the life of a post, past or future.
 type step struct {
 	at   time.Time
 	tone tone
@@ -43,8 +43,8 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	}))
 }
 
-// inOrder keeps the steps of one target in their order: the platforms' clocks, some of which count whole seconds, may say that a post
-// was published before it was sent.
+// inOrder keeps the steps of one target in their order. A platform's clock may be behind ours, or count whole seconds, so that a post
+// seems to be published before it was sent.
 func inOrder(steps []step) []step {
 	for i := 1; i < len(steps); i++ {
 		if steps[i].at.Before(steps[i-1].at) {
@@ -54,10 +54,11 @@ func inOrder(steps []step) []step {
 	return steps
 }
 
-// stepsOf are those of one target.
+// stepsOf are the steps of one target.
 func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
-	name := nameOfAccount(s.account(v, post.Spec.Targets[i].ConnectionRef.Name), post.Spec.Targets[i].ConnectionRef.Name)
-	to := titleOf(s.platformOf(v, post, i)) + ", " + name + ": "
+	id := post.Spec.Targets[i].ConnectionRef.Name
+	name := v.called(s.account(v, id), id)
+	to := s.platformOf(v, post, i).Title() + ", " + name + ": "
 	if t.Prepared != nil {
 		what := "upload begun"
 		if t.Prepared.Complete {
@@ -65,25 +66,17 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		}
 		steps = append(steps, step{t.Prepared.MadeAt.Time, neutral, to + what})
 	}
+	calls := callSteps(to, t.Attempt, post.Spec.Tree != nil)
 	for c := range t.Cards {
+		// Only the latest call is recorded. It may have published the last part.
+		if t.Attempt != nil && t.Attempt.Card == t.Cards[c].Index {
+			steps, calls = append(steps, calls...), nil
+		}
 		if at := t.Cards[c].PostedAt; at != nil {
 			steps = append(steps, step{at.Time, good, fmt.Sprintf("%spart %d posted", to, t.Cards[c].Index+1)})
 		}
 	}
-	if a := t.Attempt; a != nil {
-		what := "sent"
-		if a.Number > 1 {
-			what = fmt.Sprintf("sent, attempt %d", a.Number)
-		}
-		steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
-		if a.EndedAt != nil {
-			waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
-			if a.OperationID != "" {
-				waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
-			}
-			steps = append(steps, waits)
-		}
-	}
+	steps = append(steps, calls...)
 	if t.PostedAt != nil {
 		steps = append(steps, step{t.PostedAt.Time, good, to + "posted"})
 	} else if state := posting.StateOf(t); state == v1alpha1.TargetFailed || state == v1alpha1.TargetUndecided {
@@ -91,7 +84,34 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		if c := condition(post, v1alpha1.ConditionReady); c != nil {
 			at = c.LastTransitionTime.Time
 		}
-		steps = append(steps, step{at, bad, to + strings.TrimSuffix(t.Message, ".")})
+		what, how := strings.TrimSuffix(t.Message, "."), bad
+		if state == v1alpha1.TargetUndecided {
+			what, how = "it is not known whether it was published; a person has to look", caution
+		}
+		steps = append(steps, step{at, how, to + what})
+	}
+	return steps
+}
+
+// callSteps are the steps of the latest call. The attempts of a thread also count its parts, so their number is left out.
+func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
+	if a == nil {
+		return nil
+	}
+	what := "sent"
+	switch {
+	case thread:
+		what = fmt.Sprintf("part %d sent", a.Card+1)
+	case a.Number > 1:
+		what = fmt.Sprintf("sent, attempt %d", a.Number)
+	}
+	steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
+	if a.EndedAt != nil {
+		waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
+		if a.OperationID != "" {
+			waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
+		}
+		steps = append(steps, waits)
 	}
 	return steps
 }

@@ -40,6 +40,14 @@ func TestTimeline(t *testing.T) {
 		"Prepared": {"a file was uploaded before", target(func(s *v1alpha1.TargetStatus) {
 			s.Prepared = &v1alpha1.Prepared{MadeAt: minute(0), Complete: true}
 		}), []string{"Created", "uploaded ahead of its time"}},
+		"Thread": {"a part is sent before it is posted, and no part is a second attempt", func(post *v1alpha1.Post) {
+			post.Spec.Category, post.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
+			target(func(s *v1alpha1.TargetStatus) {
+				s.Attempt = attempt(2, nil, "")
+				s.Attempt.Card = 1
+				s.Cards = []v1alpha1.CardStatus{{Index: 0, ExternalID: "1", PostedAt: new(minute(1))}, {Index: 1, ExternalID: "2", PostedAt: new(minute(2))}}
+			})(post)
+		}, []string{"Created", "part 1 posted", "part 2 sent", "part 2 posted"}},
 		"ClockBehind": {"the platform's clock is behind ours: a post is not published before it is sent", target(func(s *v1alpha1.TargetStatus) {
 			s.Phase, s.Attempt, s.PostedAt = v1alpha1.PhasePosted, attempt(1, nil, ""), v1alpha1.NewTimePtr(now.Add(time.Second))
 		}), []string{"Created", "sent", "posted"}},

@@ -49,28 +49,66 @@ func TestDistance(t *testing.T) {
 
 func TestIDOf(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ reason, found, want string }{
-		"ID":            {"what is no address is the id", " 1860000000000000000 ", "1860000000000000000"},
-		"X":             {"the last part", "https://x.com/acme/status/186?s=20", "186"},
-		"XPhoto":        {"which on X is not always the id", "https://x.com/acme/status/186/photo/1", "186"},
-		"NoScheme":      {"browsers hide the scheme", "x.com/acme/status/186", "186"},
-		"TikTok":        {"TikTok's address", "https://www.tiktok.com/@acme/video/7231?lang=en", "7231"},
-		"YouTube":       {"YouTube has the id in the query", "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", "dQw4w9WgXcQ"},
-		"YouTubeShort":  {"or in the path", "https://youtu.be/dQw4w9WgXcQ", "dQw4w9WgXcQ"},
-		"YouTubeShorts": {"of shorts too", "https://www.youtube.com/shorts/dQw4w9WgXcQ/", "dQw4w9WgXcQ"},
-		"Facebook":      {"Facebook's ids have both numbers", "61550_122", "61550_122"},
-		"FacebookPath":  {"the address of a post of a Page", "https://www.facebook.com/acme/posts/122", "122"},
-		"FacebookQuery": {"as permalinks have them", "https://www.facebook.com/permalink.php?story_fbid=122&id=61550", "61550_122"},
-		"FacebookPhoto": {"and photos", "https://www.facebook.com/photo/?fbid=122", "122"},
-		"Site":          {"an address of no post has none", "https://x.com/", ""},
-		"Nothing":       {"nor has nothing", "  ", ""},
+	const (
+		x, threads, instagram     = v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram
+		facebook, tiktok, youtube = v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube
+	)
+	for name, tc := range map[string]struct {
+		reason      string
+		on          v1alpha1.Platform
+		found, want string
+	}{
+		"ID":                {"what is no address is the id", x, " 1860000000000000000 ", "1860000000000000000"},
+		"X":                 {"the part after status", x, "https://x.com/acme/status/186?s=20", "186"},
+		"XPhoto":            {"which on X is not always the last", x, "https://x.com/acme/status/186/photo/1", "186"},
+		"XWithoutName":      {"nor has it a name before it", x, "https://x.com/i/web/status/186", "186"},
+		"NoScheme":          {"browsers hide the scheme", x, "x.com/acme/status/186", "186"},
+		"Sandbox":           {"the simulated platforms have addresses of their own", x, "http://127.0.0.1:9100/x/acme/status/186", "186"},
+		"XProfile":          {"the account is no post", x, "https://x.com/acme", ""},
+		"XWords":            {"nor are words", x, "the one of yesterday", ""},
+		"OtherPlatform":     {"an address of another platform names nothing here", x, "https://www.tiktok.com/@acme/status/7231", ""},
+		"TikTok":            {"TikTok's address", tiktok, "https://www.tiktok.com/@acme/video/7231?lang=en", "7231"},
+		"TikTokPhoto":       {"of pictures too, which Herald cannot look up itself", tiktok, "https://www.tiktok.com/@acme/photo/7231", "7231"},
+		"TikTokShort":       {"a short address says nothing", tiktok, "https://vm.tiktok.com/ZMabcdef/", ""},
+		"YouTube":           {"YouTube has the id in the query", youtube, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", "dQw4w9WgXcQ"},
+		"YouTubeShort":      {"or in the path", youtube, "https://youtu.be/dQw4w9WgXcQ", "dQw4w9WgXcQ"},
+		"YouTubeShorts":     {"of shorts too", youtube, "https://www.youtube.com/shorts/dQw4w9WgXcQ/", "dQw4w9WgXcQ"},
+		"YouTubeStudio":     {"and where its owner edits it", youtube, "https://studio.youtube.com/video/dQw4w9WgXcQ/edit", "dQw4w9WgXcQ"},
+		"YouTubeID":         {"alone it has 11 characters", youtube, "dQw4w9WgXcQ", "dQw4w9WgXcQ"},
+		"YouTubeChannel":    {"a channel is no video", youtube, "https://www.youtube.com/@acme", ""},
+		"Facebook":          {"Facebook's ids have both numbers", facebook, "61550_122", "61550_122"},
+		"FacebookNumber":    {"the Page's is known", facebook, "122", "61550_122"},
+		"FacebookPath":      {"the address of a post of a Page", facebook, "https://www.facebook.com/acme/posts/122", "61550_122"},
+		"FacebookWords":     {"which may have words in it", facebook, "https://www.facebook.com/acme/posts/we-launched/122/?ref=share", "61550_122"},
+		"FacebookQuery":     {"as permalinks have them", facebook, "https://www.facebook.com/permalink.php?story_fbid=122&id=61550", "61550_122"},
+		"FacebookProfile":   {"where the Page has the id of its profile", facebook, "https://www.facebook.com/permalink.php?story_fbid=122&id=1000", "61550_122"},
+		"FacebookBoth":      {"as the API calls it", facebook, "https://www.facebook.com/61550_122", "61550_122"},
+		"FacebookPfbid":     {"no id follows from what Facebook puts into most addresses", facebook, "https://www.facebook.com/acme/posts/pfbid02abcDEF", ""},
+		"FacebookPfbidToo":  {"in permalinks either", facebook, "https://www.facebook.com/permalink.php?story_fbid=pfbid02abcDEF&id=61550", ""},
+		"FacebookPhoto":     {"a photo has an id of its own, which is not that of its post", facebook, "https://www.facebook.com/photo/?fbid=122", ""},
+		"Instagram":         {"a number of the API", instagram, "17895695668004550", "17895695668004550"},
+		"InstagramAddress":  {"the code in an address is not the id, nor does the id follow from it", instagram, "https://www.instagram.com/p/CuZ1abcDEFg/", ""},
+		"InstagramCode":     {"nor is the code alone", instagram, "CuZ1abcDEFg", ""},
+		"Threads":           {"a number of the API", threads, "18050206876707110", "18050206876707110"},
+		"ThreadsAddress":    {"the code in an address is not the id", threads, "https://www.threads.com/@acme/post/CuZ1abcDEFg", ""},
+		"Site":              {"an address of no post has none", x, "https://x.com/", ""},
+		"YouTubeSite":       {"on any platform", youtube, "https://youtu.be/", ""},
+		"Nothing":           {"nor has nothing", x, "  ", ""},
+		"NothingOnFacebook": {"whose ids begin with the Page's", facebook, "  ", ""},
+		"Injected":          {"an id is no list of verdicts", facebook, "1,1=posted:2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := idOf(tc.found); got != tc.want {
+			if got := idOf(tc.on, "61550", tc.found); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
+	}
+	if got := idOf(facebook, "", "https://www.facebook.com/permalink.php?story_fbid=122&id=61550"); got != "61550_122" {
+		t.Errorf("of an account that is gone, the address tells the Page: got %q", got)
+	}
+	if got := idOf(facebook, "", "122"); got != "" {
+		t.Errorf("half an id is none: got %q", got)
 	}
 }
 
@@ -85,19 +123,14 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasWords holds that no code of package bridge is answered by chance.
+// TestEveryErrorHasWords holds that no code of package bridge leaves a page without a heading.
 func TestEveryErrorHasWords(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[bridge.Code]int{
-		bridge.CodeNotFound: 404, bridge.CodeConflict: 409, bridge.CodeSubscriptionRequired: 403, bridge.CodeReconnectRequired: 409,
-		bridge.CodeReadinessUnavailable: 409, bridge.CodeValidation: 400, bridge.CodeTikTokPrivacy: 400, bridge.CodeUnauthorized: 400,
-		bridge.CodeRateLimited: 429, bridge.CodeInternal: 500, "NEW": 500,
+	for _, code := range []bridge.Code{
+		bridge.CodeNotFound, bridge.CodeConflict, bridge.CodeSubscriptionRequired, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable,
+		bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInternal, "NEW",
 	} {
-		err := &bridge.Error{Code: code}
-		if got := statusOf(err); got != want {
-			t.Errorf("%s is answered with %d, want %d", code, got, want)
-		}
-		if titleOfError(err) == "" {
+		if titleOfError(&bridge.Error{Code: code}) == "" {
 			t.Errorf("%s has no words", code)
 		}
 	}

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is the web application: what people do in a browser. Pages are rendered here, on the server; everything that they
-// do goes through package bridge, as the REST API does. Who a person is, package session tells, and what a person may see and do
-// in a team is Kubernetes' own RBAC in the team's namespace.
+// Package web is the web application: what people do in a browser. It renders pages on the server, and everything that they do goes
+// through package bridge, as in the REST API. Package session tells who a person is. Kubernetes' own RBAC in a team's namespace says
+// what the person may see and do there.
 package web
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // images from scratch have no zones
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -23,8 +24,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/httpcode"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
@@ -38,7 +41,7 @@ type Access interface {
 	Teams(ctx context.Context, who person.Person) ([]*v1alpha1.Team, error)
 }
 
-// Config is what a Site is made of. Every field is required but where it says otherwise.
+// Config is what a Site needs. Every field is required unless it says otherwise.
 type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager
@@ -47,12 +50,14 @@ type Config struct {
 	SignIn signin.Options
 	// Connect leads people through the consent of the platforms.
 	Connect *connect.Service
+	// RolePrefix begins the names of the roles that Herald is installed with for people: RolePrefix-viewer, -editor and -admin.
+	RolePrefix string
 	// Agents lets agents act for teams; nil if this installation serves none.
 	Agents *oauth.Server
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
-	// ConsentOrigins are those of the pages on which people let Herald into their accounts. Simulated platforms, which have no HTTPS,
-	// show the pictures of accounts from there.
+	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and
+	// serve the pictures of accounts from there.
 	ConsentOrigins []string
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -68,14 +73,18 @@ type Site struct {
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
-	streams chan struct{}
+	streams streams
+	// checks bounds how often one person asks what a post will look like.
+	checks *ratelimit.Limiter
 	// closing is closed when this process stops: pages that follow a post connect anew, to another replica.
 	closing chan struct{}
 }
 
 // New returns a Site.
 func New(config Config) *Site {
-	s := &Site{Config: config, assets: newAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), closing: make(chan struct{})}
+	s := &Site{
+		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: ratelimit.New(checksPerMinute, config.Clock), closing: make(chan struct{}),
+	}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()
 	return s
@@ -92,7 +101,7 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// Guard sets what tells browsers to let no other site near a page, and to keep none. It comes before everything that may answer.
+// Guard sets the headers that keep other sites away from a page, and the page out of caches. It must run before any handler answers.
 func (s *Site) Guard(head http.Header) {
 	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Security-Policy", s.policy)
@@ -108,7 +117,7 @@ func (s *Site) Guard(head http.Header) {
 // Close ends the connections over which pages follow posts. It is called once.
 func (s *Site) Close() { close(s.closing) }
 
-// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
+// ServeHTTP serves a page. http.CrossOriginProtection, which refuses what other sites send, and the sessions come before it.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
@@ -122,8 +131,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page. Who sends a request with a person's cookie from another site gets no page and cannot see how long one is
-// (SameSite, Cross-Origin-Opener-Policy), so that the length of what is compressed tells nothing.
+// write writes a page. Another site that sends a request with a person's cookie gets no page and cannot see its length
+// (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page tells it nothing.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = send(w, status, page) // the reader may have gone
@@ -142,16 +151,31 @@ type visit struct {
 	may       rights
 	zone      *time.Location
 	now       time.Time
+	pictures  pictures
 }
 
-// rights are what pages offer only to those who may use it.
+// rights say what a page offers to a person.
 type rights struct {
-	create, update, connect, disconnect, listKeys, makeKeys bool
+	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, makeKeys, changeKeys, seeUsage bool
+}
+
+// compose and edit are those of the form for posts, in which people choose among the accounts.
+func (has *rights) compose() bool { return has.create && has.seeAccounts }
+
+func (has *rights) edit() bool { return has.update && has.seeAccounts }
+
+// needs says of each of the rights what Kubernetes is asked.
+func (has *rights) needs() map[right]*bool {
+	return map[right]*bool{
+		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
+		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
+		seeKeys: &has.listKeys, createKeys: &has.makeKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage,
+	}
 }
 
 func (v *visit) teamName() string { return nameOf(v.team) }
 
-// path is that of a page of the team.
+// path is the path of a page of the team.
 func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" + page }
 
 // handler answers a visit. An error of package bridge is shown as it is; any other goes to the log.
@@ -165,17 +189,20 @@ var (
 	seePosts         = right{"list", "posts"}
 	createPosts      = right{"create", "posts"}
 	updatePosts      = right{"update", "posts"}
+	createMedia      = right{"create", "media"}
 	seeConnections   = right{"list", "connections"}
 	createConnection = right{"create", "connections"}
+	patchConnection  = right{"patch", "connections"}
 	deleteConnection = right{"delete", "connections"}
 	seeKeys          = right{"list", "apikeys"}
 	createKeys       = right{"create", "apikeys"}
 	updateKeys       = right{"update", "apikeys"}
+	seeUsages        = right{"list", "usages"}
 )
 
 // team makes an http.Handler of a handler for the pages of a team. A person who may see nothing of a team learns no more than
 // that there is nothing.
-func (s *Site) team(need right, handle handler) http.HandlerFunc {
+func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := session.From(r.Context())
 		if !ok {
@@ -184,10 +211,7 @@ func (s *Site) team(need right, handle handler) http.HandlerFunc {
 		}
 		v, err := s.visit(r, who)
 		if err == nil && v.team != nil {
-			var allowed bool
-			if allowed, err = s.allowed(r.Context(), v, need); err == nil && !allowed {
-				err = forbidden(need, v)
-			}
+			err = s.require(r.Context(), v, needs)
 		}
 		switch {
 		case err != nil:
@@ -203,7 +227,7 @@ func (s *Site) team(need right, handle handler) http.HandlerFunc {
 	}
 }
 
-// visit finds out what there is to know of a request. The team is nil if the person may see none of that namespace.
+// visit finds the person, the team and the rights of a request. The team is nil if the person may not see anything in the namespace.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}
@@ -221,28 +245,41 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	if v.team == nil {
 		return v, nil
 	}
-	for need, has := range map[right]*bool{
-		createPosts: &v.may.create, updatePosts: &v.may.update, createConnection: &v.may.connect, deleteConnection: &v.may.disconnect,
-		seeKeys: &v.may.listKeys, createKeys: &v.may.makeKeys,
-	} {
-		if *has, err = s.allowed(ctx, v, need); err != nil {
-			return v, err
+	// Side by side: each may be a question to the Kubernetes API.
+	group, ctx := errgroup.WithContext(ctx)
+	for need, has := range v.may.needs() {
+		group.Go(func() (err error) {
+			*has, err = s.allowed(ctx, v, need)
+			return err
+		})
+	}
+	return v, group.Wait()
+}
+
+// require refuses a person who lacks one of the rights that a page needs.
+func (s *Site) require(ctx context.Context, v *visit, needs []right) error {
+	for _, need := range needs {
+		switch allowed, err := s.allowed(ctx, v, need); {
+		case err != nil:
+			return err
+		case !allowed:
+			return forbidden(need, v)
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) {
 	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
-// errForbidden is that a person may not do something.
+// errForbidden says that a person may not do something.
 type errForbidden struct{ message string }
 
 func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
-	return &errForbidden{"You may not " + need.verb + " " + need.resource + " of the team " + v.teamName() +
+	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
 		". Ask the people who run Herald for a role in the namespace " + v.namespace + "."}
 }
 
@@ -274,10 +311,10 @@ func zoneNamed(name string) *time.Location {
 	return zone
 }
 
-// toSignIn leads to the page to sign in, and from there back.
+// toSignIn leads to the sign-in page, which leads back.
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
-		// It takes the place of a preview. To lead away would lose what is being written.
+		// The answer replaces a preview. A redirect would lose the text that the person is writing.
 		s.write(w, http.StatusOK, note(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return
@@ -306,7 +343,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.As(err, &denied):
 		title, status, message = "You may not do that", http.StatusForbidden, denied.message
 	case errors.As(err, &known):
-		title, status, message = titleOfError(known), statusOf(known), sentence(known.Message)
+		title, status, message = titleOfError(known), httpcode.Of(known.Code), sentence(known.Message)
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."
@@ -326,10 +363,10 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return
 	}
-	s.render(w, v, status, view{title: title, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
+	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
 }
 
-// absent answers where there is no page.
+// absent is the answer for an address without a page.
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
 		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))

@@ -55,26 +55,6 @@ func titleOfError(err *bridge.Error) string {
 	}
 }
 
-// statusOf is the HTTP status of an error.
-func statusOf(err *bridge.Error) int {
-	switch err.Code {
-	case bridge.CodeNotFound:
-		return http.StatusNotFound
-	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
-		return http.StatusConflict
-	case bridge.CodeSubscriptionRequired, bridge.CodeInsufficientScope:
-		return http.StatusForbidden
-	case bridge.CodeRateLimited:
-		return http.StatusTooManyRequests
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized:
-		return http.StatusBadRequest
-	case bridge.CodeInternal:
-		return http.StatusInternalServerError
-	default:
-		return http.StatusInternalServerError
-	}
-}
-
 // backLink leads to the page that a request came from, if that is one of ours.
 func backLink(r *http.Request) g.Node {
 	from, err := url.Parse(r.Referer())
@@ -92,6 +72,7 @@ var said = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
+	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write another one like it.",
 	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"settled":      "Thank you. Herald goes on from there.",
@@ -102,13 +83,21 @@ var said = map[string]string{
 	"dropped":      "The old token no longer works.",
 }
 
+// wordFinal says that nothing was done: a post cannot be edited any more.
+const wordFinal = "final"
+
 // flash is the message that the address asks for.
 func (v *visit) flash() g.Node {
-	text, ok := said[v.URL.Query().Get("said")]
+	word := v.URL.Query().Get("said")
+	text, ok := said[word]
 	if !ok {
 		return nil
 	}
-	return h.Div(h.Class("note good"), h.Role("status"), drawing("check"), h.Div(paragraph(text)))
+	how, icon := good, "check"
+	if word == wordFinal {
+		how, icon = caution, "alert"
+	}
+	return h.Div(h.Class("note "+string(how)), h.Role("status"), drawing(icon), h.Div(paragraph(text)))
 }
 
 // go leads to a page of the team, which says what was done.
@@ -142,7 +131,7 @@ func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []stri
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {
 		if found := s.Service.CheckPost(v.Context(), v.caller, &spec); len(found.Problems) > 0 {
-			return inSentences(found.Problems, func(i int) string { return titleOf(found.Targets[i].Platform) })
+			return inSentences(found.Problems, func(i int) string { return found.Targets[i].Platform.Title() })
 		}
 	}
 	return []string{sentence(refused.Message)}

@@ -15,39 +15,38 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// When a post is to go out, as the form has it.
+// The choices of the form for the time of a post.
 const (
 	whenNow   = "now"
 	whenLater = "later"
 	whenDraft = "draft"
 )
 
-// writing is what stands in the form in which a post is written. All of it is kept when a person changes the kind of the post and
-// comes back.
+// writing is the content of the form for writing a post. Nothing is lost when a person changes the kind of the post and comes back.
 type writing struct {
 	// key makes it safe to send the form twice.
 	key string
-	// version is that of the post that is edited; empty for a new one.
+	// version is the version of the edited post; empty for a new one.
 	version  string
 	category v1alpha1.Category
 	caption  string
 	images   []string
 	video    string
 	cards    []v1alpha1.TreeCard
-	// thumbnail is the moment of a video that stands for it, in seconds, as it was typed.
+	// thumbnail is the moment of the video's cover picture, in seconds, as the person typed it.
 	thumbnail string
 	// targets are the accounts that were chosen, in the order of the form.
 	targets []targetWriting
 	when    string
-	// at is the time that was chosen, in UTC; the page's script computes it. Without the script it is empty, and local, a day and a
-	// time as browsers write them, is of zone.
+	// at is the chosen time in UTC, which the page's script computes. Without the script at is empty; then local, a day and a time as
+	// browsers write them, counts in zone.
 	at, local, zone string
 }
 
-// targetWriting is what is written for one account.
+// targetWriting is the part of the form for one account.
 type targetWriting struct {
 	connection string
-	// caption is the account's own; empty for that of all.
+	// caption is the account's own text; empty if it gets the common one.
 	caption string
 	title   string
 	tiktok  v1alpha1.TikTokOptions
@@ -56,8 +55,8 @@ type targetWriting struct {
 // localForm is how browsers write a day and a time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// These bound what is read of a form: each account and each file is looked up. No post can have more (api/v1alpha1), and all parts of
-// a thread together have at most the 2,000 files of posting/rules.
+// These bound how much the server reads of a form, since it looks up each account and each file. No post can have more
+// (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
 const (
 	maxCards   = 100
 	maxMedia   = 100
@@ -101,7 +100,7 @@ func readWriting(form url.Values) *writing {
 	return w
 }
 
-// text takes over what was typed. Browsers send line breaks as two characters (HTML, "normalize newlines"); platforms count one.
+// text is the text that a person typed. Browsers send line breaks as two characters (HTML, "normalize newlines"); platforms count one.
 func text(typed string) string { return strings.ReplaceAll(typed, "\r\n", "\n") }
 
 func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
@@ -110,7 +109,7 @@ func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
 		PrivacyLevel: v1alpha1.TikTokPrivacyLevel(form.Get("privacy-" + name)),
 		Draft:        has("inbox"), AutoAddMusic: has("music"), IsAIGenerated: has("ai"),
 	}
-	// A box that is not ticked is not sent: the form says that it had these boxes.
+	// Browsers do not send a box that is not ticked. This field says that the form had the boxes.
 	if has("tiktok") {
 		options.AllowComment, options.AllowDuet, options.AllowStitch = new(has("comment")), new(has("duet")), new(has("stitch"))
 	}
@@ -125,7 +124,7 @@ func references(names []string) []v1alpha1.LocalReference {
 	return out
 }
 
-// Proposed times of a post on a day that was chosen in the calendar: in the morning, or soon if that is over.
+// Proposed times for a post on a day of the calendar: in the morning, or soon if the morning is over.
 const (
 	proposedHour = 10
 	proposedSoon = time.Hour
@@ -158,8 +157,8 @@ func (w *writing) target(name string) (targetWriting, bool) {
 	return w.targets[i], true
 }
 
-// time is when the post is to go out; nil for at once. Times that do not exist, in the hour that a clock skips, are moved on by
-// an hour, as clocks are.
+// time is when the post goes out; nil for at once. A time in the hour that a clock skips does not exist; it moves on by an hour, as
+// the clock does.
 func (w *writing) time() (*time.Time, error) {
 	if w.when != whenLater {
 		return nil, nil //nolint:nilnil // nil is at once
@@ -174,8 +173,8 @@ func (w *writing) time() (*time.Time, error) {
 	return &at, nil
 }
 
-// audienceChosen is an error if nobody has chosen who may see the post on TikTok. That of a draft, and of what goes to the inbox of
-// the app, is chosen later.
+// audienceChosen is an error if the form does not say who may see the post on TikTok. A person chooses that later for a draft, and for
+// what goes to the inbox of the app.
 func audienceChosen(spec *v1alpha1.PostSpec) error {
 	for i := range spec.Targets {
 		if options := spec.Targets[i].TikTok; options != nil && !spec.Draft && !options.Draft && options.PrivacyLevel == "" {
@@ -185,7 +184,7 @@ func audienceChosen(spec *v1alpha1.PostSpec) error {
 	return nil
 }
 
-// spec is the post that is written.
+// spec is the post that the form describes.
 func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostSpec, error) {
 	spec := v1alpha1.PostSpec{Category: w.category, Draft: w.when == whenDraft}
 	at, err := w.time()
@@ -236,7 +235,7 @@ func (w *writing) filledCards() []v1alpha1.TreeCard {
 	return w.cards[:last]
 }
 
-// target is what goes to one account: of the options only those that its platform has, for the kind of the post.
+// target is what goes to one account. Its options are only those that its platform has for this kind of post.
 func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
 	if w.category == v1alpha1.CategoryTree {
@@ -303,8 +302,8 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	return w
 }
 
-// commonCaption is the text of all accounts that have none of their own. An own text that is empty is one that the form cannot show:
-// if any account has none, there is none in common.
+// commonCaption is the text of all accounts that have none of their own. The form cannot show an own text that is empty, so there is no
+// common text if the text of any account is empty.
 func commonCaption(targets []v1alpha1.PostTarget) string {
 	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
 		return ""

@@ -59,6 +59,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+		Web: &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +213,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 // boundedLabels are those whose values come from a list of ours, or are as many as the connections of teams.
 var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
-	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code",
+	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
 }
 
 // family is a metric as it is scraped.

@@ -43,13 +43,13 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
 			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
 			AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c), LoginConfigID: c.LoginConfigID,
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID,
 		}, client)
 	}
 	if c := config.TikTok; c != nil {

@@ -103,7 +103,7 @@ func TestLinkCommand(t *testing.T) {
 func TestWebConfig(t *testing.T) {
 	c := configv1alpha1.DefaultAPIServer()
 	got, err := webConfig(c, "a.yaml", "social")
-	if err != nil || got == nil || got.Namespace != "social" || got.SignInSecret != "herald-web" || got.OIDC != nil {
+	if err != nil || got == nil || got.Namespace != "social" || got.SignInSecret != "herald-web" || got.RolePrefix != "herald" || got.OIDC != nil {
 		t.Errorf("by default: %+v, %v", got, err)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")

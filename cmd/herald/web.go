@@ -36,7 +36,7 @@ func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace strin
 		return nil, err
 	}
 	return &apiserver.WebConfig{
-		Namespace: namespace, SignInSecret: c.Web.SignInSecret, OIDC: provider, LinkCommand: linkCommand(&c.Web, config, namespace),
+		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, OIDC: provider, LinkCommand: linkCommand(&c.Web, config, namespace),
 		Agents: &apiserver.AgentsConfig{LoopbackClients: c.Web.Agents.LoopbackClients},
 	}, nil
 }

@@ -81,6 +81,8 @@ func TestValues(t *testing.T) {
 		{"or none", "minimal", "mcp: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "mcp:\n  enabled: false"},
 		{"an address with a path is for programs", "minimal", "siteURL: https://example.com/herald\nweb: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "siteURL: https://example.com/herald"},
 		{"a role for people", "minimal", "", "ClusterRole", "outreach-editor", "{.rules[0].resources}", `["posts","media"]`},
+		{"which pages call by its name", "minimal", "", "ConfigMap", "outreach-apiserver", config, "rolePrefix: outreach\n"},
+		{"however the release is called", "minimal", "fullnameOverride: social", "ConfigMap", "social-apiserver", config, "rolePrefix: social\n"},
 		{"a public client of X has none", "minimal", "platforms: {x: {enabled: true, clientID: a}}", "Deployment", "outreach-manager", pod + ".volumes[*].name}", "config"},
 		{"keys of the store come from a Secret", "full", "", "Deployment", "outreach-apiserver", env + ".valueFrom.secretKeyRef}", `AWS_SECRET_ACCESS_KEY {"key":"secret-key","name":"store-keys"}`},
 		{"or from the cloud", "minimal", "media: {endpoint: 'https://s3.example.com'}\nmanager: {serviceAccount: {annotations: {a: b}}}", "ServiceAccount", "outreach-manager", "{.metadata.annotations}", `{"a":"b"}`},

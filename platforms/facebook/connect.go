@@ -6,6 +6,7 @@ package facebook
 import (
 	"context"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
@@ -19,15 +20,14 @@ var _ platforms.Connector = (*Platform)(nil)
 var needed = oauth2.Needs{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
 func (c *Config) dialog(version string) oauth2.Dialog {
-	return oauth2.Dialog{
-		Name: "Facebook", Setting: "facebook", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/" + version + "/dialog/oauth",
+	d := oauth2.Dialog{
+		Name: v1alpha1.PlatformFacebook.Title(), Setting: "facebook", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/" + version + "/dialog/oauth",
 		AppParam: "client_id", App: c.ClientID, Separator: ",",
 		Scopes: []string{"pages_show_list", "pages_manage_posts", "pages_read_engagement"},
 	}
+	meta.LoginForBusiness(&d, c.LoginConfigID)
+	return d
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of Facebook's page of consent.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

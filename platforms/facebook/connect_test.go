@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,28 @@ func TestNoApp(t *testing.T) {
 	failure, ok := errors.AsType[*platforms.Error](err)
 	if !ok || failure.Class != platforms.ClassPermanent || !strings.Contains(failure.Remedy, "platforms.facebook.clientID") {
 		t.Errorf("got %v; want the setting that is missing", err)
+	}
+}
+
+// TestLoginForBusiness: with a configuration people are asked for what that says, and without one for the permissions.
+func TestLoginForBusiness(t *testing.T) {
+	t.Parallel()
+	for configuration, want := range map[string]url.Values{
+		"":    {"scope": {"pages_show_list,pages_manage_posts,pages_read_engagement"}},
+		"123": {"config_id": {"123"}},
+	} {
+		address, err := facebook.New(facebook.Config{ClientID: "me", LoginConfigID: configuration}, transport.New(transport.Options{})).ConsentURL(
+			platforms.Consent{RedirectURI: "https://back", State: "state"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Set("response_type", "code")
+		want.Set("client_id", "me")
+		want.Set("redirect_uri", "https://back")
+		want.Set("state", "state")
+		if u, err := url.Parse(address); err != nil || u.RawQuery != want.Encode() {
+			t.Errorf("configuration %q: %s asks for %v", configuration, address, err)
+		}
 	}
 }
 

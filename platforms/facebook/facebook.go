@@ -64,6 +64,9 @@ type Config struct {
 	ClientID string
 	// ClientSecret is asked for each of those calls; nil for none.
 	ClientSecret func() string
+	// LoginConfigID names the app's configuration of Facebook Login for Business, which has
+	// the permissions to ask for; empty for Facebook Login, which is told them.
+	LoginConfigID string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a limit that was met ends. Defaults to the real one.

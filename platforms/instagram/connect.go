@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
@@ -27,10 +28,11 @@ var (
 // dialog is the page of consent of the configured login. Instagram's own would
 // otherwise offer Facebook's as well, whose tokens it does not give.
 func (c *Config) dialog() oauth2.Dialog {
-	d := oauth2.Dialog{Name: "Instagram", Setting: "instagram", AppParam: "client_id", App: c.ClientID, Separator: ","}
+	d := oauth2.Dialog{Name: v1alpha1.PlatformInstagram.Title(), Setting: "instagram", AppParam: "client_id", App: c.ClientID, Separator: ","}
 	if c.Login == FacebookLogin {
 		d.URL = client.Address(c.AuthorizeURL, DefaultFacebookAuthorizeURL) + "/" + c.Version + "/dialog/oauth"
 		d.Scopes = []string{"instagram_basic", "instagram_content_publish", "pages_read_engagement", "pages_show_list"}
+		meta.LoginForBusiness(&d, c.LoginConfigID)
 		return d
 	}
 	d.URL = client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/oauth/authorize"
@@ -38,9 +40,6 @@ func (c *Config) dialog() oauth2.Dialog {
 	d.Extra = url.Values{"enable_fb_login": {"0"}}
 	return d
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of the page of consent of the configured login.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

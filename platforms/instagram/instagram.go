@@ -116,6 +116,9 @@ type Config struct {
 	ClientID string
 	// ClientSecret is asked for each of those calls; nil for none.
 	ClientSecret func() string
+	// LoginConfigID names the app's configuration of Facebook Login for Business; empty for
+	// none. Instagram's own login has none.
+	LoginConfigID string
 	// Login is how accounts are connected, and that of accounts whose scopes do not
 	// tell. Defaults to InstagramLogin.
 	Login Login

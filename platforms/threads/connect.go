@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
@@ -22,14 +23,11 @@ var needed = oauth2.Needs{{"threads_basic"}, {"threads_content_publish"}, {"thre
 
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
-		Name: "Threads", Setting: "threads", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/oauth/authorize",
+		Name: v1alpha1.PlatformThreads.Title(), Setting: "threads", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/oauth/authorize",
 		AppParam: "client_id", App: c.ClientID, Separator: ",",
 		Scopes: []string{"threads_basic", "threads_content_publish", "threads_manage_replies", "threads_read_replies"},
 	}
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of the page of consent.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

@@ -6,6 +6,7 @@ package tiktok
 import (
 	"context"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
@@ -19,14 +20,11 @@ var needed = oauth2.Needs{{"user.info.basic"}, {scopeDirectPost, "video.upload"}
 
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
-		Name: "TikTok", Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
+		Name: v1alpha1.PlatformTikTok.Title(), Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",
 		AppParam: "client_key", App: c.ClientKey, Challenge: oauth2.S256Hex, Separator: ",",
 		Scopes: []string{"user.info.basic", scopeProfile, scopeDirectPost, "video.upload", "video.list"},
 	}
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of TikTok's page of consent.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

@@ -6,6 +6,7 @@ package x
 import (
 	"context"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
@@ -19,14 +20,11 @@ var needed = oauth2.Needs{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"med
 
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
-		Name: "X", Setting: "x", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/i/oauth2/authorize",
+		Name: v1alpha1.PlatformX.Title(), Setting: "x", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/i/oauth2/authorize",
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256,
 		Scopes: []string{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
 	}
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of X's page of consent.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
@@ -29,14 +30,11 @@ var needed = oauth2.Needs{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 // Applications", access_type and prompt).
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
-		Name: "YouTube", Setting: "youtube", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/o/oauth2/v2/auth",
+		Name: v1alpha1.PlatformYouTube.Title(), Setting: "youtube", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/o/oauth2/v2/auth",
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256, Scopes: []string{scopeUpload, scopeRead},
 		Extra: url.Values{"access_type": {"offline"}, "prompt": {"consent"}},
 	}
 }
-
-// Name is what people call the platform.
-func (p *Platform) Name() string { return p.dialog.Name }
 
 // ConsentURL returns the address of Google's page of consent. People choose their
 // channel there.

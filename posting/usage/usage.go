@@ -301,6 +301,10 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 	return with, true
 }
 
+// Used is how much is taken in the fullest period that holds a time: of a calendar
+// month, in that month. It is as of that time, which the stored number is not.
+func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
+
 // fullest returns how much is taken in the fullest period that contains a time.
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {
 	most := from(spec, entries, at)

@@ -206,6 +206,11 @@ func TestSlidingWindow(t *testing.T) {
 	if u.Status.Used != 4 {
 		t.Errorf("%d are shown as used, want the four of the fullest day", u.Status.Used)
 	}
+	for at, want := range map[time.Duration]int{-23 * time.Hour: 3, -5 * time.Hour: 2, 0: 4, 19 * time.Hour: 4, 45 * time.Hour: 0} {
+		if got := Used(u, noon.Add(at)); got != want {
+			t.Errorf("%d are used around %s, want %d", got, at, want)
+		}
+	}
 }
 
 func TestRelease(t *testing.T) {

@@ -4,7 +4,9 @@
 package browser
 
 import (
+	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
@@ -106,6 +108,14 @@ var _ = Describe("app.js", func() {
 			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
 		})
 
+		It("keeps the seconds of a time that is dragged to another day", func() {
+			f, page := open(strings.Replace(calendar, "09:00:00Z", "09:00:34.567Z", 1), chrome.Options{})
+			must(page.Follow(func() error {
+				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
+			}))
+			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:34.567Z"}}}))
+		})
+
 		It("moves a post by keyboard", func() {
 			f, page := open(calendar, chrome.Options{})
 			must(page.Get("DateTime", "New time").Fill("2026-12-05T10:00"))
@@ -197,6 +207,41 @@ var _ = Describe("app.js", func() {
 			must(page.WaitText("posted"))
 			Expect(f.listened()).To(Equal(3))
 			Expect(page.Forget()).To(ContainElement(ContainSubstring("503")))
+		})
+
+		It("hold no connection while nobody sees the page, and say how things stand when somebody does again", func() {
+			hide := func(page *chrome.Page, hidden bool) {
+				GinkgoHelper()
+				_, err := chrome.Eval[bool](page, fmt.Sprintf(
+					`Object.defineProperty(document, "hidden", { value: %t, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`, hidden))
+				must(err)
+			}
+			f, page := open(area, chrome.Options{})
+			Eventually(f.listening).Should(Equal(1))
+			hide(page, true)
+			Eventually(f.listening).Should(BeZero())
+			f.events <- "data: <p>posted</p>\n\n"
+			Consistently(f.listened, 1500*time.Millisecond).Should(Equal(1), "not even after the pause for a broken connection")
+			hide(page, false)
+			must(page.WaitText("posted"))
+			Expect(f.listened()).To(Equal(2))
+			Expect(f.listening()).To(Equal(1))
+			f.events <- "data: <p>gone</p>\n\nevent: stop\ndata: -\n\n"
+			must(page.WaitText("gone"))
+			hide(page, true)
+			hide(page, false)
+			Consistently(f.listened, time.Second).Should(Equal(2), "what has ended is not asked for again")
+		})
+
+		It("come again as late as the server says", func() {
+			f, page := open(area, chrome.Options{})
+			f.events <- "data: <p>one</p>\n\nevent: later\ndata: 1500\n\n"
+			must(page.WaitText("one"))
+			Eventually(f.listening).Should(BeZero())
+			Consistently(f.listened, time.Second).Should(Equal(1))
+			Eventually(f.listened, 5*time.Second).Should(Equal(2))
+			f.events <- "data: <p>two</p>\n\n"
+			must(page.WaitText("two"))
 		})
 
 		It("end when the server says so", func() {

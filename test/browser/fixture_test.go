@@ -39,6 +39,8 @@ type fixture struct {
 	events    chan string
 	refused   int
 	listeners int
+	// connected is how many listen now.
+	connected int
 }
 
 type announcement struct {
@@ -222,6 +224,8 @@ func (f *fixture) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
+	f.count(1)
+	defer f.count(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	Expect(http.NewResponseController(w).Flush()).To(Succeed())
 	for {
@@ -244,4 +248,17 @@ func (f *fixture) listened() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.listeners
+}
+
+func (f *fixture) count(change int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.connected += change
+}
+
+// listening is how many listen now.
+func (f *fixture) listening() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.connected
 }

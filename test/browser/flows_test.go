@@ -18,13 +18,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/browser/chrome"
-	"github.com/herald-social/herald/test/browser/provider"
 	"github.com/herald-social/herald/test/browser/web"
 	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -41,10 +39,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		page, err = browser.NewPage(chrome.Options{})
 		must(err)
 		DeferCleanup(page.Close)
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		must(err)
-		site = web.Site{Page: page, URL: herald().Site(), Zone: berlin}
-		must(site.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
+		site = signIn(page)
 	})
 
 	BeforeEach(func() { page.Forget() })
@@ -187,56 +182,41 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
+	It("lets a person with a phone write a post on a day that has none", func() {
+		day := time.Now().In(site.Zone).AddDate(0, 2, 0)
+		day = time.Date(day.Year(), day.Month(), 17, 0, 0, 0, 0, site.Zone)
+		must(page.Look(chrome.Phone))
+		DeferCleanup(func() { must(page.Look(chrome.Light)) })
+		must(page.Open(herald().Site() + "/teams/herald-demo/calendar?month=" + day.Format("2006-01")))
+		inEveryLook(page, "calendar-without-posts")
+		must(page.Look(chrome.Phone))
+		must(page.Get("link", "New post on "+day.Format("2 January")).Follow())
+		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(day.Format("2006-01-02") + "T10:00"))
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
 	It("makes a key that works, and revokes it", func() {
 		must(site.Keys())
 		token, err := site.MakeKey("The newsletter")
 		must(err)
 		inEveryLook(page, "key-made")
-		status := func() (int, error) {
-			request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/api/v1/posts", http.NoBody)
-			if err != nil {
-				return 0, err
-			}
-			request.Header.Set("Authorization", "Bearer "+token)
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return 0, err
-			}
-			return response.StatusCode, response.Body.Close()
-		}
-		Eventually(status).Should(Equal(http.StatusOK))
+		Eventually(answerTo(token)).Should(Equal(http.StatusOK))
 		must(site.Keys())
 		must(site.RevokeKey("The newsletter"))
-		Eventually(status).Should(Equal(http.StatusUnauthorized))
+		Eventually(answerTo(token)).Should(Equal(http.StatusUnauthorized))
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
 	It("lets a person sign in by a provider, and out", func() {
-		var idp *provider.Provider
-		secret := filepath.Join(GinkgoT().TempDir(), "secret")
-		must(save(secret, []byte("secret")))
-		address, err := herald().Replica(context.Background(), func(config map[string]any) {
-			var err error
-			idp, err = provider.Start(provider.Options{
-				ClientID: "herald", ClientSecret: "secret", RedirectURI: config["siteURL"].(string) + "/signin/oidc/callback",
-				People: map[string]map[string]any{"Ada": {"email": "ada@example.com", "email_verified": true, "name": "Ada Lovelace", "groups": []string{"editors"}}},
-			})
-			must(err)
-			section, _ := config["web"].(map[string]any)
-			section["oidc"] = map[string]any{"issuerURL": idp.URL, "clientID": "herald", "clientSecretFile": secret}
-		})
-		must(err)
-		DeferCleanup(idp.Close)
 		other := newPage(chrome.Options{})
-		ada := web.Site{Page: other, URL: address, Zone: site.Zone}
-		must(other.Open(address + "/signin"))
+		ada := web.Site{Page: other, URL: withProvider(), Zone: site.Zone}
+		must(other.Open(ada.URL + "/signin"))
 		inEveryLook(other, "signin-oidc")
-		may("oidc:editors")
 		must(ada.SignInWithProvider("Ada"))
 		must(other.WaitText("Overview"))
 		must(ada.Posts())
 		must(ada.SignOut())
-		status, err := other.OpenAny(address + "/teams/herald-demo/posts")
+		status, err := other.OpenAny(ada.URL + "/teams/herald-demo/posts")
 		must(err)
 		Expect(status).NotTo(Equal(http.StatusNotFound))
 		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "who has signed out sees nothing of a team")
@@ -250,12 +230,12 @@ var pages = map[string]string{
 	"team": "team",
 }
 
-// signedIn is the header of a person who has signed in by the run's link.
+// signedIn is the header of a person who has signed in by a link.
 var signedIn = sync.OnceValue(func() string {
 	page, err := browser.NewPage(chrome.Options{})
 	must(err)
 	defer page.Close()
-	must(web.Site{Page: page, URL: herald().Site()}.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
+	signIn(page)
 	header, err := page.CookieHeader()
 	must(err)
 	return header
@@ -309,18 +289,6 @@ var _ = Describe("Times of the pages", Label("times"), func() {
 		}
 	})
 })
-
-// may lets a group of people edit in the demo team.
-func may(group string) {
-	GinkgoHelper()
-	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
-	must(err)
-	must(kubernetes.Create(context.Background(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, Name: "browser-editors"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-editor"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-	}))
-}
 
 // photo writes a picture that every platform takes, and returns its path.
 func photo(name string) string {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -35,6 +36,19 @@ var _ = Describe("The harness", func() {
 		mux.HandleFunc("GET /hide.css", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/css")
 			write(w, "input { position: absolute; left: 0; top: 0; opacity: 0 }")
+		})
+		for name, style := range map[string]string{
+			"ring": ":focus-visible { outline: 3px solid }", "noring": ":focus-visible { outline: none }",
+			"cover": ":focus-visible { outline: 3px solid } p { position: fixed; inset: 0; margin: 0 }",
+		} {
+			mux.HandleFunc("GET /"+name+".css", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/css")
+				write(w, style)
+			})
+		}
+		mux.HandleFunc("GET /trap.js", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			write(w, `document.querySelector("button").onkeydown = (event) => event.preventDefault()`)
 		})
 		mux.HandleFunc("GET /missing.js", http.NotFound)
 		mux.HandleFunc("GET /throws.js", func(w http.ResponseWriter, r *http.Request) {
@@ -96,6 +110,40 @@ var _ = Describe("The harness", func() {
 			<input type="radio" id="b" name="r"><label for="b">Two</label>`)))
 		must(page.Get("radio", "One").Click())
 		Expect(chrome.Eval[string](page, `document.querySelector(":checked").id`)).To(Equal("a"))
+	})
+
+	DescribeTable("finds what stops a person without a mouse",
+		func(body string, check func(chrome.Focus)) {
+			must(page.Open(serve(body + `<button>First</button> <button>Last</button>`)))
+			must(page.Press(kb.Tab))
+			at, err := page.Focused()
+			must(err)
+			Expect(at).NotTo(BeNil())
+			Expect(at.Name).To(Equal("First"))
+			check(*at)
+		},
+		Entry("nothing, where there is nothing", `<link rel="stylesheet" href="/ring.css">`, func(at chrome.Focus) {
+			Expect(at.Ring).To(BeTrue())
+			Expect(at.Covered).To(BeEmpty())
+		}),
+		Entry("no ring", `<link rel="stylesheet" href="/noring.css">`, func(at chrome.Focus) { Expect(at.Ring).To(BeFalse()) }),
+		Entry("a bar in front of it", `<link rel="stylesheet" href="/cover.css"><p>Bar</p>`, func(at chrome.Focus) {
+			Expect(at.Covered).To(ContainSubstring("Bar"))
+		}),
+	)
+
+	It("goes around a page by the tabulator, and finds a trap", func() {
+		must(page.Open(serve(`<button>First</button> <button>Last</button>`)))
+		walked, err := page.Walk()
+		must(err)
+		Expect(walked).To(HaveLen(2))
+		stops, err := page.Stops()
+		must(err)
+		Expect(stops).To(Equal([]int{walked[0].Place, walked[1].Place}))
+
+		must(page.Open(serve(`<button>First</button> <button>Last</button><script src="/trap.js"></script>`)))
+		_, err = page.Walk()
+		Expect(err).To(MatchError(ContainSubstring("does not lead back")))
 	})
 
 	It("counts what comes over the wire, compressed as it is", func() {

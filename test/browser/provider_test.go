@@ -19,7 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/herald-social/herald/test/browser/chrome"
-	"github.com/herald-social/herald/test/browser/provider"
+	"github.com/herald-social/herald/test/issuertest"
 )
 
 // The provider that specs sign in with, used as a client does that keeps to the standard.
@@ -28,7 +28,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 
 	var (
 		page    *chrome.Page
-		p       *provider.Provider
+		p       *issuertest.Issuer
 		answers chan url.Values
 		back    string
 	)
@@ -44,12 +44,8 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		}))
 		DeferCleanup(client.Close)
 		back = client.URL + "/callback"
-		var err error
-		p, err = provider.Start(provider.Options{
-			ClientID: "herald", ClientSecret: "secret", RedirectURI: back,
-			People: map[string]map[string]any{"Ada": {"email": "ada@example.com", "groups": []string{"editors"}}},
-		})
-		must(err)
+		p = &issuertest.Issuer{RedirectURI: back, People: map[string]map[string]any{"Ada": {"email": "ada@example.com", "groups": []string{"editors"}}}}
+		p.Start()
 		DeferCleanup(p.Close)
 		page = newPage(chrome.Options{})
 	})
@@ -84,7 +80,7 @@ var _ = Describe("The OpenID provider of the tests", func() {
 	}
 
 	It("signs a person in, with a token that its key has signed", func() {
-		status, body := exchange(code(), verifier, "secret")
+		status, body := exchange(code(), verifier, issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusOK))
 		parts := strings.Split(body["id_token"].(string), ".")
 		Expect(parts).To(HaveLen(3))
@@ -110,13 +106,30 @@ var _ = Describe("The OpenID provider of the tests", func() {
 
 	It("takes a code once, from its client, with its verifier", func() {
 		first := code()
-		status, _ := exchange(first, "another", "secret")
+		status, _ := exchange(first, "another", issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusBadRequest))
-		status, _ = exchange(first, verifier, "secret")
+		status, _ = exchange(first, verifier, issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusBadRequest), "a code that was tried is used up")
 		status, _ = exchange(code(), verifier, "wrong")
 		Expect(status).To(Equal(http.StatusUnauthorized))
 	})
+
+	DescribeTable("takes only a request that keeps to the standard",
+		func(name, value string) {
+			asked, err := url.Parse(authorize())
+			must(err)
+			query := asked.Query()
+			query.Set(name, value)
+			asked.RawQuery = query.Encode()
+			response, err := http.Get(asked.String())
+			must(err)
+			must(response.Body.Close())
+			Expect(response.StatusCode).To(Equal(http.StatusBadRequest))
+		},
+		Entry("another client", "client_id", "another"), Entry("another address to return to", "redirect_uri", "http://127.0.0.1/callback"),
+		Entry("another way than a code", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
+		Entry("no challenge", "code_challenge", ""), Entry("a challenge in the clear", "code_challenge_method", "plain"),
+	)
 
 	It("lets a person refuse", func() {
 		must(page.Open(authorize()))

@@ -82,6 +82,9 @@ var (
 )
 
 var _ = AfterSuite(func() {
+	if idp != nil {
+		idp.Close()
+	}
 	if running != nil {
 		Expect(running.Stop()).To(Succeed())
 	}

@@ -1,21 +1,24 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuertest is an OpenID Connect provider for tests. It lets in one person without
-// asking, and takes a code once, with the secret of the client and the PKCE verifier that
-// belong to it.
+// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is strict where a
+// client could be careless: the exact redirect address, state, nonce and PKCE, one use of a code, the client's secret, the verifier.
 package issuertest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,110 +32,208 @@ const (
 	ClientSecret = "s3cr3t"
 )
 
-// Issuer is the provider. Set its fields before it serves.
+const (
+	keyBits = 2048
+	keyID   = "test"
+	idLife  = time.Minute
+)
+
+// signingKey is that of all providers of a test program: a key takes a while to make.
+var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, keyBits) })
+
+// Issuer is the provider. Set its fields before it serves. It can be used as a handler, or on a loopback address after Start.
 type Issuer struct {
-	// URL is how it calls itself: the address under which it is served.
+	// URL is how it calls itself: the address under which it is served. Start sets it.
 	URL string
-	// Claims are those of the person, beside what every ID token has; they may replace that.
+	// RedirectURI is the only address to which people are sent back.
+	RedirectURI string
+	// Claims are those of the one person whom it lets in without asking, beside what every ID token has; they may replace that.
 	Claims map[string]any
-	// Now tells the time; time.Now by default.
-	Now func() time.Time
+	// People are the claims of each of several people, by the names on a page on which a person chooses who to be. The claim "sub" is
+	// that name. They take effect where Claims is nil.
+	People map[string]map[string]any
 
-	once  sync.Once
-	key   *ecdsa.PrivateKey
-	mu    sync.Mutex
-	codes map[string]grant
-	asked []url.Values
+	server *httptest.Server
+	mu     sync.Mutex
+	codes  map[string]grant
+	asked  []url.Values
 }
 
-// grant is what a code stands for.
-type grant struct{ challenge, nonce, redirect string }
-
-func (i *Issuer) setUp() {
-	i.once.Do(func() {
-		i.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		i.codes = map[string]grant{}
-		if i.Now == nil {
-			i.Now = time.Now
-		}
-	})
+// grant is what a code stands for. A code has no end of its own: what comes too late must be refused by the client itself.
+type grant struct {
+	claims map[string]any
+	asked  url.Values
 }
+
+// Start serves the provider on a loopback address until Close.
+func (i *Issuer) Start() {
+	i.server = httptest.NewServer(i)
+	i.URL = i.server.URL
+}
+
+// Close ends what Start began.
+func (i *Issuer) Close() { i.server.Close() }
 
 // Asked are the queries of all requests to sign in.
 func (i *Issuer) Asked() []url.Values {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return append([]url.Values(nil), i.asked...)
+	return slices.Clone(i.asked)
 }
 
 // ServeHTTP serves the provider.
 func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	i.setUp()
-	switch r.URL.Path {
-	case "/.well-known/openid-configuration", "/keys":
-		keys := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: i.key.Public(), KeyID: "test", Algorithm: oidc.ES256}}}
+	key, err := signingKey()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "GET /.well-known/openid-configuration":
+		reply(w, http.StatusOK, i.discovery())
+	case "GET /keys":
+		keys := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: keyID, Algorithm: oidc.RS256}}}
 		keys.SetIssuer(i.URL)
-		if r.URL.Path == "/keys" {
-			keys.ServeHTTP(w, r)
-			return
-		}
-		answer(w, http.StatusOK, map[string]any{
-			"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
-			"id_token_signing_alg_values_supported": []string{oidc.ES256}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
-		})
-	case "/authorize":
+		keys.ServeHTTP(w, r)
+	case "GET /authorize":
 		i.authorize(w, r)
-	case "/token":
-		i.token(w, r)
+	case "POST /token":
+		i.token(w, r, key)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	q := r.URL.Query()
-	i.asked = append(i.asked, q)
-	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil || q.Get("client_id") != ClientID || q.Get("code_challenge_method") != "S256" {
-		http.Error(w, "what client is that?", http.StatusBadRequest)
-		return
+func (i *Issuer) discovery() map[string]any {
+	return map[string]any{
+		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+		"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
+		"id_token_signing_alg_values_supported": []string{oidc.RS256}, "code_challenge_methods_supported": []string{"S256"},
+		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post"},
+		"scopes_supported":                      []string{"openid", "email", "profile", "groups"},
 	}
-	code := rand.Text()
-	i.codes[code] = grant{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri")}
-	back.RawQuery = url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {i.URL}}.Encode()
-	http.Redirect(w, r, back.String(), http.StatusSeeOther)
 }
 
-func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
+// authorize lets the one person in, or asks a person who to be.
+func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	i.mu.Lock()
+	i.asked = append(i.asked, query)
+	i.mu.Unlock()
+	if problem := i.wrong(query); problem != "" {
+		http.Error(w, problem, http.StatusBadRequest)
+		return
+	}
+	claims, known := i.Claims, i.Claims != nil
+	if name := query.Get("as"); !known && name != "" {
+		if claims, known = i.People[name]; known {
+			claims = maps.Clone(claims)
+			claims["sub"] = name
+		}
+	}
+	if !known {
+		i.choose(w, query)
+		return
+	}
+	http.Redirect(w, r, i.back(query, url.Values{"code": {i.issue(claims, query)}}), http.StatusSeeOther)
+}
+
+// wrong says what is wrong with a request to sign in, or nothing.
+func (i *Issuer) wrong(query url.Values) string {
+	for name, want := range map[string]string{
+		"client_id": ClientID, "redirect_uri": i.RedirectURI, "response_type": "code", "code_challenge_method": "S256",
+	} {
+		if query.Get(name) != want {
+			return fmt.Sprintf("%s is %q, want %q", name, query.Get(name), want)
+		}
+	}
+	for _, name := range []string{"state", "nonce", "code_challenge"} {
+		if query.Get(name) == "" {
+			return name + " is missing"
+		}
+	}
+	return ""
+}
+
+// choose shows a link for each person, back to the same address with the parameter "as", and a link to refuse.
+func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, `<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,"><main><h1>Who are you?</h1><ul>`)
+	for _, name := range slices.Sorted(maps.Keys(i.People)) {
+		query.Set("as", name)
+		fmt.Fprintf(w, `<li><a href="/authorize?%s">%s</a>`, html.EscapeString(query.Encode()), html.EscapeString(name))
+	}
+	refuse := i.back(query, url.Values{"error": {"access_denied"}})
+	fmt.Fprintf(w, `</ul><a href="%s">Nobody</a></main>`, html.EscapeString(refuse))
+}
+
+// back is the client's address with an answer.
+func (i *Issuer) back(asked, answer url.Values) string {
+	answer.Set("state", asked.Get("state"))
+	answer.Set("iss", i.URL)
+	return i.RedirectURI + "?" + answer.Encode()
+}
+
+func (i *Issuer) issue(claims map[string]any, asked url.Values) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	id, secret, _ := r.BasicAuth()
-	code := r.FormValue("code")
+	if i.codes == nil {
+		i.codes = map[string]grant{}
+	}
+	code := rand.Text()
+	i.codes[code] = grant{claims, asked}
+	return code
+}
+
+// redeem takes a code away. One that was tried is used up.
+func (i *Issuer) redeem(code string) (grant, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	known, ok := i.codes[code]
 	delete(i.codes, code)
-	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	return known, ok
+}
+
+func (i *Issuer) token(w http.ResponseWriter, r *http.Request, key *rsa.PrivateKey) {
+	id, secret, isBasic := r.BasicAuth()
+	if !isBasic {
+		id, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
+	}
+	known, ok := i.redeem(r.PostFormValue("code"))
+	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
 	switch {
 	case id != ClientID || secret != ClientSecret:
-		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
-	case !ok || known.redirect != r.FormValue("redirect_uri") || known.challenge != base64.RawURLEncoding.EncodeToString(sum[:]):
-		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
+		reply(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+	case !ok || r.PostFormValue("redirect_uri") != i.RedirectURI ||
+		subtle.ConstantTimeCompare([]byte(challenge), []byte(known.asked.Get("code_challenge"))) != 1:
+		reply(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 	default:
-		now := i.Now()
-		claims := map[string]any{
-			"iss": i.URL, "aud": ClientID, "sub": "1", "nonce": known.nonce, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		text, err := json.Marshal(i.claims(known))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
-		maps.Copy(claims, i.Claims)
-		text, _ := json.Marshal(claims)
-		answer(w, http.StatusOK, map[string]any{
-			"access_token": "a", "token_type": "Bearer", "id_token": oidctest.SignIDToken(i.key, "test", oidc.ES256, string(text)),
+		reply(w, http.StatusOK, map[string]any{
+			"access_token": rand.Text(), "token_type": "Bearer", "expires_in": int(idLife.Seconds()),
+			"id_token": oidctest.SignIDToken(key, keyID, oidc.RS256, string(text)),
 		})
 	}
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+// claims are those of the ID token for a code.
+func (i *Issuer) claims(of grant) map[string]any {
+	now := time.Now()
+	claims := map[string]any{
+		"iss": i.URL, "aud": ClientID, "sub": "1", "nonce": of.asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(idLife).Unix(),
+	}
+	maps.Copy(claims, of.claims)
+	return claims
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }

@@ -112,6 +112,28 @@ var rows = []row{
 	}, "25m", 0, "", ""},
 	{"there are no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
 
+	{"the provider is away, or there are no keys", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=a-1", ""},
+	{"a pod that starts needs a moment", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x2 1x30`}, "11m", 0, "", ""},
+	{"one of two pods cannot reach the provider", "HeraldWebNotReady", []string{
+		`herald_web_ready{namespace="herald-system",pod="a-1"} 1x30`, `herald_web_ready{namespace="herald-system",pod="a-2"} 0x30`,
+	}, "11m", 1, "namespace=herald-system,pod=a-2", ""},
+	{"there is no web application, and no series", "HeraldWebNotReady", nil, "11m", 0, "", ""},
+
+	{"the secret of the client is wrong", "HeraldSignInsFail", []string{
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 1 2 3x60`,
+	}, "15m", 1, "namespace=herald-system,method=oidc", "3"},
+	{"two replicas have one each, and one is no rule", "HeraldSignInsFail", []string{
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 1x60`,
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-2",method="oidc",outcome="failed"} 0x5 1x60`,
+	}, "40m", 0, "", ""},
+	{"links that were used are their holders' affair", "HeraldSignInsFail", []string{
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="refused"} 0+5x60`,
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="failed"} 0x60`,
+	}, "40m", 0, "", ""},
+	{"it was mended an hour ago", "HeraldSignInsFail", []string{
+		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 5x90`,
+	}, "80m", 0, "", ""},
+
 	{"one post waits for a person", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
 	{"it was answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},
 

@@ -90,6 +90,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	Expect(admin.Create(ctx, key())).To(Succeed())
 	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
+	Expect(admin.Create(ctx, applied())).To(Succeed())
 	waitForPolicies(ctx)
 })
 
@@ -99,6 +100,8 @@ func grantAll(ctx context.Context) {
 	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"", rbacv1.GroupName}, Verbs: []string{"*"},
 		Resources: []string{"namespaces", "secrets", "rolebindings", "clusterroles", "roles"},
+	}, {
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Verbs: []string{"*"}, Resources: []string{"connections", "connections/status"},
 	}}})).To(Succeed())
 	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "powerful"},
@@ -118,7 +121,10 @@ func waitForPolicies(ctx context.Context) {
 			return powerful.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll)
 		},
 		"herald-apiserver-secrets": func() error { return broken.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll) },
-		"herald-apiserver-keys":    func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-apiserver-connections": func() error {
+			return broken.Create(ctx, connected(foreign), client.DryRunAll)
+		},
+		"herald-apiserver-keys": func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}
@@ -188,6 +194,51 @@ func keyOf(name, author string) *v1alpha1.APIKey {
 		Namespace: ofTeam, Name: name,
 		Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: author},
 	}}
+}
+
+// made is the name of a Connection that the apiserver makes, and ofMade begins those of its Secrets.
+const (
+	made   = "x-aaaaaaaaaaaaaaaa"
+	ofMade = made + "-"
+)
+
+// connected is the Connection that the apiserver makes of an account that a person connects, but for the edits.
+func connected(namespace string, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
+	secret := ofMade + strings.Repeat("b", 10)
+	c := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: made, Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb},
+			Annotations: map[string]string{v1alpha1.AuthorAnnotation: "ada", v1alpha1.MadeSecretPrefix + secret: "2026-12-01T09:00:00Z"},
+		},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: "1", CredentialsSecretRef: v1alpha1.LocalReference{Name: secret},
+		},
+	}
+	for _, edit := range edits {
+		edit(c)
+	}
+	return c
+}
+
+// useSecret refers to another Secret, which an annotation notes.
+func useSecret(name string) func(*v1alpha1.Connection) {
+	return func(c *v1alpha1.Connection) {
+		c.Spec.CredentialsSecretRef.Name = name
+		c.Annotations[v1alpha1.MadeSecretPrefix+name] = "2026-12-01T09:00:00Z"
+	}
+}
+
+// applied is a Connection that people applied.
+func applied() *v1alpha1.Connection {
+	return connected(ofTeam, func(c *v1alpha1.Connection) {
+		c.Name, c.Labels, c.Spec.CredentialsSecretRef.Name = "acme-x", map[string]string{"app": "a"}, "acme-x"
+		c.Annotations, c.Finalizers = map[string]string{"note": "ours"}, []string{"example.com/kept"}
+	})
+}
+
+// patchConnection changes the applied Connection with the apiserver's account, whatever its roles.
+func patchConnection(ctx context.Context, patch string) error {
+	return broken.Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
 
 // planted lists a token in a key.
@@ -439,4 +490,83 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: i
 		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
 	}), policy, "a name that it made"),
 	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a name that it made"),
+)
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Connection", func(ctx SpecContext, c *v1alpha1.Connection, words ...string) {
+	outcomeIs(broken.Create(ctx, c, client.DryRunAll), words...)
+},
+	Entry("of an account that a person connects", connected(ofTeam), nobody),
+	Entry("in a namespace that is no team's", connected(foreign), policy, "namespaces of teams only"),
+	Entry("for nobody: who did it would not be known", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "but for a person"),
+	Entry("that is not found by its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "but for a person"),
+	Entry("in the place of one that people apply", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a name that it made"),
+	Entry("with a Secret of the team's: the manager would send what is in it to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret of that name and more"),
+	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret of that name and more"),
+	Entry("with a Secret that begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "no Secret but one with a name that it made"),
+	Entry("whose Secret it does not note: nothing would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
+		c.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
+	}), policy, "an annotation credentials.social.herald.dev/NAME"),
+	Entry("that notes a Secret of others as its own: the manager would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
+		c.Annotations[v1alpha1.MadeSecretPrefix+"database"] = "2026-12-01T09:00:00Z"
+	}), policy, "no annotation"),
+	Entry("that cannot be removed", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a name that it made"),
+	Entry("that goes with something else", connected(ofTeam, func(c *v1alpha1.Connection) {
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
+	}), policy, "a name that it made"),
+)
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Connection that was applied it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("asks the manager to examine it", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)
+	}, nobody),
+	Entry("notes the Secret that it is about to make", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}}}`)
+	}, nobody),
+	Entry("takes the new credentials into use, and tells who connected it", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/author":"ada","social.herald.dev/probe-requested":"a",
+			"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
+	}, nobody),
+	Entry("disconnects it", func(ctx context.Context) error { return broken.Delete(ctx, applied(), client.DryRunAll) }, nobody),
+	Entry("uses a Secret that it has not noted", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
+	}, policy, "an annotation credentials.social.herald.dev/NAME"),
+	Entry("uses a Secret of the team's", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
+	}, policy, "no Secret but one with a name that it made"),
+	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "nothing in the spec"),
+	Entry("marks a Secret of others for removal", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
+	}, policy, "no annotation"),
+	Entry("sets another annotation", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"note":"mine"}}}`)
+	}, policy, "no annotation"),
+	Entry("removes an annotation", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"note":null}}}`)
+	}, policy, "remove none"),
+	Entry("makes it look like a person's", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("takes off a finalizer", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"finalizers":null}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("has it go with something else", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("says how it stands", func(ctx context.Context) error {
+		return broken.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)), &client.SubResourcePatchOptions{
+			PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
+		})
+	}, policy, "no status"),
+)
+
+var _ = DescribeTable("With the roles that it is installed with, the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("connects an account", func(ctx context.Context) error { return apiserver.Create(ctx, connected(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects one", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, nobody),
+	Entry("says how an account stands", func(ctx context.Context) error {
+		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
+	}, roles),
 )

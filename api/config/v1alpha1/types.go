@@ -80,6 +80,9 @@ type Web struct {
 	// SignInSecret is the Secret, in the namespace of the installation, that the replicas share: the keys of sessions, the
 	// hashes of one-time links, and who has signed out everywhere ("herald-web").
 	SignInSecret string `json:"signInSecret,omitempty"`
+	// RolePrefix begins the names of the roles that are installed for people, RolePrefix-viewer, -editor and -admin
+	// ("herald"). Pages name them to people who lack one.
+	RolePrefix string `json:"rolePrefix,omitempty"`
 	// OIDC lets people in by an OpenID Connect provider; absent, they sign in by a one-time link of `herald signin-link`.
 	OIDC *OIDC `json:"oidc,omitempty"`
 	// Agents says which agents may ask people to let them act for their teams.
@@ -319,6 +322,9 @@ type Platform struct {
 	// Login says how accounts of Instagram are connected, and were if their Secret names no scopes: "instagram" by
 	// default, or "facebook".
 	Login string `json:"login,omitempty"`
+	// LoginConfigID names the configuration of the app's Facebook Login for Business, with which people are asked for the
+	// permissions (Facebook, and Instagram with the login "facebook"); empty for an app with plain Facebook Login.
+	LoginConfigID string `json:"loginConfigID,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
 	// ClientID identifies the app; TikTok calls it the client key. It is needed to connect accounts, and on TikTok, X and

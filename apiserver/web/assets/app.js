@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What pages do beyond links and forms. Each part looks for attributes, which README.md lists; without this file a page
-// still works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
+// What pages do beyond links and forms. Each part looks for attributes, which README.md lists. Without this file a page still
+// works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
@@ -12,7 +12,7 @@ function say(text) {
   if (region) region.textContent = text;
 }
 
-// --- Times: in the zone and language of the person who looks.
+// --- Times: in the zone and language of the viewer.
 
 const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
 const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
@@ -26,7 +26,7 @@ function showTime(element) {
   element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
 }
 
-// utcField is the hidden field that takes in UTC what a person enters in local time.
+// utcField is the hidden field with the UTC form of the time that a person enters.
 function utcField(input) {
   const found = input.form.elements.namedItem(input.dataset.utc);
   if (found) return found;
@@ -35,7 +35,7 @@ function utcField(input) {
   return made;
 }
 
-// toUTC leaves the seconds of a time that was not changed: the input shows none.
+// toUTC keeps the seconds of a time that did not change, because the input does not show them.
 function toUTC(input) {
   const field = utcField(input), at = new Date(input.value), before = new Date(field.value);
   const same = Math.floor(at / 60000) === Math.floor(before / 60000);
@@ -49,8 +49,8 @@ function fromUTC(input) {
 
 for (const type of ["input", "change"]) on(type, ({ target }) => target.matches("input[data-utc]") && toUTC(target), true);
 
-// The server draws a calendar in the zone that the cookie names. The first page comes before the cookie, and is asked for
-// once more.
+// The server draws a calendar in the zone that the cookie names. The first page is drawn before there is a cookie, so the
+// script loads it once more.
 document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
 const drawn = document.querySelector("[data-in-zone]");
 if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !== zone) {
@@ -58,7 +58,7 @@ if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !==
   location.reload();
 }
 
-// --- The calendar: a post that is dragged to another day keeps its time of the day. What is sent is the post's own form,
+// --- The calendar: a post that is dragged to another day keeps its time of the day. The script sends the post's own form,
 // which a person with a keyboard fills in without dragging.
 
 let post;
@@ -82,14 +82,18 @@ on("drop", (event) => {
   event.preventDefault();
   const input = post.querySelector("input[data-utc]");
   if (input.value.startsWith(day)) return;
+  const field = utcField(input), before = new Date(field.value);
   input.value = day + input.value.slice(10);
-  toUTC(input);
+  const at = new Date(input.value); // without the seconds, which inputs do not show
+  if (isNaN(at)) return;
+  if (!isNaN(before)) at.setSeconds(before.getSeconds(), before.getMilliseconds());
+  field.value = at.toISOString();
   input.form.requestSubmit();
 });
 
 on("dragend", () => mark((post = undefined)));
 
-// mark gives the day that would take the post the attribute data-over, for styles.
+// mark sets the attribute data-over on the day under the pointer, for styles.
 function mark(day) {
   for (const old of document.querySelectorAll("[data-day][data-over]")) if (old !== day) delete old.dataset.over;
   if (day) day.dataset.over = "";
@@ -127,7 +131,7 @@ function ask(form, submitter) {
   dialog.showModal();
 }
 
-// It runs before what listens on the form itself, htmx for one, and keeps from that what is not to be sent yet.
+// It runs before listeners on the form itself, such as htmx, and keeps a form from them that must not be sent yet.
 on("submit", (event) => {
   const form = event.target;
   for (const input of form.querySelectorAll("input[data-utc]")) toUTC(input);
@@ -157,29 +161,58 @@ on("click", async ({ target }) => {
 
 const listening = new WeakSet();
 
-function listen(area, pause = 1000) {
-  const source = new EventSource(area.dataset.events);
-  let shown;
-  source.onopen = () => (pause = 1000);
-  source.onmessage = ({ data }) => {
-    if (!area.isConnected) return source.close();
+// follow shows in an area what its server sends. A page that nobody sees holds no connection: without HTTP/2 a browser has six for
+// all of its tabs. The first message of each connection is how things stand, so that nothing is missed.
+function follow(area) {
+  let source, timer, shown, pause = 1000, over = false;
+  const wait = (time) => (timer = setTimeout(open, time));
+
+  function close() {
+    clearTimeout(timer);
+    source?.close();
+  }
+
+  function end() {
+    over = true;
+    close();
+  }
+
+  function open() {
+    close();
+    if (over || document.hidden) return;
+    if (!area.isConnected) return end();
+    source = new EventSource(area.dataset.events);
+    source.onopen = () => (pause = 1000);
+    source.onmessage = ({ data }) => (area.isConnected ? show(data) : end());
+    source.addEventListener("stop", end);
+    source.addEventListener("later", ({ data }) => {
+      close();
+      wait(Number(data) || 60000);
+    });
+    // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
+    source.onerror = ({ target }) => {
+      if (target !== source || source.readyState !== EventSource.CLOSED) return;
+      wait(pause);
+      pause = Math.min(pause * 2, 60000);
+    };
+  }
+
+  function show(data) {
     const focus = document.activeElement;
     if (data === shown || (area.contains(focus) && focus.matches("input") && focus.value)) return; // what is being typed stays
     shown = data;
-    const focused = area.contains(document.activeElement) && document.activeElement.id;
+    const focused = area.contains(focus) && focus.id;
     area.innerHTML = data;
     prepare(area);
     globalThis.htmx?.process(area);
     if (focused) document.getElementById(focused)?.focus();
-  };
-  source.addEventListener("stop", () => source.close());
-  // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
-  source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED && area.isConnected) setTimeout(listen, pause, area, Math.min(pause * 2, 60000));
-  };
+  }
+
+  on("visibilitychange", () => (document.hidden ? close() : open()));
+  open();
 }
 
-// --- What is written is kept in this browser until it is stored: a tab that is closed loses nothing.
+// --- This browser keeps the text of a form until the server has stored it, so closing a tab loses nothing.
 
 const writing = document.querySelector("form[data-keep]");
 const kept = "herald-writing";
@@ -202,7 +235,7 @@ function restoreWriting() {
   say("What you wrote before is here again");
 }
 
-// The next page says what was done with it. Whoever signs in next on this computer finds nothing.
+// The next page says what was done with it. The next person who signs in on this computer finds nothing.
 const done = ["created", "scheduled", "saved", "discarded"];
 if (done.includes(new URLSearchParams(location.search).get("said"))) localStorage.removeItem(kept);
 on("submit", ({ target }) => target.getAttribute("action") === "/signout" && localStorage.removeItem(kept));
@@ -215,7 +248,7 @@ if (writing) {
   });
 }
 
-// --- What is there now, and what is brought later.
+// --- The elements of the page, and those that htmx and events bring later.
 
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 
@@ -227,7 +260,7 @@ function prepare(root) {
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;
     listening.add(area);
-    listen(area);
+    follow(area);
   }
 }
 

@@ -5,8 +5,8 @@
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
-// What this page uploads or failed to, by the item of the list: {file, busy, failed, request}. What is in the store is not
-// in here.
+// The uploads that run or have failed, by the item of the list: {file, busy, failed, request}. Finished uploads are not in
+// here.
 const uploads = new Map();
 
 const areaOf = (element) => element.closest("[data-upload]");
@@ -17,7 +17,7 @@ function say(area, text) {
   area.querySelector("[role=status]").textContent = text;
 }
 
-// changed lets what listens to the form's changes, such as previews, know of files.
+// changed tells listeners of the form, such as previews, that its files have changed.
 const changed = (area) => area.dispatchEvent(new Event("change", { bubbles: true }));
 
 function add(area, file) {
@@ -72,7 +72,7 @@ async function send(item) {
   }
 }
 
-// announce asks the server for the id of a file and the address to which it goes.
+// announce asks the server for the id of a file and for its upload address.
 async function announce(area, file) {
   const answer = await fetch(area.dataset.upload, {
     method: "POST",
@@ -149,7 +149,7 @@ on("dragstart", ({ target, dataTransfer }) => {
   if (dragged) dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
 });
 
-// under is the area that would take what is dragged.
+// under is the area under the pointer, if it takes what is dragged.
 function under({ target, dataTransfer }) {
   const area = areaOf(target);
   return (dragged ? area?.contains(dragged) : dataTransfer.types.includes("Files")) ? area : null;
@@ -178,7 +178,7 @@ on("drop", (event) => {
 on("dragend", () => mark((dragged = undefined)));
 on("dragleave", ({ relatedTarget }) => relatedTarget || mark());
 
-// mark gives the area that would take it the attribute data-over, for styles.
+// mark sets the attribute data-over on the area under the pointer, for styles.
 function mark(area) {
   for (const old of document.querySelectorAll("[data-upload][data-over]")) if (old !== area) delete old.dataset.over;
   if (area) area.dataset.over = "";

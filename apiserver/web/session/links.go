@@ -16,20 +16,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Why a one-time link signs nobody in.
+// Why a one-time link does not sign in.
 var (
 	ErrLinkUnknown = errors.New("there is no such link")
 	ErrLinkUsed    = errors.New("the link was used already")
 	ErrLinkExpired = errors.New("the link has expired")
 )
 
-// tokenBytes makes 256 bits of a link's token, which nobody guesses.
+// tokenBytes makes 256 bits of a link's token: too many to guess.
 const tokenBytes = 32
 
-// tokenLength is that of the token's text.
+// tokenLength is the length of the token's text.
 var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
 
-// AddLink makes a one-time link that is good for so long, in the Secret of that name, and
+// AddLink makes a one-time link with a limited life, stores it in the Secret of that name, and
 // returns its token. Only the token's hash is stored. The Secret must be there.
 func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
 	random := make([]byte, tokenBytes)
@@ -43,6 +43,13 @@ func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock,
 		err = fmt.Errorf("%w: is Herald installed in this namespace, with its web application?", err)
 	}
 	return token, err
+}
+
+// KnowsLink reports whether there is such a link, good or not, as far as this replica has
+// heard: it asks memory alone. A link that was made a moment ago may still be unknown.
+func (m *Manager) KnowsLink(token string) bool {
+	_, found := m.store.current.Load().links[hashOf(token)]
+	return found
 }
 
 // CheckLink says whether a link would sign in; it uses nothing up. The error is one of the
@@ -70,12 +77,18 @@ func (m *Manager) CheckLink(ctx context.Context, token string) error {
 }
 
 // UseLink uses a link up. Of all tries with one token, over all replicas, one returns nil.
-// The errors are those of CheckLink.
+// It returns the errors of CheckLink.
 func (m *Manager) UseLink(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return ErrLinkUnknown
 	}
 	hash := hashOf(token)
+	if known, found := m.store.current.Load().links[hash]; found {
+		// A link that is over stays so: nothing needs to be asked, however often it is tried.
+		if err := known.check(m.clock.Now()); err != nil {
+			return err
+		}
+	}
 	return m.store.update(ctx, func(live *state) error {
 		found, ok := live.links[hash]
 		if !ok {

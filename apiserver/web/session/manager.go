@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session keeps people signed in to the web application. A session is a sealed
-// cookie, so that no replica stores any. What the replicas share lies in one Secret: the keys
-// that seal, the hashes of one-time links, and who has signed out everywhere.
+// cookie, so that no replica stores any. One Secret holds what the replicas share: the keys
+// for sealing, the hashes of one-time links, and the names of people who signed out everywhere.
 package session
 
 import (
@@ -65,11 +65,13 @@ type Session struct {
 	ID string
 	// Person is who signed in.
 	Person person.Person
-	// SignedIn is when, to the millisecond; the session ends Life after it.
+	// SignedIn is the time of the sign-in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
 	issued time.Time
 	mark   string
+	// sealed is the value of the cookie that it was read from.
+	sealed string
 }
 
 // content is what the cookie holds.
@@ -136,8 +138,8 @@ func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time
 	http.SetCookie(w, cookie)
 }
 
-// Issue begins a session, whatever session the browser has now: one that another has planted
-// there is replaced. The error is ErrTooLarge, or that of Ready.
+// Issue begins a session and replaces the one that the browser has now, which another site may
+// have planted. The error is ErrTooLarge, or an error of Ready.
 func (m *Manager) Issue(w http.ResponseWriter, p person.Person) (Session, error) {
 	now := m.clock.Now().Truncate(time.Millisecond)
 	s := Session{ID: rand.Text(), Person: p, SignedIn: now, issued: now, mark: m.store.current.Load().signedOut[p.Name].Mark}
@@ -174,18 +176,34 @@ func (m *Manager) set(w http.ResponseWriter, s Session) error {
 func (m *Manager) Read(r *http.Request) (Session, bool) {
 	for _, cookie := range r.CookiesNamed(m.CookieName(base)) {
 		var c content
-		if m.Open(purpose, cookie.Value, &c) != nil || c.Person.Name == "" {
-			continue
-		}
-		if out, signedOut := m.store.current.Load().signedOut[c.Person.Name]; signedOut && out.Mark != c.Mark {
+		if m.Open(purpose, cookie.Value, &c) != nil || c.Person.Name == "" || m.signedOut(c.Person.Name, c.Mark) {
 			continue
 		}
 		return Session{
-			ID: c.ID, Person: c.Person, SignedIn: time.UnixMilli(c.SignedIn), issued: time.UnixMilli(c.Issued), mark: c.Mark,
+			ID: c.ID, Person: c.Person, SignedIn: time.UnixMilli(c.SignedIn), issued: time.UnixMilli(c.Issued), mark: c.Mark, sealed: cookie.Value,
 		}, true
 	}
 	return Session{}, false
 }
+
+// signedOut reports whether a person has signed out everywhere since a session with this mark began.
+func (m *Manager) signedOut(name, mark string) bool {
+	out, ok := m.store.current.Load().signedOut[name]
+	return ok && out.Mark != mark
+}
+
+// Holds reports whether a session that was read a while ago is still good: for answers that go on for minutes. It asks memory
+// alone.
+func (m *Manager) Holds(s Session) bool {
+	if s.sealed != "" && m.Open(purpose, s.sealed, &content{}) != nil {
+		return false
+	}
+	return !m.signedOut(s.Person.Name, s.mark) && m.clock.Now().Before(s.SignedIn.Add(Life))
+}
+
+// Changed returns a channel that is closed when a session that holds now may do so no more, for another reason than its age. It is
+// closed now and then without a reason.
+func (m *Manager) Changed() <-chan struct{} { return m.store.next() }
 
 // Clear signs out here: it removes the cookie from this browser.
 func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }

@@ -230,6 +230,55 @@ func TestSignOutEverywhere(t *testing.T) {
 	})
 }
 
+// TestHolds holds that what goes on for minutes can ask whether its session is still good, and hears when it may not be.
+func TestHolds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		act    func(t *testing.T, secrets *sessiontest.Secrets, there *session.Manager)
+		holds  bool
+		news   bool
+	}{
+		"Untouched": {"nothing happened", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(time.Hour) }, true, false},
+		"SignedOut": {"at another replica, everywhere", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
+			if err := there.SignOutEverywhere(t.Context(), ada.Name); err != nil {
+				t.Fatal(err)
+			}
+		}, false, true},
+		"Another": {"somebody else signed out", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
+			if err := there.SignOutEverywhere(t.Context(), "oidc:bob@example.com"); err != nil {
+				t.Fatal(err)
+			}
+		}, true, true},
+		"KeysGone": {"an administrator signs everybody out", func(_ *testing.T, secrets *sessiontest.Secrets, _ *session.Manager) {
+			secrets.Put(map[string][]byte{})
+		}, false, true},
+		"Over": {"a session has an end", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(session.Life) }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				secrets := sessiontest.New()
+				here, there := replica(t, secrets), replica(t, secrets)
+				s, ok := here.Read(with(signIn(t, here, ada)))
+				news := here.Changed()
+				if !ok || !here.Holds(s) {
+					t.Fatal("a session does not hold at its beginning")
+				}
+				tc.act(t, secrets, there)
+				synctest.Wait()
+				heard := false
+				select {
+				case <-news:
+					heard = true
+				default:
+				}
+				if here.Holds(s) != tc.holds || tc.news && !heard {
+					t.Errorf("%s: it holds: %v, and there is news: %v", tc.reason, here.Holds(s), heard)
+				}
+			})
+		})
+	}
+}
+
 func TestKeys(t *testing.T) {
 	t.Run("replicas that start at once end with the same", func(t *testing.T) {
 		for name, secrets := range map[string]*sessiontest.Secrets{"empty": sessiontest.New(), "missing": sessiontest.Missing()} {

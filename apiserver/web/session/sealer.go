@@ -30,8 +30,8 @@ const (
 	// manage a thousand Pages, whose tokens wait in a form until one is chosen: about
 	// 500 bytes each.
 	maxText = 1 << 20
-	// settle is how long a new key is only opened with, so that every replica knows it before
-	// the first one seals with it.
+	// settle is how long a new key only opens texts, so that every replica knows it before the
+	// first one seals with it.
 	settle = time.Minute
 )
 
@@ -75,8 +75,8 @@ type opener struct {
 	cipher cipher.AEAD
 }
 
-// NewSealer returns a Sealer with keys of its own, as tests of those who use one want it. A
-// Manager has a Sealer that shares its keys with other replicas.
+// NewSealer returns a Sealer with keys of its own, for tests. A Manager has a Sealer that shares
+// its keys with other replicas.
 func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
 	s := &Sealer{clock: clk}
 	s.take(keys)
@@ -173,5 +173,5 @@ func (s *Sealer) Open(purpose, text string, v any) error {
 	return ErrNotSealed
 }
 
-// bound is what a text is bound to beside its key: a text for one purpose opens for no other.
+// bound binds a text to its purpose and its key: a text for one purpose opens for no other.
 func bound(purpose, id string) []byte { return []byte("herald/1\x00" + id + "\x00" + purpose) }

@@ -23,8 +23,8 @@ const (
 	keyAge = 7 * 24 * time.Hour
 	// margin is how far the clocks of replicas may differ.
 	margin = time.Hour
-	// linkKept is how long a link that is of no use any more is remembered, so that the answer
-	// says why; maxLinks bounds how many there are.
+	// linkKept is how long a used or expired link is remembered, so that the answer can say why
+	// it does not work; maxLinks bounds the number of links.
 	linkKept = 24 * time.Hour
 	maxLinks = 100
 )
@@ -39,13 +39,13 @@ const (
 
 // state is what all replicas share. It is never changed in place.
 type state struct {
-	// keys are those of the Sealer, in the order of their making.
+	// keys are the keys of the Sealer, the oldest first.
 	keys []Key
 	// lasting is the key of Manager.Sign, which is made once and not replaced.
 	lasting []byte
 	// links are the one-time links by their hashes.
 	links map[string]link
-	// signedOut holds, by the names of people, who signed out everywhere.
+	// signedOut holds the marks of people who signed out everywhere, by their names.
 	signedOut map[string]signOut
 }
 
@@ -102,7 +102,7 @@ func (s *state) store(secret *corev1.Secret) error {
 	return nil
 }
 
-// wantsKey reports whether a key is to be made: there is none, or the newest is old.
+// wantsKey reports whether it is time to make a key: there is none, or the newest is old.
 func (s *state) wantsKey(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }
@@ -114,7 +114,7 @@ func newest(keys []Key) Key {
 	return slices.MaxFunc(keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }
 
-// prune drops what decides nothing any more.
+// prune drops keys, links and marks that no longer have an effect.
 func (s *state) prune(now time.Time) {
 	slices.SortStableFunc(s.keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	// A key seals until its successor has settled, and what it sealed lasts as long as a session.
@@ -143,7 +143,7 @@ func (s *state) signOutEverywhere(name string, now time.Time) {
 	s.signedOut[name] = signOut{Mark: rand.Text(), At: now.UTC()}
 }
 
-// hashOf is what is stored of a link's token.
+// hashOf is the hash that is stored in place of a link's token.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// tries is how often a write is tried that others overtake: each of them has succeeded,
-	// so that more than a handful means that something else is wrong.
+	// tries is how often a write is repeated after a conflict. Each conflict means that another
+	// write succeeded, so more than a handful means that something else is wrong.
 	tries = 20
-	// tendEvery is how often it is looked whether a key is due, and retryEvery how soon after
-	// a failure.
+	// tendEvery is how often the store checks whether a key is due, and retryEvery how soon it
+	// tries again after a failure.
 	tendEvery  = 10 * time.Minute
 	retryEvery = 5 * time.Second
-	// ownWrite is for how long an older version that the watch brings is passed over after a
-	// write of this process. Later, an older version is a restored one, and holds.
+	// ownWrite is how long after a write of this process the store ignores an older version from
+	// the watch. Later, an older version is a restored one, and counts.
 	ownWrite = 10 * time.Second
 	// patience bounds one exchange with the Kubernetes API.
 	patience = 10 * time.Second
@@ -72,10 +72,12 @@ type store struct {
 	wrote   time.Time
 	// trouble is why there is no state, or why it can no longer be written.
 	trouble error
+	// news is closed with the next state.
+	news chan struct{}
 }
 
 func newStore(secrets Secrets, name string, clk clock.Clock, log *slog.Logger) *store {
-	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1)}
+	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1), news: make(chan struct{})}
 	s.current.Store(&state{})
 	return s
 }
@@ -99,7 +101,7 @@ func (s *store) run(ctx context.Context) {
 	}
 }
 
-// informer watches the one Secret, which is all that the account may.
+// informer watches the one Secret. The account may read no other.
 func (s *store) informer() cache.SharedIndexInformer {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
@@ -112,13 +114,13 @@ func (s *store) informer() cache.SharedIndexInformer {
 			return s.secrets.Watch(ctx, options)
 		},
 	}, &corev1.Secret{}, 0, cache.Indexers{})
-	// Both fail only once the informer runs. A watch that breaks is tried again by itself; what
-	// cannot be read at all, tend says.
+	// Both fail only once the informer runs. A broken watch starts again by itself; tend reports
+	// a Secret that cannot be read at all.
 	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.seen,
 		UpdateFunc: func(_, obj any) { s.seen(obj) },
-		// What is in memory goes on; tend makes the Secret again if it may.
+		// The state in memory stays; tend makes the Secret again if it may.
 		DeleteFunc: func(any) { s.wake() },
 	})
 	return informer
@@ -160,7 +162,7 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 	}
 	s.version = version
 	if len(next.keys) == 0 {
-		// What is in memory goes on for the moment until there is a key.
+		// The state in memory stays until there is a key.
 		s.wake()
 		return nil
 	}
@@ -170,7 +172,16 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 	s.trouble = nil
 	s.current.Store(next)
 	s.changed(next)
+	close(s.news)
+	s.news = make(chan struct{})
 	return nil
+}
+
+// next is closed when there is another state than now.
+func (s *store) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news
 }
 
 // tend makes a key if one is due, and a Secret if there is none. While it cannot, what is in
@@ -216,10 +227,10 @@ func (s *store) err() error {
 // errUnchanged says that an update has nothing to write.
 var errUnchanged = errors.New("nothing to write")
 
-// update reads the Secret, has what is in it changed, and writes it on the condition
-// that it was not written in between; if it was, all of that is done again. So of several
-// replicas exactly one uses a link up, and all end with the same keys. An error of change
-// ends it without a write; errUnchanged is none.
+// update reads the Secret, lets change edit it, and writes it on the condition that it was
+// not written in between; after a conflict it begins again. So exactly one of several
+// replicas uses a link up, and all end with the same keys. An error of change ends it
+// without a write; update returns nil for errUnchanged.
 func (s *store) update(ctx context.Context, change func(*state) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

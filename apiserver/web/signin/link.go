@@ -24,29 +24,36 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
 		return
 	}
-	if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
-		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		h.refuse(w, r, refusal{http.StatusTooManyRequests, "Too many tries", "Too many links were opened from your address. Wait a minute.", nil})
+	if err := h.Sessions.Ready(); err != nil {
+		h.end(w, r, ByLink, notReady(err))
 		return
 	}
-	if !h.ready(w, r) {
-		return
-	}
+	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
 	token := r.PathValue("token")
+	if !h.Sessions.KnowsLink(token) {
+		if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+			h.end(w, r, ByLink, refusal{
+				http.StatusTooManyRequests, "Too many tries",
+				"This link is not known here yet, and too many unknown links were opened from your address. Wait a minute, then open it again.", nil,
+			})
+			return
+		}
+	}
 	if r.Method != http.MethodPost {
 		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
-			h.refuse(w, r, h.linkRefusal(err))
+			h.end(w, r, ByLink, h.linkRefusal(err))
 			return
 		}
 		h.write(w, http.StatusOK, "Sign in",
 			html.H1(g.Text("Sign in to Herald")),
-			html.P(g.Text("This link is good once.")),
-			html.Form(html.Method("post"), html.Button(html.Type("submit"), g.Text("Sign in"))),
+			html.P(g.Text("Press the button to go on. The address that led you here works once.")),
+			html.Form(html.Method("post"), html.Button(html.Type("submit"), html.Class("button primary"), g.Text("Sign in"))),
 		)
 		return
 	}
 	if err := h.Sessions.UseLink(r.Context(), token); err != nil {
-		h.refuse(w, r, h.linkRefusal(err))
+		h.end(w, r, ByLink, h.linkRefusal(err))
 		return
 	}
 	back := "/"
@@ -54,7 +61,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		back = h.backOf(cookie)
 		h.Sessions.SetCookie(w, returning, "", 0)
 	}
-	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, "link", back)
+	h.signedIn(w, r, person.Person{Name: person.Link, DisplayName: "Administrator"}, ByLink, back)
 }
 
 // returning is the cookie with the page that a person wanted when they were asked to sign in, and what it is sealed for: a one-time
@@ -80,7 +87,7 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 	return localPath(back)
 }
 
-// linkRefusal is the page for a link that signs nobody in.
+// linkRefusal is the page for a link that does not sign in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

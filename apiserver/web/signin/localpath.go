@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// localPath returns the path and query of a page of this site to go on to; "/" for everything
-// else. Browsers take //host, /\host and what decodes to these for another site, and drop tabs
-// and line breaks before they look.
+// localPath returns the path and query of the page of this site to go on to; "/" for everything
+// else. Browsers read //host, /\host and what decodes to these as another site, and drop tabs
+// and line breaks first.
 func localPath(wanted string) string {
 	const start = "/"
 	address, err := url.Parse(wanted)
 	if err != nil || address.Scheme != "" || address.Host != "" || address.User != nil || address.Opaque != "" {
 		return start
 	}
-	// What was encoded once more is decoded by the next one on the way.
+	// A proxy on the way may decode what was encoded twice.
 	for _, text := range []string{wanted, address.Path, decoded(address.Path)} {
 		if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\") || strings.ContainsFunc(text, isControl) {
 			return start
 		}
 	}
-	// To be sent back here would be a circle.
+	// A redirect back to this page would be a loop.
 	for _, own := range []string{Path, SignOutPath} {
 		if address.Path == own || strings.HasPrefix(address.Path, own+"/") {
 			return start

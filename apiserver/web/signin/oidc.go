@@ -45,8 +45,8 @@ type OIDC struct {
 	Client *http.Client
 }
 
-// attempt is a sign-in that is under way at the provider. The browser keeps it sealed: a
-// callback that another browser, or another site, has begun does not fit.
+// attempt is a sign-in that is under way at the provider. The browser keeps it sealed, so a
+// callback that began in another browser or on another site does not fit.
 type attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -56,20 +56,21 @@ type attempt struct {
 
 // start sends a person to the provider.
 func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
-	if !h.ready(w, r) {
+	if err := h.Sessions.Ready(); err != nil {
+		h.end(w, r, ByOIDC, notReady(err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
 	defer cancel()
 	known, err := h.provider.discover(ctx)
 	if err != nil {
-		h.refuse(w, r, h.away(err))
+		h.end(w, r, ByOIDC, h.away(err))
 		return
 	}
 	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: localPath(r.URL.Query().Get("return_to"))}
 	address, err := known.authorize(a)
 	if err != nil {
-		h.refuse(w, r, h.away(err))
+		h.end(w, r, ByOIDC, h.away(err))
 		return
 	}
 	h.Sessions.SetCookie(w, pending, h.Sessions.Seal(pending, a, roundTrip), roundTrip)
@@ -78,15 +79,16 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 
 // callback is where the provider sends people back to.
 func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
-	if !h.ready(w, r) {
+	if err := h.Sessions.Ready(); err != nil {
+		h.end(w, r, ByOIDC, notReady(err))
 		return
 	}
 	a, ok := h.pendingOf(r)
-	// Whatever comes of it, the attempt is over: a second callback begins nothing.
+	// The attempt is over, however it ends: a second callback begins nothing.
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
-		h.refuse(w, r, refusal{
+		h.end(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn,
 			"This sign-in was not begun in this browser, or more than ten minutes ago, or it has ended already. Begin again.",
 			errors.New("the state of the callback is not that of the browser"),
@@ -94,14 +96,14 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if code := query.Get("error"); code != "" {
-		h.refuse(w, r, refusal{
+		h.end(w, r, ByOIDC, refusal{
 			http.StatusForbidden, notSignedIn, h.provider.name + " did not let you in. Begin again, or ask its administrator.",
 			errors.New("the provider refuses: " + shortened(code) + ": " + shortened(query.Get("error_description"))),
 		})
 		return
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != h.OIDC.IssuerURL {
-		h.refuse(w, r, refusal{
+		h.end(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn, "The answer came from another provider than the one that was asked. Begin again.",
 			errors.New("the callback names another issuer: " + shortened(issuer)),
 		})
@@ -111,10 +113,11 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	p, err := h.provider.person(ctx, query.Get("code"), a)
 	if err != nil {
+		h.count(ByOIDC, outcomeOf(err))
 		h.refuse(w, r, h.exchangeRefusal(err))
 		return
 	}
-	h.signedIn(w, r, p, "oidc", a.Back)
+	h.signedIn(w, r, p, ByOIDC, a.Back)
 }
 
 func (h *Handlers) pendingOf(r *http.Request) (a attempt, ok bool) {
@@ -134,7 +137,7 @@ func (h *Handlers) away(err error) refusal {
 	}
 }
 
-// exchangeRefusal is the page for a code that brought no person.
+// exchangeRefusal is the page for a code that did not identify a person.
 func (h *Handlers) exchangeRefusal(err error) refusal {
 	var claims *claimError
 	var refused *oauth2.RetrieveError
@@ -151,6 +154,19 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	default:
 		return h.away(err)
 	}
+}
+
+// outcomeOf tells a code that brought no person through its bearer's doing from what an
+// administrator has to mend: the provider, its client's secret, or a clock.
+func outcomeOf(err error) Outcome {
+	if _, ok := errors.AsType[*claimError](err); ok {
+		return Refused
+	}
+	// The code was used, is too old, or was another's (RFC 6749, section 5.2).
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode == "invalid_grant" {
+		return Refused
+	}
+	return Failed
 }
 
 // maxShown is how much of what comes from outside goes into the log.

@@ -29,8 +29,8 @@ type refusal struct {
 // notSignedIn is the title of pages about a sign-in that failed.
 const notSignedIn = "Not signed in"
 
-// only passes requests with one of the methods on. What is not a GET is not cached, and
-// neither is what is: a page says who is signed in.
+// only passes requests with one of the methods on. No answer is cached, since a page shows
+// the name of the person.
 func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request.From(r.Context()).Operation = operation
@@ -72,7 +72,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	h.write(w, no.status, no.title,
 		html.H1(g.Text(no.title)),
 		html.P(g.Text(no.text)),
-		html.P(html.A(html.Href(Path), g.Text("To the sign-in page"))),
+		html.P(html.A(html.Class("button"), html.Href(Path), g.Text("To the sign-in page"))),
 	)
 }
 
@@ -88,8 +88,8 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	}, r.Method)(w, r)
 }
 
-// notReady is the page of a site without keys. The cause stands in the log: it may tell of
-// the cluster what is no visitor's business.
+// notReady is the page of a site without keys. The cause is only in the log, since it may tell
+// a visitor about the cluster.
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",
@@ -116,7 +116,7 @@ func (h *Handlers) choices(back string) []g.Node {
 		if back != "/" {
 			address += "?return_to=" + url.QueryEscape(back)
 		}
-		return append(body, html.P(html.A(html.Href(address), g.Text("Sign in with "+h.provider.name))))
+		return append(body, html.P(html.A(html.Class("button primary"), html.Href(address), g.Text("Sign in with "+h.provider.name))))
 	}
 	return append(body,
 		html.P(g.Text("You need a one-time link. An administrator of this installation makes one with:")),

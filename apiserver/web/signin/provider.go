@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// errToken says that an ID token is not what it should be.
+// errToken says that an ID token is not valid.
 var errToken = errors.New("the ID token cannot be trusted")
 
 // claimError says that a token is good, and its claims make no person.
@@ -41,8 +41,8 @@ const maxName = 256
 // them a provider could make itself administrator of the cluster.
 var reserved = []string{"system:", "herald:"}
 
-// provider is the OpenID Connect provider. It is asked when the first person signs in, and
-// again after each failure: it may start later than Herald, and may be away.
+// provider is the OpenID Connect provider. It is asked by watch, and again by each person who
+// signs in while it has never answered: it may start later than Herald, and may be away.
 type provider struct {
 	*OIDC
 
@@ -53,6 +53,8 @@ type provider struct {
 
 	flights singleflight.Group
 	found   atomic.Pointer[discovered]
+	// trouble is why the provider did not answer when it was asked last.
+	trouble atomic.Pointer[error]
 }
 
 // discovered is what a provider says about itself.
@@ -71,16 +73,23 @@ func newProvider(o *OIDC, redirect string, clk clock.PassiveClock) *provider {
 	return &provider{OIDC: o, name: name, redirect: redirect, clock: clk}
 }
 
-// discover returns what the provider says about itself. Those who come before it is known
-// share one question, which ends with none of them.
+// discover returns what the provider says about itself. Requests that come before the answer
+// share one call, which goes on if one of them ends.
 func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil
 	}
+	return p.anew(ctx)
+}
+
+// anew asks the provider, whatever is known of it.
+func (p *provider) anew(ctx context.Context) (*discovered, error) {
 	shared := p.flights.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangePatience)
 		defer cancel()
-		return nil, p.ask(ctx)
+		err := p.ask(ctx)
+		p.trouble.Store(&err)
+		return nil, err
 	})
 	select {
 	case result := <-shared:
@@ -88,6 +97,14 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("ask the provider %s about itself: %w", p.IssuerURL, ctx.Err())
 	}
+}
+
+// answers returns nil if the provider answered when it was asked last.
+func (p *provider) answers() error {
+	if trouble := p.trouble.Load(); trouble != nil {
+		return *trouble
+	}
+	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
 }
 
 // ask asks the provider.
@@ -161,7 +178,7 @@ func (p *provider) person(ctx context.Context, code string, a attempt) (person.P
 	return p.personOf(all)
 }
 
-// claims are those of an ID token.
+// claims are the claims of an ID token.
 type claims map[string]json.RawMessage
 
 // text returns a claim that is text, or "".
@@ -208,7 +225,7 @@ func (p *provider) personOf(c claims) (person.Person, error) {
 		return person.Person{}, &claimError{"Your name at " + p.name + " cannot be one here: it begins like a name of Kubernetes or Herald, has control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
 	}
 	found := person.Person{Name: full, DisplayName: name}
-	// The last one that there is holds.
+	// The last claim that is present counts.
 	for _, claim := range []string{"preferred_username", "email", "name"} {
 		if shown := c.text(claim); shown != "" && usable(shown) {
 			found.DisplayName = shown
@@ -226,7 +243,7 @@ func (p *provider) personOf(c claims) (person.Person, error) {
 	return found, nil
 }
 
-// usable reports whether a name may be that of a person or a group.
+// usable reports whether a person or a group may have this name.
 func usable(name string) bool {
 	if len(name) > maxName || strings.ContainsFunc(name, isControl) {
 		return false

@@ -28,8 +28,8 @@ const (
 )
 
 const (
-	// linkTries is how many requests for links one address may make in a minute. A token is not
-	// guessed; this protects the Kubernetes API, which is asked about each.
+	// linkTries is how many requests for unknown links one address may make in a minute. A token
+	// is not guessed; this protects the Kubernetes API, which is asked about each.
 	linkTries = 30
 	// maxForm is how large a form may be.
 	maxForm = 4 << 10
@@ -38,7 +38,8 @@ const (
 // Page puts the layout of the site around a page.
 type Page func(title string, body ...g.Node) g.Node
 
-// Options is what Handlers are made of. All fields but OIDC are required.
+// Options is what Handlers are made of. All fields are required but where it
+// says otherwise.
 type Options struct {
 	// Sessions issues and reads sessions.
 	Sessions *session.Manager
@@ -46,14 +47,36 @@ type Options struct {
 	Page Page
 	// SiteURL is the site's address, without a slash at its end.
 	SiteURL string
-	// OIDC is the provider. Without one people sign in by a one-time link.
+	// OIDC is the provider; nil lets people sign in by a one-time link.
 	OIDC *OIDC
 	// LinkCommand is what an administrator runs for a one-time link; it is shown to those who
 	// have none.
 	LinkCommand string
-	Clock       clock.PassiveClock
-	Log         *slog.Logger
+	// Counted is told of each sign-in that ended; it may be nil.
+	Counted func(Method, Outcome)
+	Clock   clock.PassiveClock
+	Log     *slog.Logger
 }
+
+// Method is a way to sign in.
+type Method string
+
+// The methods.
+const (
+	ByLink Method = "link"
+	ByOIDC Method = "oidc"
+)
+
+// Outcome is how a sign-in ended.
+type Outcome string
+
+// The outcomes. What is refused, a person has to do otherwise: the link was used, or the
+// provider does not let them in. What failed, an administrator has to mend.
+const (
+	Succeeded Outcome = "succeeded"
+	Refused   Outcome = "refused"
+	Failed    Outcome = "failed"
+)
 
 // Handlers serve the pages by which people sign in and out. Every page that changes something
 // is a POST; http.CrossOriginProtection must stand before all of them.
@@ -92,7 +115,8 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, back, http.StatusSeeOther) //nolint:gosec // G710: localPath has judged it
 		return
 	}
-	if !h.ready(w, r) {
+	if err := h.Sessions.Ready(); err != nil {
+		h.refuse(w, r, notReady(err))
 		return
 	}
 	if h.provider == nil && back != "/" {
@@ -102,15 +126,33 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 }
 
 // signedIn begins the session of a person and goes on to a page of the site.
-func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Person, by, back string) {
+func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Person, by Method, back string) {
 	issued, err := h.Sessions.Issue(w, p)
 	if err != nil {
+		h.count(by, Failed)
 		h.refuse(w, r, issueRefusal(err))
 		return
 	}
+	h.count(by, Succeeded)
 	h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Signed in",
-		audit(r, slog.String("person", p.Name), slog.String("by", by), slog.String("session", issued.ID[:8]))...)
+		audit(r, slog.String("person", p.Name), slog.String("by", string(by)), slog.String("session", issued.ID[:8]))...)
 	http.Redirect(w, r, back, http.StatusSeeOther)
+}
+
+// end ends a sign-in with a page that says what is wrong.
+func (h *Handlers) end(w http.ResponseWriter, r *http.Request, by Method, no refusal) {
+	outcome := Refused
+	if no.status >= http.StatusInternalServerError {
+		outcome = Failed
+	}
+	h.count(by, outcome)
+	h.refuse(w, r, no)
+}
+
+func (h *Handlers) count(by Method, outcome Outcome) {
+	if h.Counted != nil {
+		h.Counted(by, outcome)
+	}
 }
 
 // signOut signs out here, or everywhere if the form says so.
@@ -135,13 +177,16 @@ func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, Path, http.StatusSeeOther)
 }
 
-// ready answers for a site that has no keys, and reports whether it has.
-func (h *Handlers) ready(w http.ResponseWriter, r *http.Request) bool {
+// Ready returns nil if people can sign in, as far as is known without one who does: there
+// are keys for sessions, and the provider answered when it was asked last.
+func (h *Handlers) Ready() error {
 	if err := h.Sessions.Ready(); err != nil {
-		h.refuse(w, r, notReady(err))
-		return false
+		return err
 	}
-	return true
+	if h.provider != nil {
+		return h.provider.answers()
+	}
+	return nil
 }
 
 // audit is what a line about something that a person did tells, beside the rest.

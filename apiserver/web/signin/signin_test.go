@@ -33,9 +33,12 @@ type world struct {
 	t        *testing.T
 	secrets  *sessiontest.Secrets
 	sessions *session.Manager
+	handlers *signin.Handlers
 	handler  http.Handler
-	log      *strings.Builder
-	issuer   *issuertest.Issuer
+	// counted are the sign-ins that ended, such as "oidc refused".
+	counted []string
+	log     *strings.Builder
+	issuer  *issuertest.Issuer
 	// down says that the provider does not answer.
 	down bool
 }
@@ -62,12 +65,15 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 	synctest.Wait()
 	o := signin.Options{
 		Sessions: w.sessions, SiteURL: site, Clock: clock.RealClock{}, Log: log, LinkCommand: "herald signin-link",
+		Counted: func(by signin.Method, outcome signin.Outcome) {
+			w.counted = append(w.counted, string(by)+" "+string(outcome))
+		},
 		Page: func(title string, body ...g.Node) g.Node {
 			return html.Doctype(html.HTML(html.Head(html.TitleEl(g.Text(title))), html.Body(body...)))
 		},
 	}
 	if claims != nil {
-		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", Claims: claims}
+		w.issuer = &issuertest.Issuer{URL: "https://id.example.com", RedirectURI: site + "/signin/oidc/callback", Claims: claims}
 		o.OIDC = &signin.OIDC{
 			IssuerURL: "https://id.example.com", ClientID: issuertest.ClientID,
 			ClientSecret:  func() (string, error) { return issuertest.ClientSecret, nil },
@@ -79,7 +85,8 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 		}
 	}
 	mux := http.NewServeMux()
-	signin.New(o).Mount(mux)
+	w.handlers = signin.New(o)
+	w.handlers.Mount(mux)
 	w.handler = http.NewCrossOriginProtection().Handler(mux)
 	return w
 }
@@ -210,7 +217,7 @@ func TestLink(t *testing.T) {
 			}
 		}
 		page := text(t, person.do(http.MethodGet, path))
-		if !strings.Contains(page, `<form method="post"><button type="submit">`) || strings.Contains(page, path) {
+		if !strings.Contains(page, `<form method="post"><button type="submit" class="button primary">`) || strings.Contains(page, path) {
 			t.Errorf("want a button that posts to the address, which the page does not repeat: %s", page)
 		}
 		answer := person.do(http.MethodPost, path, header("Sec-Fetch-Site", "same-origin"))
@@ -318,22 +325,58 @@ func TestLinkTries(t *testing.T) {
 		w := newWorld(t, nil)
 		guesser, neighbour, other := w.browser(), w.browser(), w.browser()
 		guesser.address, neighbour.address, other.address = "[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1"
+		unknown := func(letter string) string { return signin.LinkPath + strings.Repeat(letter, 43) }
+		reads := 0
+		w.secrets.Fail(func(verb string) error {
+			if verb == "get" {
+				reads++
+			}
+			return nil
+		})
 		var last *reply
 		for range 31 {
-			last = guesser.do(http.MethodPost, signin.LinkPath+strings.Repeat("B", 43))
+			last = guesser.do(http.MethodPost, unknown("B"))
 		}
-		if last.StatusCode != http.StatusTooManyRequests || last.Header.Get("Retry-After") == "" {
-			t.Errorf("the 31st try of a minute: %d, %v", last.StatusCode, last.Header)
+		if last.StatusCode != http.StatusTooManyRequests || last.Header.Get("Retry-After") == "" || reads != 30 {
+			t.Errorf("the 31st try of a minute: %d, %v, after %d questions to the Kubernetes API", last.StatusCode, last.Header, reads)
 		}
-		if status := neighbour.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusTooManyRequests {
+		if status := neighbour.do(http.MethodGet, unknown("C")).StatusCode; status != http.StatusTooManyRequests {
 			t.Errorf("one visitor has a whole network of addresses, and another address of it gets %d", status)
 		}
-		if status := other.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusOK {
+		if status := other.do(http.MethodGet, unknown("D")).StatusCode; status != http.StatusNotFound {
 			t.Errorf("others are held back too: %d", status)
 		}
 		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble of synctest
-		if status := guesser.do(http.MethodGet, w.link(time.Hour)).StatusCode; status != http.StatusOK {
+		if status := guesser.do(http.MethodGet, unknown("B")).StatusCode; status != http.StatusNotFound {
 			t.Errorf("a minute later: %d", status)
+		}
+	})
+}
+
+// TestLinkBehindAProxy holds that no visitor keeps another from signing in: behind a proxy all have one address.
+func TestLinkBehindAProxy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		used, path := w.link(time.Hour), w.link(time.Hour)
+		synctest.Wait()
+		guesser, person := w.browser(), w.browser()
+		for range 40 {
+			guesser.do(http.MethodPost, signin.LinkPath+strings.Repeat("B", 43))
+		}
+		for range 40 {
+			if status := guesser.do(http.MethodGet, path).StatusCode; status != http.StatusOK {
+				t.Fatalf("a mail program that opens a link often is answered with %d", status)
+			}
+		}
+		if answer := person.do(http.MethodPost, path); answer.StatusCode != http.StatusSeeOther || person.who().Name == "" {
+			t.Errorf("a person with a good link is answered with %d", answer.StatusCode)
+		}
+		guesser.do(http.MethodPost, used)
+		w.secrets.Fail(func(verb string) error { return errors.New("asked for " + verb) })
+		for range 40 {
+			if status := guesser.do(http.MethodPost, used).StatusCode; status != http.StatusGone {
+				t.Fatalf("a link that is used up costs a question to the Kubernetes API, or is answered with %d", status)
+			}
 		}
 	})
 }
@@ -353,7 +396,11 @@ func TestWithoutKeys(t *testing.T) {
 				paths = []string{"/signin", "/signin/oidc", "/signin/oidc/callback"}
 			}
 			mux := http.NewServeMux()
-			signin.New(o).Mount(mux)
+			handlers := signin.New(o)
+			handlers.Mount(mux)
+			if handlers.Ready() == nil {
+				t.Error("it says that people can sign in")
+			}
 			w.handler = mux
 			for _, path := range paths {
 				answer := w.browser().do(http.MethodGet, path)

@@ -126,6 +126,7 @@ web:
   {{- if include "herald.web" . }}
   enabled: true
   signInSecret: {{ include "herald.fullname" . }}-web
+  rolePrefix: {{ include "herald.fullname" . }}
   {{- with include "herald.oidc" . }}
   oidc:
     {{- . | nindent 4 }}

@@ -27,6 +27,16 @@ type Login struct {
 	Secret func() string
 }
 
+// LoginForBusiness has a page of consent ask for what a configuration of Facebook Login
+// for Business says; without one, for scopes. An app that uses this login shows no page
+// without its configuration, which takes the place of the scopes (Facebook Login for
+// Business, "Invoke the login dialog").
+func LoginForBusiness(d *oauth2.Dialog, configuration string) {
+	if configuration != "" {
+		d.Scopes, d.Extra = nil, url.Values{"config_id": {configuration}}
+	}
+}
+
 // Permissions are granted scopes, in a list or in one text with commas.
 type Permissions []string
 

@@ -29,7 +29,8 @@ type Dialog struct {
 	URL string
 	// AppParam is the name of the parameter with the app's id; App is the id.
 	AppParam, App string
-	// Scopes are asked for, with Separator between them: a blank by default.
+	// Scopes are asked for, with Separator between them: a blank by default. Without any
+	// the page knows by another parameter what to ask for.
 	Scopes    []string
 	Separator string
 	// Challenge hashes the verifier of PKCE; nil on a platform without.
@@ -46,7 +47,9 @@ func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
 	}
 	query := url.Values{
 		"response_type": {"code"}, d.AppParam: {d.App}, "redirect_uri": {consent.RedirectURI}, "state": {consent.State},
-		"scope": {strings.Join(d.Scopes, cmp.Or(d.Separator, " "))},
+	}
+	if len(d.Scopes) > 0 {
+		query.Set("scope", strings.Join(d.Scopes, cmp.Or(d.Separator, " ")))
 	}
 	if d.Challenge != nil {
 		query.Set("code_challenge", d.Challenge(consent.Verifier))

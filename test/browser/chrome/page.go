@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -96,6 +97,33 @@ func (p *Page) emulate(options Options) error {
 
 // Close closes the tab and forgets its cookies.
 func (p *Page) Close() { p.cancel() }
+
+// FollowTab does something that opens another tab, and returns that tab when it is complete. It shares the cookies of this one, and
+// closes with it.
+func (p *Page) FollowTab(act func() error) (*Page, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	opened := chromedp.WaitNewTarget(ctx, func(info *target.Info) bool { return info.URL != "" })
+	if err := act(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, errors.New("no other tab came")
+	case id := <-opened:
+		tab := &Page{}
+		tab.watched.reset()
+		tab.ctx, tab.cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(id), chromedp.WithListener(tab.watched.see))
+		err := chromedp.Do(tab.ctx)
+		if err == nil {
+			err = errors.Join(call(tab, network.Enable, network.EnableParams{}), tab.Look(p.look))
+		}
+		if err == nil {
+			err = tab.WaitFor("the tab is complete", `location.href !== "about:blank" && document.readyState === "complete"`)
+		}
+		return tab, err
+	}
+}
 
 // Look changes how the page is shown, at once.
 func (p *Page) Look(look Look) error {
@@ -256,6 +284,11 @@ func (p *Page) CookieHeader() (string, error) {
 		pairs = append(pairs, name+"="+cookie.Value)
 	}
 	return strings.Join(pairs, "; "), err
+}
+
+// ClearCookies forgets all cookies of the tab, as a session that ends does.
+func (p *Page) ClearCookies() error {
+	return call(p, network.ClearBrowserCookies, cdp.Empty{})
 }
 
 // AllowClipboard lets the page read and write what a person has copied.

@@ -20,8 +20,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/hack/local/processes"
 )
 
 const (
@@ -29,6 +36,8 @@ const (
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
+	// linkLife is how long a one-time address is good: longer than any spec takes.
+	linkLife = time.Hour
 )
 
 // Options are where things are.
@@ -132,6 +141,20 @@ func (s *Stack) Site() string { return s.variables["HERALD_SITE_URL"] }
 
 // Sandbox is the address of the simulated platforms.
 func (s *Stack) Sandbox() string { return s.variables["HERALD_SANDBOX_URL"] }
+
+// SignInLink makes one more one-time address, as `herald signin-link` does. That of HERALD_SIGNIN_URL is good once.
+func (s *Stack) SignInLink(ctx context.Context) (string, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Variable("KUBECONFIG"))
+	if err != nil {
+		return "", err
+	}
+	secrets, err := kube.NewSecrets(config, "herald-browser-test", processes.SystemNamespace)
+	if err != nil {
+		return "", err
+	}
+	token, err := session.AddLink(ctx, secrets, configv1alpha1.DefaultSignInSecret, clock.RealClock{}, linkLife)
+	return s.Site() + signin.LinkPath + token, err
+}
 
 // Stop ends everything that Start and Replica have started.
 func (s *Stack) Stop() error {

@@ -65,7 +65,12 @@ func (s Site) Compose(draft Draft) error {
 			return err
 		}
 	}
-	return s.upload(draft)
+	if err := s.upload(draft); err != nil {
+		return err
+	}
+	// Until then the form may still grow, and what is pressed may move away.
+	return s.Page.WaitFor("the previews are there", `!document.querySelector(".htmx-request") &&
+		document.querySelectorAll("#check .mock").length === document.querySelectorAll(".picked:checked").length`)
 }
 
 func (s Site) choose(target Target) error {

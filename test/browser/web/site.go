@@ -74,18 +74,33 @@ func (s Site) Keys() error { return s.menu(linkKeys) }
 // Team shows the team, its plan and its usage.
 func (s Site) Team() error { return s.menu(linkTeam) }
 
-// Connect connects the platform's account of that handle, from the page Accounts, through the platform's page of consent.
-// Where the platform lets a person choose what is connected, the choice is left as it comes.
-func (s Site) Connect(platform, handle string) error {
-	err := steps(
+// ToConsent leads from the page Accounts to the platform's page of consent.
+func (s Site) ToConsent(platform string) error {
+	return steps(
 		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
 		// A page between leads on by itself.
 		func() error { return s.Page.WaitURL("redirect_uri=") },
 		s.Page.Settle,
+	)
+}
+
+// Consent leads from the page Accounts to the platform's page of consent, and lets Herald into the account of that handle.
+func (s Site) Consent(platform, handle string) error {
+	err := steps(
+		func() error { return s.ToConsent(platform) },
 		func() error { return s.Page.Follow(func() error { return Allow(s.Page, handle) }) },
 	)
 	if err != nil {
 		return fmt.Errorf("connect %s on %s: %w", handle, Titles[platform], err)
+	}
+	return nil
+}
+
+// Connect connects the platform's account of that handle, from the page Accounts, through the platform's page of consent.
+// Where the platform lets a person choose what is connected, the choice is left as it comes.
+func (s Site) Connect(platform, handle string) error {
+	if err := s.Consent(platform, handle); err != nil {
+		return err
 	}
 	chosen := s.Page.Get("button", connectThis)
 	count, err := chosen.Count()

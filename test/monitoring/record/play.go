@@ -16,9 +16,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/web/session"
+	"github.com/herald-social/herald/apiserver/web/signin"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/internal/apitoken"
@@ -98,6 +104,7 @@ func (p *player) events() []event {
 		{at(0), at(5), p.posts(refused, 0, x)},
 		{at(0), at(20), p.posts(stuck, 5*time.Second, x)},
 		{at(0), at(3), p.asks},
+		{at(5), at(15), p.signsIn},
 		{at(20), 0, p.pictures(good, images, 3, at(20))},
 		// Without a manager nothing goes out, and what is due then is late.
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
@@ -114,6 +121,40 @@ func (p *player) events() []event {
 		{at(300), 0, p.fault(good, images, sandboxtest.Fault{Operation: "upload", Kind: "delay", DelayMS: 20000, Times: forever})},
 		{at(320), 0, p.pictures(good, images, 8, at(110))},
 	}
+}
+
+// signsIn is a person who signs in by a link, and then tries it again.
+func (p *player) signsIn(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", p.setup.Kubeconfig(processes.Admin))
+	if err != nil {
+		return err
+	}
+	secrets, err := kube.NewSecrets(config, "herald-record", namespace)
+	if err != nil {
+		return err
+	}
+	token, err := session.AddLink(ctx, secrets, configv1alpha1.DefaultSignInSecret, clock.RealClock{}, time.Minute)
+	if err != nil {
+		return fmt.Errorf("make a link to sign in: %w", err)
+	}
+	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, want := range []int{http.StatusSeeOther, http.StatusGone} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.setup.URL(processes.Site)+signin.LinkPath+token, http.NoBody)
+		if err != nil {
+			return err
+		}
+		answer, err := stay.Do(request)
+		if err != nil {
+			return err
+		}
+		if err := answer.Body.Close(); err != nil {
+			return err
+		}
+		if answer.StatusCode != want {
+			return fmt.Errorf("a link to sign in is answered with %d, want %d", answer.StatusCode, want)
+		}
+	}
+	return nil
 }
 
 // connectAll makes the teams with a key each and their accounts. One account has lost its tokens.

@@ -185,6 +185,16 @@ func (j *judge) tracing(t *configv1alpha1.Tracing) {
 	}
 }
 
+// loginConfig judges the name of a configuration of Facebook Login for Business.
+func (j *judge) loginConfig(path string, p *configv1alpha1.Platform) {
+	if path != "platforms.facebook" && (path != "platforms.instagram" || p.Login != "facebook") {
+		j.says(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
+	}
+	if strings.Trim(p.LoginConfigID, "0123456789") != "" {
+		j.says(path+".loginConfigID", "it is no id of a configuration", "write the number that stands beside the configuration in the app's settings")
+	}
+}
+
 func (j *judge) platform(path string, p *configv1alpha1.Platform) {
 	for name, address := range map[string]string{
 		"apiURL": p.APIURL, "webURL": p.WebURL, "authorizeURL": p.AuthorizeURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL,
@@ -195,6 +205,9 @@ func (j *judge) platform(path string, p *configv1alpha1.Platform) {
 	}
 	if path == "platforms.instagram" && p.Login != "" && p.Login != "instagram" && p.Login != "facebook" {
 		j.says(path+".login", "it is no way to connect an account", "write instagram or facebook")
+	}
+	if p.LoginConfigID != "" {
+		j.loginConfig(path, p)
 	}
 	if p.ClientSecretFile != "" && p.ClientID == "" {
 		j.says(path+".clientSecretFile", "a secret without its app", "write clientID too")

@@ -23,6 +23,9 @@ func (j *judge) web(c *configv1alpha1.APIServerConfiguration) {
 	if len(validation.IsDNS1123Subdomain(c.Web.SignInSecret)) > 0 {
 		j.says("web.signInSecret", fmt.Sprintf("%q is no name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
 	}
+	if len(validation.IsDNS1123Subdomain(c.Web.RolePrefix)) > 0 {
+		j.says("web.rolePrefix", fmt.Sprintf("no role's name can begin with %q", c.Web.RolePrefix), "write the name of the release, such as herald")
+	}
 	if c.Web.OIDC != nil {
 		j.oidc(c.Web.OIDC, c.SiteURL)
 	}

@@ -7,7 +7,6 @@ package prepare
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -16,13 +15,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/dispatch"
-	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/forecast"
-	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // Points of the protocol at which a test may kill the process.
@@ -32,18 +27,6 @@ const (
 	PointAfterAhead  = "after-ahead"
 	// PointAfterPrepare comes before the claim of what is prepared.
 	PointAfterPrepare = "after-prepare"
-)
-
-const (
-	// within bounds one preparation, and slowest is how many bytes of its files a
-	// second are waited for beside that.
-	within  = time.Minute
-	slowest = 128 << 10
-	// lanesPerAccount is how many texts are prepared for one account at once. The
-	// calls go out one after another, so that more would only run ahead of them.
-	lanesPerAccount = 4
-	// maxTargets is how many targets a post has at most, by its schema.
-	maxTargets = 100
 )
 
 // Options is what preparing needs. Thumbnails may be nil; the rest is required.
@@ -102,10 +85,6 @@ type Target struct {
 	Token platforms.Token
 	// Wake has the post looked at again.
 	Wake func()
-}
-
-func (t *Target) waiter() dispatch.Waiter {
-	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
 }
 
 // converter returns what prepares for a platform; false if this process cannot publish
@@ -237,180 +216,4 @@ func (p *Preparer) Cards(ctx context.Context, m *Memory, targets []*Target, wait
 		}
 	}
 	return ready
-}
-
-// Start adopts what the post remembers of the preparation of a target, or begins
-// it. It does not wait: the end of a preparation wakes the post. If the account, or
-// the team, has as many under way as it may, nothing is begun, and the post is woken
-// when there is a place.
-func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time) {
-	c, needed := p.needed(&t)
-	if !needed {
-		return
-	}
-	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
-	before := m.known(&t, hash)
-	if before == nil {
-		if known := p.adopt(ctx, &t, hash, now, c.keptFor()); known != nil {
-			m.put(t.Index, known)
-			return
-		}
-	}
-	leave := p.enter(&t, len(job.Content.Media) > 0)
-	if leave == nil {
-		return
-	}
-	begun := &preparation{
-		uid: t.Post.UID, hash: hash, begunAt: now, savedAt: now, ahead: posting.Wait(t.Post, now) > 0, part: begunBefore(before, &t, hash),
-		done: make(chan struct{}),
-	}
-	if before != nil && before.finished() && before.err != nil {
-		begun.failures = before.failures + 1
-	}
-	begun.upload = uploadOf(&t, &job.Content, begun)
-	owner := ownerOf(t.Post, t.Index, hash)
-	limit := patience(&job.Content)
-	if p.o.Thumbnails != nil && wantsPicture(c.to.Capabilities(), &job.Content) {
-		limit += thumbnailWithin
-	}
-	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
-	m.put(t.Index, begun)
-	p.began(&t, begun.upload)
-	go func() {
-		defer begun.stop()
-		ctx, span := tracing.Child(ctx, "prepare")
-		begun.result, begun.err = p.make(ctx, c, job, begun, owner, t.Wake)
-		trace(span, &t, begun.err)
-		begun.endedAt = p.o.Clock.Now()
-		p.ended(&t, begun.upload, begun.err == nil, begun.endedAt)
-		close(begun.done)
-		leave()
-		if begun.ahead && begun.err == nil {
-			p.o.Failpoint(PointAfterAhead)
-		}
-		t.Wake()
-	}()
-}
-
-// trace ends the span of a preparation.
-func trace(span tracing.Span, t *Target, err *platforms.Error) {
-	defer span.End()
-	span.Number(tracing.Target, t.Index)
-	span.Text(tracing.Platform, string(t.Conn.Spec.Platform))
-	if err != nil {
-		span.Fail(string(err.Class))
-	}
-}
-
-// adopt returns the preparation that the post remembers; nil if there is none, or
-// the platform does not keep it for long enough to go without asking.
-func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.Time, fresh time.Duration) *preparation {
-	noted := posting.Target(t.Post, t.Index).Prepared
-	if noted == nil || !noted.Complete || noted.ContentHash != hash || now.Sub(noted.MadeAt.Time) >= fresh {
-		return nil
-	}
-	result := Prepared{Checkpoint: noted.Checkpoint}
-	if noted.Secret {
-		kept, err := p.Session(ctx, t.Post, t.Index)
-		if err != nil || kept.Checkpoint != noted.Checkpoint {
-			return nil
-		}
-		result.Secret = kept.Secret
-	}
-	return adopted(t.Post.UID, hash, result, noted.MadeAt.Time)
-}
-
-// begunBefore is what is known to be there of a target's preparation.
-func begunBefore(before *preparation, t *Target, hash string) Prepared {
-	if before != nil && before.progress().Checkpoint != "" {
-		return before.progress()
-	}
-	status := posting.Target(t.Post, t.Index)
-	if noted := status.Prepared; noted != nil && noted.ContentHash == hash && noted.Checkpoint != "" {
-		return Prepared{Checkpoint: noted.Checkpoint}
-	}
-	return Prepared{Checkpoint: attempt.Checkpoint(status.Attempt, hash)}
-}
-
-// make does the work of a preparation, going on from where an earlier one stood.
-func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
-	part := begun.progress()
-	if c.to.Capabilities().SecretUploads {
-		kept, err := p.sessions.load(ctx, owner)
-		if err != nil {
-			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Problem: "the Secret of the post's uploads cannot be read", Err: err}
-		}
-		if kept.ContentHash == owner.hash {
-			part = Prepared{kept.Checkpoint, kept.Secret}
-		}
-		owner.found = kept.Checkpoint
-	}
-	job.Checkpoint, job.Secret = part.Checkpoint, part.Secret
-	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
-		now := Prepared{checkpoint, secret}
-		if secret != "" && now != part {
-			if err := p.sessions.store(ctx, owner, now); err != nil {
-				return err
-			}
-			owner.found = checkpoint
-			p.o.Failpoint(PointAfterSecret)
-		}
-		part = now
-		p.o.Failpoint(PointAfterPart)
-		if begun.note(now, p.o.Clock.Now()) {
-			wake()
-		}
-		return nil
-	}
-	checkpoint, err := c.Prepare(ctx, job)
-	err = ratelimit.WithRetryAt(err, p.o.Clock.Now())
-	if checkpoint == part.Checkpoint {
-		return part, err
-	}
-	return Prepared{Checkpoint: checkpoint}, err
-}
-
-// patience is how long a preparation may take.
-func patience(c *platforms.Content) time.Duration {
-	var bytes int64
-	for i := range c.Media {
-		bytes += c.Media[i].Size
-	}
-	return within + time.Duration(bytes/slowest)*time.Second
-}
-
-// enter takes a place for a preparation, and returns what gives it back: among the few
-// of its account for a text, among the uploads for files, which take longer and
-// more of the network. It returns nil if none is free; the post is woken when one is.
-func (p *Preparer) enter(t *Target, files bool) (leave func()) {
-	w := t.waiter()
-	if files {
-		w.ID = uploadID(w.ID, t.Index)
-		if len(p.uploads.Enter(w, []string{w.ID})) == 0 {
-			return nil
-		}
-		return func() { p.uploads.Done(w.ID) }
-	}
-	lane := string(t.Conn.UID)
-	if !p.lanes.TryAcquire(lane, w) {
-		return nil
-	}
-	return func() { p.lanes.Release(lane) }
-}
-
-// uploadID names the waiter of a target of a post.
-func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
-
-// Pass lets others have the places that were kept for a post and that it did not
-// take in a pass. Targets that an edit took out of the post are among them; post is
-// nil for one that is gone.
-func (p *Preparer) Pass(key string, post *v1alpha1.Post) {
-	targets := maxTargets
-	if post != nil {
-		targets = max(len(post.Spec.Targets), len(post.Status.Targets))
-	}
-	for i := range targets {
-		p.uploads.Pass(uploadID(key, i))
-	}
-	p.lanes.Pass(key)
 }

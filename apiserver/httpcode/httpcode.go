@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package httpcode says with which HTTP status each error of package bridge is
+// answered, whether a program asked or a person. Package bridge knows no HTTP.
+package httpcode
+
+import (
+	"net/http"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// Of returns the HTTP status of a code (contract, section Errors).
+func Of(code bridge.Code) int {
+	switch code {
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:
+		return http.StatusBadRequest
+	case bridge.CodeUnauthorized:
+		return http.StatusUnauthorized
+	case bridge.CodeSubscriptionRequired, bridge.CodeInsufficientScope:
+		return http.StatusForbidden
+	case bridge.CodeNotFound:
+		return http.StatusNotFound
+	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
+		return http.StatusConflict
+	case bridge.CodeRateLimited:
+		return http.StatusTooManyRequests
+	case bridge.CodeInternal:
+		return http.StatusInternalServerError
+	default:
+		return http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,257 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// counted files tell how often they were read and signed. No two addresses are the same.
+type countedFiles struct {
+	mediaOf
+	store
+
+	mu           sync.Mutex
+	reads, signs int
+}
+
+func (c *countedFiles) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
+	c.mu.Lock()
+	c.reads++
+	c.mu.Unlock()
+	return c.mediaOf.Get(ctx, namespace, name)
+}
+
+func (c *countedFiles) PresignGet(_ context.Context, key string, _ time.Duration) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.signs++
+	return fmt.Sprintf("https://store.example/%s?signature=%d", key, c.signs), nil
+}
+
+// upload is a file that is in the store.
+func (w *world) upload(name string, edits ...func(*v1alpha1.Media)) {
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1alpha1.MediaSpec{FileName: name + ".png", MimeType: v1alpha1.MimePNG, SizeBytes: 1000},
+		Status:     v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
+	}
+	for _, edit := range edits {
+		edit(media)
+	}
+	w.media[acme+"/"+name] = media
+}
+
+// withCountedFiles counts what a world asks of its files.
+func withCountedFiles(w *world) *countedFiles {
+	files := &countedFiles{mediaOf: mediaOf{w.cluster}}
+	w.site.Service.Media, w.site.Service.Files = files, files
+	return files
+}
+
+// images are the addresses of the pictures of a page.
+func images(page *html.Node) (found []string) {
+	for _, img := range elements(page, "img") {
+		if class, _ := attribute(img, "class"); class == "thumb" {
+			source, _ := attribute(img, "src")
+			found = append(found, source)
+		}
+	}
+	return found
+}
+
+// TestPreviewReadsOnce holds that a preview reads each file once, whatever the number of accounts, and that the next one shows it under
+// the address that the browser has loaded.
+func TestPreviewReadsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	files := withCountedFiles(w)
+	form := url.Values{"category": {"image"}, "caption": {"a"}}
+	for i := range 3 {
+		name := fmt.Sprint("m-", i)
+		w.upload(name)
+		form.Add("image", name)
+	}
+	for _, platform := range platformOrder {
+		form.Add("target", "our-"+string(platform))
+	}
+	check := func() []string {
+		t.Helper()
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", form))
+		if answer.Code != http.StatusOK {
+			t.Fatal(answer.Code)
+		}
+		return images(parsed(t, answer.Body.String()))
+	}
+	first := check()
+	if files.reads != 3 || files.signs != 3 || len(first) < 3*4 {
+		t.Errorf("three files for six accounts are read %d times and signed %d times, and shown %d times", files.reads, files.signs, len(first))
+	}
+	if again := check(); strings.Join(again, " ") != strings.Join(first, " ") || files.signs != 3 {
+		t.Errorf("the same preview has other addresses: %q, then %q", first, again)
+	}
+}
+
+// TestPreviewIsBounded holds that a preview shows no more files than a platform does, and a page no more than a bound.
+func TestPreviewIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	withCountedFiles(w)
+	image := url.Values{"category": {"image"}, "caption": {"a"}, "target": {"our-x"}}
+	thread := url.Values{"category": {"tree"}, "cards": {"100"}}
+	for _, platform := range platformOrder {
+		thread.Add("target", "our-"+string(platform))
+	}
+	for i := range 10 {
+		name := fmt.Sprint("m-", i)
+		w.upload(name)
+		image.Add("image", name)
+		for part := range 100 {
+			thread.Add(fmt.Sprint("media-", part), name)
+		}
+	}
+	answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", image))
+	if page := parsed(t, answer.Body.String()); len(images(page)) != 4 || !strings.Contains(textOf(page), "and 6 more files") {
+		t.Errorf("X shows four pictures, and its preview %d", len(images(page)))
+	}
+	answer = w.serve(ask(&editor, "/teams/"+acme+"/compose/check", thread))
+	if shown := len(images(parsed(t, answer.Body.String()))); shown != maxPictures {
+		t.Errorf("the preview of a thread shows %d pictures, want %d", shown, maxPictures)
+	}
+}
+
+// TestChecksAreBounded holds that a preview that is asked for without end says so in its place, for one person alone, and comes back.
+func TestChecksAreBounded(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakeClock(now)
+	w := newWorld(clk)
+	check := func(who person.Person, htmx string) (int, string) {
+		r := ask(&who, "/teams/"+acme+"/compose/check", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}})
+		r.Header.Set("HX-Request", htmx)
+		answer := w.serve(r)
+		return answer.Code, answer.Body.String()
+	}
+	for i := range checksPerMinute {
+		if code, text := check(editor, "true"); code != http.StatusOK || !strings.Contains(text, "mock") {
+			t.Fatalf("check %d: %d", i, code)
+		}
+	}
+	if code, text := check(editor, "true"); code != http.StatusOK || strings.Contains(text, "mock") || !strings.Contains(text, "What you wrote is still here") {
+		t.Errorf("one too many, which htmx has to show: %d, %s", code, text)
+	}
+	if code, _ := check(editor, ""); code != http.StatusTooManyRequests {
+		t.Errorf("one too many of a program: %d", code)
+	}
+	if _, text := check(administrator, "true"); !strings.Contains(text, "mock") {
+		t.Error("another person is held back too")
+	}
+	clk.Step(time.Second)
+	if _, text := check(editor, "true"); !strings.Contains(text, "mock") {
+		t.Error("the preview does not come back")
+	}
+}
+
+// TestCheckOfEditor holds that the page on which a post is edited asks for the right to edit, and not for that to create.
+func TestCheckOfEditor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	for page, want := range map[string]string{"posts/new": "compose/check", "posts/p-1/edit": "posts/p-1/check"} {
+		at, _ := attribute(withID(t, w.get(t, editor, "/teams/"+acme+"/"+page), "check"), "hx-post")
+		if at != "/teams/"+acme+"/"+want {
+			t.Errorf("%s is checked at %s", page, at)
+		}
+	}
+}
+
+// writers may write posts and upload nothing.
+type writers struct{ roles }
+
+func (r writers) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+	if resource == "media" {
+		return false, nil
+	}
+	return r.roles.May(ctx, who, namespace, verb, resource, name...)
+}
+
+// TestThreatUploadAddresses holds that nobody gets an address that takes a file but who may create files: who has one can replace a
+// file until it is verified.
+func TestThreatUploadAddresses(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*Config){
+		"Roles": func(*Config) {}, "WritersWithoutFiles": func(c *Config) { of, _ := c.Access.(roles); c.Access = writers{of} },
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now), edit)
+		w.upload("m-1", func(m *v1alpha1.Media) {
+			m.Status.Phase, m.Status.UploadURL = v1alpha1.MediaPending, "https://store.example/upload-here"
+		})
+		w.put(textPost("p-1", "text", asDraft, func(post *v1alpha1.Post) {
+			post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})}
+		}))
+		who := []person.Person{viewer, editor}
+		for _, p := range who {
+			for _, path := range append([]string{"posts/p-1/events"}, pages...) {
+				r := ask(&p, "/teams/"+acme+"/"+path, nil)
+				ctx, cancel := context.WithCancel(r.Context())
+				cancel() // ends the stream after its first event
+				if body := w.serve(r.WithContext(ctx)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
+					t.Errorf("%s: %s has an address to upload to for %s", name, path, p.Name)
+				}
+			}
+			form := url.Values{"category": {"image"}, "image": {"m-1"}, "target": {"our-x"}}
+			if body := w.serve(ask(&p, "/teams/"+acme+"/compose/check", form)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
+				t.Errorf("%s: a preview has an address to upload to for %s", name, p.Name)
+			}
+		}
+		if name == "Roles" {
+			continue
+		}
+		if answer := w.serve(ask(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
+			t.Errorf("who may write posts, but upload nothing, is answered with %d", answer.Code)
+		}
+		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You may not upload files to this team") {
+			t.Error("a page offers what is refused")
+		}
+	}
+}
+
+// slowAccess takes a second for each answer.
+type slowAccess struct{ roles }
+
+func (r slowAccess) May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error) {
+	time.Sleep(time.Second) //nolint:forbidigo // in a bubble of synctest
+	return r.roles.May(ctx, who, namespace, verb, resource, name...)
+}
+
+// TestRightsAreAskedSideBySide holds that a page does not wait for one answer of the Kubernetes API after the other.
+func TestRightsAreAskedSideBySide(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(clock.RealClock{}, func(c *Config) { of, _ := c.Access.(roles); c.Access = slowAccess{of} })
+		begun := time.Now()
+		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts", nil)); answer.Code != http.StatusOK {
+			t.Fatal(answer.Code)
+		}
+		if took := time.Since(begun); took > 2*time.Second { // what the page offers, and the page's own right
+			t.Errorf("a page waits %s for answers of a second each", took)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// TestShippedRolesSuffice holds that the pages ask for no right that no role gives, and that each is there for the least role that
+// docs/people.md promises it to.
+func TestShippedRolesSuffice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	asked := map[right]bool{}
+	for _, page := range w.site.pages() {
+		for _, need := range page.needs {
+			asked[need] = true
+		}
+	}
+	for need := range new(rights).needs() {
+		asked[need] = true
+	}
+	for need := range asked {
+		if may, _ := (roles{}).May(t.Context(), administrator, acme, need.verb, need.resource); !may {
+			t.Errorf("pages ask for %s %s, which the role for admins does not give", need.verb, need.resource)
+		}
+	}
+	for who, wants := range map[string][]right{
+		viewer.Name: {seePosts, seeConnections, seeUsages}, editor.Name: {createPosts, updatePosts, createMedia, seeKeys},
+	} {
+		for _, need := range wants {
+			if may, _ := (roles{}).May(t.Context(), person.Person{Name: who}, acme, need.verb, need.resource); !may {
+				t.Errorf("%s may not %s %s", who, need.verb, need.resource)
+			}
+		}
+	}
+}
+
+// TestEachRightIsAskedFor takes one right away: what needs it is refused, and nothing else that a neighbouring right gives.
+func TestEachRightIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const upload = `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`
+	for name, tc := range map[string]struct {
+		reason, lacks, request string
+		form                   url.Values
+		refused                bool
+	}{
+		"Upload":           {"a file is no post", "create media", "POST media", nil, true},
+		"UploadAlone":      {"who may not write posts may upload", "create posts", "POST media", nil, false},
+		"Connect":          {"a new account", "create connections", "POST connections/connect", url.Values{"platform": {"x"}}, true},
+		"ConnectAlone":     {"nothing is changed", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
+		"Reconnect":        {"one that is there is changed", "patch connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, true},
+		"ReconnectAlone":   {"none is created", "create connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, false},
+		"Disconnect":       {"it is deleted", "delete connections", "POST connections/our-x/disconnect", url.Values{}, true},
+		"Accounts":         {"the page is about them", "list connections", "GET connections", nil, true},
+		"Composer":         {"people choose among the accounts", "list connections", "GET posts/new", nil, true},
+		"ComposerSent":     {"so they do with the form", "list connections", "POST posts/new", url.Values{}, true},
+		"Editor":           {"here too", "list connections", "GET posts/p-1/edit", nil, true},
+		"Preview":          {"it shows accounts", "list connections", "POST compose/check", url.Values{}, true},
+		"Overview":         {"it is about posts", "list connections", "GET ", nil, false},
+		"Team":             {"so is the team's plan", "list usages", "GET team", nil, false},
+		"PostWithAccounts": {"a post can be read", "list connections", "GET posts/p-1", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now), without(tc.lacks))
+			w.put(textPost("p-1", "text", asDraft))
+			method, page, _ := strings.Cut(tc.request, " ")
+			r := ask(&administrator, "/teams/"+acme+"/"+page, tc.form)
+			if method == http.MethodPost && tc.form == nil {
+				r = httptest.NewRequest(method, "/teams/"+acme+"/"+page, strings.NewReader(upload)).WithContext(r.Context())
+				r.Header.Set("Accept", "application/json")
+			}
+			before := w.written()
+			answer := w.serve(r)
+			if refused := answer.Code == http.StatusForbidden; refused != tc.refused || answer.Code >= http.StatusInternalServerError {
+				t.Errorf("%s: %d", tc.reason, answer.Code)
+			}
+			if tc.refused && w.written() != before {
+				t.Errorf("%s: something was written", tc.reason)
+			}
+		})
+	}
+}
+
+// TestWithoutAccounts: who may see posts, and not accounts, learns of accounts no more than posts themselves say.
+func TestWithoutAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), without("list connections"))
+	w.put(textPost("p-1", "text", asDraft))
+	ready := &w.connections[acme][0].Status.Conditions[0]
+	ready.Status, ready.Message = metav1.ConditionFalse, "the token was withdrawn"
+	for _, page := range []string{"", "posts", "posts/p-1", "calendar", "team"} {
+		text := w.serve(ask(&administrator, "/teams/"+acme+"/"+page, nil)).Body.String()
+		for _, hidden := range []string{"Account our-x", "@our-x", "withdrawn", "(disconnected)", acme + "/connections\"", "posts/new", "/edit\"", "Connect an account"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("page %q shows %q", page, hidden)
+			}
+		}
+	}
+	if text := w.serve(ask(&administrator, "/teams/"+acme+"/posts/p-1", nil)).Body.String(); !strings.Contains(text, "our-x") || !strings.Contains(text, ">X<") {
+		t.Error("the post's own words for its target are gone")
+	}
+}
+
+// TestWithoutUploads: who may write posts, and not upload, is told so before they choose a file.
+func TestWithoutUploads(t *testing.T) {
+	t.Parallel()
+	for lacks, offered := range map[string]bool{"create media": false, "delete posts": true} {
+		w := newWorld(clocktesting.NewFakeClock(now), without(lacks))
+		text := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", nil)).Body.String()
+		if strings.Contains(text, "You may not upload files") == offered || strings.Contains(text, "drop them here") != offered {
+			t.Errorf("without the right to %s, files are offered: %v", lacks, !offered)
+		}
+	}
+}
+
+// TestWithoutUsage: the counts are those of Usages.
+func TestWithoutUsage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), without("list usages"))
+	if text := w.serve(ask(&viewer, "/teams/"+acme+"/team", nil)).Body.String(); strings.Contains(text, "Posts to X") {
+		t.Error("the team's page tells what is counted")
+	}
+}
+
+// TestNamesOfRoles: the roles of a release are called by it.
+func TestNamesOfRoles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.RolePrefix = "outreach" })
+	nobody := person.Person{Name: "oidc:nobody"}
+	for name, r := range map[string]*http.Request{"no team": ask(&nobody, "/", nil), "team": ask(&viewer, "/teams/"+acme+"/team", nil)} {
+		text := w.serve(r).Body.String()
+		if !strings.Contains(text, "outreach-viewer, outreach-editor or outreach-admin") || strings.Contains(text, "herald-") {
+			t.Errorf("%s: the roles are called otherwise:\n%s", name, text)
+		}
+	}
+}
+
+// TestUsageOnTheTeamsPage holds what is counted, each with its limit.
+func TestUsageOnTheTeamsPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", asDraft))
+	w.teams[0].Spec.Subscription.Plan = v1alpha1.PlanStarter
+	w.connections[acme][0].Spec.Disabled = true
+	text := textOf(w.get(t, viewer, "/teams/"+acme+"/team"))
+	for _, want := range []string{
+		"Connected accounts: 5 of 10", "Posts to X this month (UTC): 0 of 30",
+		"Drafts in TikTok's inbox of Account our-tiktok within 24 hours: 0 of 5", "Posts in the lists: 1, without a limit",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not tell %q:\n%s", want, text)
+		}
+	}
+	text = textOf(w.get(t, viewer, "/teams/"+acme+"/connections"))
+	if want := "The plan has room for 10 accounts; 5 accounts in use, not counting 1 disabled."; !strings.Contains(text, want) {
+		t.Errorf("the accounts' page does not tell %q", want)
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signin_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/herald-social/herald/apiserver/web/signin"
+)
+
+// TestCounted holds how sign-ins are counted: what an administrator has to mend apart from what is the affair of those who try.
+func TestCounted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		claims map[string]any
+		do     func(b *browser)
+		want   []string
+		edits  []func(*signin.OIDC)
+	}{
+		"Link":    {"the button was pressed", nil, func(b *browser) { b.do(http.MethodPost, b.link(time.Hour)) }, []string{"link succeeded"}, nil},
+		"Looked":  {"a program that opens links signs nobody in", nil, func(b *browser) { b.do(http.MethodGet, b.link(time.Hour)) }, nil, nil},
+		"Page":    {"nor does the page that offers to", nil, func(b *browser) { b.do(http.MethodGet, "/signin") }, nil, nil},
+		"Unknown": {"there is no such link", nil, func(b *browser) { b.do(http.MethodPost, "/signin/link/none") }, []string{"link refused"}, nil},
+		"Used": {"it is good once", nil, func(b *browser) {
+			path := b.link(time.Hour)
+			b.do(http.MethodPost, path)
+			b.do(http.MethodPost, path)
+		}, []string{"link succeeded", "link refused"}, nil},
+		"Provider": {"the whole way", ada, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc succeeded"}, nil},
+		"Elsewhere": {"a callback that this browser did not ask for", ada, func(b *browser) {
+			b.do(http.MethodGet, b.browser().begin("").RequestURI())
+		}, []string{"oidc refused"}, nil},
+		"Denied": {"the provider lets them not in", ada, func(b *browser) {
+			b.do(http.MethodGet, changed(b.begin(""), "error", "access_denied"))
+		}, []string{"oidc refused"}, nil},
+		"NotVerified": {"the person has to verify the email", map[string]any{"email": "ada@example.com"}, func(b *browser) {
+			b.do(http.MethodGet, b.begin("").RequestURI())
+		}, []string{"oidc refused"}, nil},
+		"CodeOfAnother": {"the code is not theirs", ada, func(b *browser) {
+			code := b.browser().begin("").Query().Get("code")
+			b.do(http.MethodGet, changed(b.begin(""), "code", code))
+		}, []string{"oidc refused"}, nil},
+		"Away": {"the provider does not answer", ada, func(b *browser) {
+			b.down = true
+			b.do(http.MethodGet, "/signin/oidc")
+		}, []string{"oidc failed"}, nil},
+		"AwayLater": {"nor when the person comes back", ada, func(b *browser) {
+			back := b.begin("")
+			b.down = true
+			b.do(http.MethodGet, back.RequestURI())
+		}, []string{"oidc failed"}, nil},
+		"WrongSecret": {"nobody can sign in until the client's secret is mended, though the provider answers", ada, func(b *browser) {
+			b.do(http.MethodGet, b.begin("").RequestURI())
+		}, []string{"oidc failed"}, []func(*signin.OIDC){func(o *signin.OIDC) {
+			o.ClientSecret = func() (string, error) { return "another", nil }
+		}}},
+		"TooManyGroups": {"no cookie holds them, which an administrator of the provider has to mend", map[string]any{
+			"email": "ada@example.com", "email_verified": true, "groups": manyGroups(),
+		}, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc failed"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, tc.claims, tc.edits...)
+				tc.do(w.browser())
+				if !slices.Equal(w.counted, tc.want) {
+					t.Errorf("%s: counted are %v, want %v", tc.reason, w.counted, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// manyGroups are too many for a cookie.
+func manyGroups() []string {
+	groups := make([]string, 400)
+	for i := range groups {
+		groups[i] = strings.Repeat("g", 20) + string(rune('a'+i%26)) + string(rune('a'+i/26))
+	}
+	return groups
+}
+
+// TestReadyByLink: with keys for sessions a link suffices.
+func TestReadyByLink(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		if err := w.handlers.Ready(); err != nil {
+			t.Errorf("people can sign in: %v", err)
+		}
+		w.handlers.Watch(t.Context(), time.After) // returns at once
+	})
+}
+
+// TestWatch holds that an installation knows of a provider that is away before a person finds out, and when it is back.
+func TestWatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, ada)
+		if w.handlers.Ready() == nil {
+			t.Error("nobody has asked the provider yet")
+		}
+		w.down = true
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			w.handlers.Watch(ctx, time.After)
+			close(done)
+		}()
+		ready := func(after time.Duration, want bool, reason string) {
+			t.Helper()
+			time.Sleep(after) //nolint:forbidigo // the bubble's time
+			synctest.Wait()
+			if err := w.handlers.Ready(); (err == nil) != want {
+				t.Errorf("%s: %v", reason, err)
+			}
+		}
+		ready(0, false, "it is away")
+		ready(2*time.Minute, false, "it stays away")
+		w.down = false
+		ready(time.Minute, true, "it is back, and was asked within a minute")
+		w.down = true
+		ready(time.Minute, true, "what it said of itself is good for a while")
+		ready(5*time.Minute, false, "it is away again")
+		w.down = false
+		ready(time.Minute, true, "and back")
+		stop()
+		<-done
+		if away, back := strings.Count(w.log.String(), "does not answer"), strings.Count(w.log.String(), "answers again"); away != 2 || back != 2 {
+			t.Errorf("each change is a line of the log: %d and %d\n%s", away, back, w.log)
+		}
+	})
+}

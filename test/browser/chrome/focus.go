@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chrome
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Focus is the element that gets the keys, as a person sees it.
+type Focus struct {
+	// Name is what it is called: its label or its text.
+	Name string `json:"name"`
+	// Place is its place among all elements of the page, in the order of the markup.
+	Place int `json:"place"`
+	// Ring says that a line of at least 2 pixels around it, or around its label, shows that it has the focus.
+	Ring bool `json:"ring"`
+	// Covered is what hides the middle of it, or "it is outside of the window"; empty if a person sees it.
+	Covered string `json:"covered"`
+}
+
+// focused describes the element with the focus; null if none has it.
+const focused = `(() => {
+  const at = document.activeElement;
+  if (!at || at === document.body || at === document.documentElement) return null;
+  // What is invisible itself shows its focus on its label.
+  const label = at.labels?.[0];
+  const shown = label && getComputedStyle(at).opacity === "0" ? label : at;
+  const style = getComputedStyle(shown), box = shown.getBoundingClientRect();
+  const left = Math.max(box.left, 0), right = Math.min(box.right, innerWidth), top = Math.max(box.top, 0), bottom = Math.min(box.bottom, innerHeight);
+  let covered = "";
+  if (right - left < 1 || bottom - top < 1) covered = "it is outside of the window";
+  else {
+    const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    if (!over || !(shown.contains(over) || over.contains(shown) || at.contains(over) || at === over || label?.contains(over))) {
+      covered = over?.outerHTML.slice(0, 200) ?? "nothing";
+    }
+  }
+  return {
+    name: (at.getAttribute("aria-label") ?? label?.innerText ?? at.innerText ?? "").trim().slice(0, 80),
+    place: [...document.querySelectorAll("*")].indexOf(at),
+    ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    covered,
+  };
+})()`
+
+// Focused is the element that gets the keys; nil if none does.
+func (p *Page) Focused() (*Focus, error) { return Eval[*Focus](p, focused) }
+
+// stops are links, buttons, fields and what has an index; of radio buttons one per group.
+const stops = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter((at) =>
+  at.tabIndex >= 0 && !at.matches(":disabled, [type=hidden]") && at.checkVisibility({ visibilityProperty: true }) &&
+  (at.type !== "radio" || at.checked)).map((at) => [...document.querySelectorAll("*")].indexOf(at))`
+
+// Stops are the places of all elements that a person should get to by the tabulator. A group of radio buttons counts with the one
+// that is chosen.
+func (p *Page) Stops() ([]int, error) { return Eval[[]int](p, stops) }
+
+// Walk presses the tabulator until the focus is back where the first press led to, and returns each element that had it, once.
+func (p *Page) Walk() ([]Focus, error) {
+	const most = 400
+	var walked []Focus
+	for range most {
+		if err := p.Press(kb.Tab); err != nil {
+			return nil, err
+		}
+		at, err := p.Focused()
+		switch {
+		case err != nil:
+			return nil, err
+		case at == nil:
+			continue // the browser's own bar would have it
+		case len(walked) > 0 && at.Place == walked[len(walked)-1].Place:
+			continue // a field with parts of its own, such as a date
+		case len(walked) > 0 && at.Place == walked[0].Place:
+			return walked, nil
+		}
+		walked = append(walked, *at)
+	}
+	return walked, errors.New("the tabulator does not lead back to where it began")
+}
+
+// ChooseBy does something that makes the browser ask for files, such as pressing Enter on a button, and answers with these.
+func (p *Page) ChooseBy(act func() error, files ...string) error {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	asked := make(chan *page.EventFileChooserOpened, 1)
+	err := chromedp.Listen(ctx, func(event any) {
+		if opened, ok := event.(*page.EventFileChooserOpened); ok {
+			select {
+			case asked <- opened:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := call(p, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true}); err != nil {
+		return err
+	}
+	if err := act(); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return errors.New("the browser asks for no file")
+	case opened := <-asked:
+		return errors.Join(
+			call(p, dom.SetFileInputFiles, dom.SetFileInputFilesParams{BackendNodeID: opened.BackendNodeID, Files: files}),
+			call(p, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{}),
+		)
+	}
+}

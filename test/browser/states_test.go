@@ -1,0 +1,309 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/web"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// unsure is how long a platform may take to show a post that Herald looks for: two looks past its lag.
+const unsure = time.Minute
+
+var _ = Describe("Pages that people see when they have nothing yet, may not, or are too late", func() {
+	It("are fit for everyone: those to sign in", func() {
+		page := newPage(chrome.Options{})
+		link, err := herald().SignInLink(context.Background())
+		must(err)
+		must(page.Open(link))
+		inEveryLook(page, "signin-link")
+		must(page.Get("button", "Sign in").Follow())
+		for name, tc := range map[string]struct {
+			path   string
+			status int
+		}{
+			"signin-used":    {strings.TrimPrefix(link, herald().Site()), http.StatusGone},
+			"signin-unknown": {"/signin/link/nothing", http.StatusNotFound},
+			"wrong-method":   {"/signout", http.StatusMethodNotAllowed},
+			"absent":         {"/teams/nobodys/posts", http.StatusNotFound},
+		} {
+			Expect(page.OpenAny(herald().Site()+tc.path)).To(Equal(tc.status), name)
+			inEveryLook(page, name)
+			page.Forget()
+		}
+		must(page.ClearCookies())
+		must(page.Open(herald().Site() + "/"))
+		inEveryLook(page, "signin")
+	})
+
+	It("are fit for everyone: after the session has ended", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "Too late"}))
+		must(page.ClearCookies())
+		must(page.Get("textbox", "Text").Fill("Too late, and changed"))
+		must(page.WaitText("You are signed out."))
+		inEveryLook(page, "compose-signed-out")
+		must(site.Publish())
+		must(page.WaitText("Nothing was done"))
+		inEveryLook(page, "signed-out")
+		Expect(page.OpenAny(herald().Site() + "/connect/x/callback?code=1&state=2")).To(Equal(http.StatusUnauthorized))
+		inEveryLook(page, "connect-signed-out")
+		page.Forget()
+	})
+
+	It("are fit for everyone: what another site has sent", func() {
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			write(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,"><form method="post" action="`+herald().Site()+`/signout"><button>Win</button></form>`)
+		}))
+		DeferCleanup(elsewhere.Close)
+		page := newPage(chrome.Options{})
+		must(page.Open(strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)))
+		must(page.Get("button", "Win").Follow())
+		must(page.WaitText("Not from here"))
+		inEveryLook(page, "cross-origin")
+		page.Forget()
+	})
+
+	It("are fit for everyone: a person without a role, and one who may only look", func() {
+		stranger, _ := page403("Tom")
+		inEveryLook(stranger, "no-team")
+		stranger.Forget()
+
+		viewer, site := signInAs("Vera")
+		for _, path := range []string{"", "connections"} {
+			must(viewer.Open(site.URL + "/teams/herald-demo/" + path))
+			Expect(viewer.Get("link", "New post").Count()).To(BeZero())
+			inEveryLook(viewer, "viewer-"+path)
+		}
+		for _, path := range []string{"posts/new", "keys"} {
+			Expect(viewer.OpenAny(site.URL + "/teams/herald-demo/" + path)).To(Equal(http.StatusForbidden))
+			inEveryLook(viewer, "forbidden")
+		}
+		Expect(viewer.OpenAny(site.URL + "/teams/herald-demo/posts/nothing")).To(Equal(http.StatusNotFound))
+		inEveryLook(viewer, "post-absent")
+		viewer.Forget()
+	})
+
+	It("are fit for everyone: a person who refuses at the provider", func() {
+		page := newPage(chrome.Options{})
+		must(page.Open(withProvider() + "/signin"))
+		must(page.GetPart("link", "Sign in").Follow())
+		must(page.Get("link", "Nobody").Follow())
+		inEveryLook(page, "signin-refused")
+		page.Forget()
+	})
+
+	DescribeTable("are fit for everyone: those of a team that has nothing yet",
+		func(path, name string) {
+			page, site := signInAs("Nora")
+			must(page.Open(site.URL + "/teams/" + freshTeam + "/" + path))
+			inEveryLook(page, "empty-"+name)
+		},
+		Entry("overview", "", "overview"), Entry("posts", "posts", "posts"), Entry("calendar", "calendar", "calendar"),
+		Entry("composer", "posts/new", "compose"), Entry("accounts", "connections", "accounts"), Entry("keys", "keys", "keys"),
+		Entry("team", "team", "team"), Entry("a filter that leaves nothing", "posts?status=failed", "posts-filtered"),
+	)
+})
+
+// page403 signs in a person who may see nothing.
+func page403(who string) (*chrome.Page, web.Site) {
+	GinkgoHelper()
+	page := newPage(chrome.Options{})
+	site := web.Site{Page: page, URL: withProvider()}
+	must(page.Open(site.URL + "/signin"))
+	must(page.GetPart("link", "Sign in").Follow())
+	must(page.Get("link", who).Follow())
+	must(page.WaitText("You belong to no team yet"))
+	return page, site
+}
+
+var _ = Describe("Accounts", func() {
+	It("asks which of several Pages is to be connected, and connects that one", func() {
+		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
+		_, err := sandbox.Account(context.Background(), "facebook", "771", map[string]any{"username": "bakery", "display_name": "The bakery"})
+		must(err)
+		demo, err := sandbox.Account(context.Background(), "facebook", demoID("facebook"), map[string]any{"pages": []string{"771"}})
+		must(err)
+		DeferCleanup(func(ctx SpecContext) {
+			_, err := sandbox.Account(ctx, "facebook", demo.ID, map[string]any{"pages": []string{}})
+			must(err)
+		})
+		page, site := signedInPage()
+		must(site.Accounts())
+		must(site.Consent("facebook", web.DemoHandle("facebook")))
+		must(page.WaitText("Which account of Facebook?"))
+		inEveryLook(page, "connect-choose")
+		must(page.GetPart("radio", "The bakery").Click())
+		must(page.Get("button", "Connect this account").Follow())
+		must(page.WaitText("The account is connected."))
+		card := page.GetSaying("listitem", "@bakery")
+		Eventually(card.Get("heading", "The bakery").Count).Should(Equal(1), "the page tells by itself when the platform has answered")
+
+		By("posting to it, and not to the other Page")
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, @bakery"}}, Text: "Fresh bread"}))
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		posts, err := sandbox.Posts(context.Background(), "facebook", "771")
+		must(err)
+		Expect(posts).To(HaveLen(1))
+
+		By("disconnecting it")
+		must(site.Accounts())
+		must(site.Disconnect("@bakery"))
+		must(page.WaitText("The account is disconnected."))
+		inEveryLook(page, "disconnected")
+	})
+
+	It("says what became of it when a person refuses on the platform's page", func() {
+		page, site := signedInPage()
+		must(site.Accounts())
+		must(site.ToConsent("x"))
+		must(page.Follow(func() error { return web.Deny(page) }))
+		must(page.WaitText("The account is not connected"))
+		inEveryLook(page, "connect-denied")
+		must(page.Get("link", "To the accounts").Follow())
+		must(page.Get("heading", "Accounts").Wait())
+		page.Forget()
+	})
+})
+
+var _ = Describe("What can go wrong with a post", func() {
+	onX := []web.Target{{Account: "X, @herald_demo"}}
+
+	It("is said in the composer, and what was written stays", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: onX, Text: strings.Repeat("too long ", 40)}))
+		must(page.WaitFor("the preview says it", `document.querySelector(".mock-problems") !== null`))
+		inEveryLook(page, "compose-preview-problems")
+		must(site.Publish())
+		must(page.Get("alert", "").Wait())
+		must(page.WaitText("Nothing was sent."))
+		inEveryLook(page, "compose-problems")
+		Expect(page.Get("textbox", "Text").Value()).To(HavePrefix("too long"))
+		must(page.Get("textbox", "Text").Fill("Short enough"))
+		must(site.SaveDraft())
+		must(page.WaitText("The draft is saved."))
+		page.Forget()
+	})
+
+	It("is said on its page when the platform refuses it", func() {
+		page, site := signedInPage()
+		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: onX, Text: "Refused by the platform"}))
+		must(site.Publish())
+		must(page.WaitText("Failed"))
+		inEveryLook(page, "post-failed")
+		must(site.Overview())
+		must(page.WaitText("Failed lately"))
+		inEveryLook(page, "overview-failed")
+	})
+
+	DescribeTable("is asked of a person where the platform cannot tell",
+		func(fault string, there types.GomegaMatcher, settle func(*chrome.Page, string), want string) {
+			sandbox := sandboxtest.Client{URL: herald().Sandbox()}
+			page, site := signedInPage()
+			// The answer is lost, and no listing of this platform proves that a post is not there.
+			disturb(
+				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
+				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
+			)
+			text := "Lost on the way, " + fault
+			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
+			must(site.Publish())
+			Eventually(readable(page), unsure).Should(ContainSubstring("Not known"))
+			inEveryLook(page, "post-undecided-"+fault)
+
+			var found string
+			posts, err := sandbox.Posts(context.Background(), "facebook", demoID("facebook"))
+			must(err)
+			for _, post := range posts {
+				if post.Text == text {
+					found = post.URL
+				}
+			}
+			Expect(found).To(there, "what the platform really did")
+			settle(page, found)
+			must(page.WaitText("Thank you. Herald goes on from there."))
+			must(sandbox.ClearFaults(context.Background()))
+			Eventually(readable(page), unsure).Should(And(ContainSubstring("Posted"), Not(ContainSubstring("Not known"))))
+			inEveryLook(page, "post-settled-"+fault)
+
+			posts, err = sandbox.Posts(context.Background(), "facebook", demoID("facebook"))
+			must(err)
+			times := 0
+			for _, post := range posts {
+				if post.Text == text {
+					times++
+				}
+			}
+			Expect(times).To(Equal(1), want)
+		},
+		Entry("it is there: the person enters its address", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
+			must(page.GetPart("textbox", "Yes").Fill(found))
+			must(page.Get("button", "It was published").Follow())
+		}, "what was found is not sent again"),
+		Entry("it is not there: Herald sends it", "drop_before", BeEmpty(), func(page *chrome.Page, _ string) {
+			must(page.Get("button", "It was not published").Click())
+			dialog := page.Get("dialog", "")
+			must(dialog.Wait())
+			inEveryLook(page, "verdict-question")
+			must(dialog.Get("button", "It was not published").Follow())
+		}, "what was not there is sent once"),
+	)
+
+	It("stands in lists with posts in every other state", func() {
+		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
+		_, err := sandbox.Account(context.Background(), "threads", "9001", map[string]any{"username": "slow_bakery", "display_name": "Slow bakery"})
+		must(err)
+		page, site := signedInPage()
+		must(site.Accounts())
+		must(site.Connect("threads", "@slow_bakery"))
+		disturb(
+			// Not a rate limit: that would hold for every account of the app.
+			sandboxtest.Fault{Platform: "threads", Operation: "create", Kind: "status", Status: http.StatusServiceUnavailable, Times: 100, Account: "9001"},
+			sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1},
+		)
+		draft := web.Draft{Kind: web.Text, Targets: onX}
+		for text, send := range map[string]func() error{
+			"One that fails":         site.Publish,
+			"One that is a draft":    site.SaveDraft,
+			"One that is scheduled":  func() error { return site.Schedule(time.Now().Add(26 * time.Hour)) },
+			"Kept back, one of many": site.Publish,
+		} {
+			draft.Text, draft.Targets = text, onX
+			if strings.HasPrefix(text, "Kept back") {
+				draft.Targets = []web.Target{{Account: "Threads, @slow_bakery"}}
+			}
+			must(site.Compose(draft))
+			must(send())
+		}
+		must(site.Posts())
+		Eventually(func() (string, error) {
+			if err := site.Posts(); err != nil {
+				return "", err
+			}
+			return readable(page)()
+		}, unsure).Should(And(ContainSubstring("Draft"), ContainSubstring("Scheduled"), ContainSubstring("Being published"), ContainSubstring("Failed")))
+		inEveryLook(page, "posts-every-state")
+		must(site.Calendar())
+		inEveryLook(page, "calendar-every-state")
+		must(site.Overview())
+		inEveryLook(page, "overview-every-state")
+		must(page.GetPart("link", "Kept back, one of many").Nth(0).Follow())
+		must(page.WaitText("The next try is"))
+		inEveryLook(page, "post-waiting")
+	})
+})
