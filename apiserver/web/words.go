@@ -48,7 +48,7 @@ func titleOfError(err *bridge.Error) string {
 		return "An account has to be connected again"
 	case bridge.CodeReadinessUnavailable:
 		return "A platform does not answer"
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeInsufficientScope, bridge.CodeRateLimited, bridge.CodeInternal:
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope, bridge.CodeInternal:
 		return "That did not work"
 	default:
 		return "That did not work"

@@ -116,7 +116,11 @@ func notPassed(results string) string {
 	must(err)
 	var text strings.Builder
 	for _, file := range files {
-		var checks []struct{ ID, Status, Description, ErrorMessage string }
+		var checks []struct {
+			ID           string `json:"id"`
+			Status       string `json:"status"`
+			ErrorMessage string `json:"errorMessage"`
+		}
 		data, err := os.ReadFile(file)
 		must(err)
 		must(json.Unmarshal(data, &checks))

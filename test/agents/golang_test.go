@@ -18,6 +18,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/oauth2"
+
+	"github.com/herald-social/herald/test/browser/web"
 )
 
 // back is an address of this machine to which the browser comes back.
@@ -40,35 +42,69 @@ func newBack() *back {
 	return b
 }
 
+// connectGo connects a client of the Go SDK, which asks a person by decide.
+func connectGo(ctx context.Context, name string, decide func(authorize string)) *mcp.ClientSession {
+	GinkgoHelper()
+	b := newBack()
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: b.address,
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: name, RedirectURIs: []string{b.address}, GrantTypes: []string{"authorization_code", "refresh_token"},
+			TokenEndpointAuthMethod: "none",
+		}},
+		AuthorizationCodeFetcher: func(_ context.Context, asked *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			defer GinkgoRecover()
+			decide(asked.URL)
+			answer := <-b.answers
+			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
+		},
+	})
+	must(err)
+	client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: mcpURL, OAuthHandler: handler}, nil)
+	must(err)
+	DeferCleanup(session.Close)
+	return session
+}
+
+// publish lets an agent publish a text, and returns how the post stands.
+func publish(ctx context.Context, session *mcp.ClientSession, caption string) post {
+	GinkgoHelper()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_post", Arguments: map[string]any{
+		"category": "text", "targets": []any{map[string]any{"connection_id": "demo-x", "caption": caption}},
+	}})
+	must(err)
+	answer, err := json.Marshal(result.StructuredContent)
+	must(err)
+	Expect(result.IsError).To(BeFalse(), string(answer))
+	var made struct {
+		Data post `json:"data"`
+	}
+	must(json.Unmarshal(answer, &made))
+	return made.Data
+}
+
 var _ = Describe("A client of the Go SDK", func() {
 	It("comes from a 401 to a published post, by its own handler of OAuth", func(ctx context.Context) {
-		b := newBack()
-		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-			RedirectURL: b.address,
-			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-				ClientName: "Go SDK", RedirectURIs: []string{b.address}, GrantTypes: []string{"authorization_code", "refresh_token"},
-				TokenEndpointAuthMethod: "none",
-			}},
-			AuthorizationCodeFetcher: func(_ context.Context, asked *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-				defer GinkgoRecover()
-				allow(asked.URL)
-				answer := <-b.answers
-				return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
-			},
+		const text = "From the Go SDK"
+		publish(ctx, connectGo(ctx, "Go SDK", allow), text)
+		Eventually(onPlatform).WithArguments(ctx, "x", text).Should(HaveLen(1))
+	})
+
+	It("asks a person again when it wants more, and what it may not publish waits", func(ctx context.Context) {
+		const text = "More than reading"
+		levels := []string{web.MayRead, web.MayDraft}
+		session := connectGo(ctx, "Step by step", func(authorize string) {
+			Expect(levels).NotTo(BeEmpty(), "it asks once more")
+			must(page.Open(authorize))
+			must(web.ChooseLevel(page, levels[0]))
+			levels = levels[1:]
+			must(web.AllowAgent(page))
 		})
-		must(err)
-		client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, nil)
-		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: mcpURL, OAuthHandler: handler}, nil)
-		must(err)
-		DeferCleanup(session.Close)
-		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_post", Arguments: map[string]any{
-			"category": "text", "targets": []any{map[string]any{"connection_id": "demo-x", "caption": "From the Go SDK"}},
-		}})
-		must(err)
-		answer, err := json.Marshal(result.StructuredContent)
-		must(err)
-		Expect(result.IsError).To(BeFalse(), string(answer))
-		Eventually(onPlatform).WithArguments(ctx, "x", "From the Go SDK").Should(HaveLen(1))
+		Expect(levels).To(HaveLen(1), "it was asked for reading")
+		Expect(publish(ctx, session, text).Status).To(Equal("draft"))
+		Expect(levels).To(BeEmpty(), "the refusal says what to ask for")
+		Expect(onPlatform(ctx, "x", text)).To(BeEmpty())
 	})
 })
 

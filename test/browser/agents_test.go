@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,6 +114,32 @@ var _ = Describe("An agent", Ordered, func() {
 		must(page.Open(frame.URL))
 		Eventually(page.Problems).Should(ContainElement(ContainSubstring("frame-ancestors 'none'")))
 		Expect(page.Get("button", "Allow").Count()).To(BeZero())
+		page.Forget()
+	})
+
+	It("may be a page of another site, which reads what it needs and no more", func() {
+		const client = `(async (site) => {
+			const json = { "Content-Type": "application/json" };
+			const refused = await fetch(site + "/mcp", { method: "POST", headers: json, body: "{}" });
+			const metadata = refused.headers.get("WWW-Authenticate").match(/resource_metadata="([^"]+)"/)[1];
+			const { authorization_servers: [issuer], resource } = await (await fetch(metadata)).json();
+			const server = await (await fetch(issuer + "/.well-known/oauth-authorization-server")).json();
+			const body = JSON.stringify({ client_name: "A page", redirect_uris: ["https://agent.example/cb"], token_endpoint_auth_method: "none" });
+			const registered = await fetch(server.registration_endpoint, { method: "POST", headers: json, body });
+			const form = new URLSearchParams({ grant_type: "authorization_code", code: "no", client_id: "no" });
+			const token = await fetch(server.token_endpoint, { method: "POST", body: form });
+			const pages = await fetch(site + "/", { credentials: "include" }).then(() => "read", () => "kept");
+			return [refused.status, resource, registered.status, (await token.json()).error, pages].join(" ");
+		})`
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			write(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,"><h1>Elsewhere</h1>`)
+		}))
+		DeferCleanup(elsewhere.Close)
+		must(page.Open(elsewhere.URL))
+		site := herald().Site()
+		Expect(chrome.Eval[string](page, client+"("+strconv.Quote(site)+")")).To(Or(
+			Equal("401 "+site+"/mcp 201 invalid_grant kept"), Equal("401 "+site+"/mcp 201 invalid_client kept")))
 		page.Forget()
 	})
 

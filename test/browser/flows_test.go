@@ -226,7 +226,8 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 
 // pages are those of a team, by their names.
 var pages = map[string]string{
-	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "team": "team",
+	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "agents": "agents",
+	"team": "team",
 }
 
 // signedIn is the header of a person who has signed in by a link.
