@@ -53,7 +53,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	It("lets a person sign in by a link, connect an account and publish a picture in pages", func(ctx SpecContext) { inPages(ctx) })
+	It("lets a person sign in by a link, connect an account, publish a picture in pages and allow an agent that posts", func(ctx SpecContext) { inPages(ctx) })
 
 	It("tells at once what is wrong with a post that is applied", func(ctx SpecContext) {
 		post := postTo("too-long", v1alpha1.CategoryText, v1alpha1.PlatformX)

@@ -174,6 +174,8 @@ func inPages(ctx context.Context) {
 	Expect(published[0].Text).To(Equal("written in a page"))
 	Expect(published[0].Media).To(HaveLen(1))
 
+	byAnAgent(ctx, v)
+
 	gone := v.send(ctx, teamPages+"connections/"+account+"/disconnect", nil)
 	Expect(gone.status).To(Equal(http.StatusOK), gone.body)
 	Expect(v.send(ctx, site+"/signout", nil).status).To(Equal(http.StatusOK))
