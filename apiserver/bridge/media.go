@@ -100,7 +100,8 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// newMedia is the resource for a request.
+// newMedia is the resource for a request. Whoever asked has the address to upload to: by its
+// origin the manager knows that the status must offer none, which others could read.
 func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{
@@ -110,9 +111,10 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 		},
 		Spec: in.Spec,
 	}
-	if caller.Author != "" {
-		media.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
-		media.Annotations = map[string]string{v1alpha1.AuthorAnnotation: caller.Author}
+	for annotation, name := range map[string]string{v1alpha1.AuthorAnnotation: caller.Author, v1alpha1.AgentAnnotation: caller.Agent} {
+		if name != "" {
+			metav1.SetMetaDataAnnotation(&media.ObjectMeta, annotation, name)
+		}
 	}
 	return media, identify(&media.ObjectMeta, "m", in.IdempotencyKey, &media.Spec)
 }

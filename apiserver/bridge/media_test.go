@@ -123,13 +123,17 @@ func TestUploadWithoutStore(t *testing.T) {
 func TestAuthorOfUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reason         string
-		caller         bridge.Caller
-		origin, author string
-		events         []string
+		reason        string
+		caller        bridge.Caller
+		author, agent string
+		events        []string
 	}{
-		"Person":  {"who it was stands on the file", person, v1alpha1.OriginWeb, "herald:link", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
-		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
+		"Person":  {"who it was stands on the file", person, "herald:link", "", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
+		"Program": {"a key leaves no trail beside the access log", caller, "", "", nil},
+		"Agent": {
+			"an agent's upload is not the person's own", bridge.Caller{Namespace: caller.Namespace, Key: "agent-1", Author: "oidc:ada", Agent: "Claude"},
+			"oidc:ada", "Claude", []string{`UploadBegunByAgent Media/M: by the agent "Claude" for oidc:ada`},
+		},
 	} {
 		f, trail := &files{stored: map[string]*v1alpha1.Media{}}, &events{}
 		s := withFiles(f)
@@ -143,8 +147,11 @@ func TestAuthorOfUpload(t *testing.T) {
 			id = made.ID
 		}
 		media := f.stored[id]
-		if media.Labels[v1alpha1.OriginLabel] != tc.origin || media.Annotations[v1alpha1.AuthorAnnotation] != tc.author {
-			t.Errorf("%s: %s: %v, %v", name, tc.reason, media.Labels, media.Annotations)
+		if media.Annotations[v1alpha1.AuthorAnnotation] != tc.author || media.Annotations[v1alpha1.AgentAnnotation] != tc.agent {
+			t.Errorf("%s: %s: %v", name, tc.reason, media.Annotations)
+		}
+		if media.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
+			t.Errorf("%s: with the labels %v the manager offers everybody who reads the status an address to upload to", name, media.Labels)
 		}
 		for i := range trail.written {
 			trail.written[i] = strings.ReplaceAll(trail.written[i], id, "M")
