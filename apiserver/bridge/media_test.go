@@ -131,8 +131,10 @@ func TestAuthorOfUpload(t *testing.T) {
 		"Person":  {"who it was stands on the file", person, "herald:link", "", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
 		"Program": {"a key leaves no trail beside the access log", caller, "", "", nil},
 		"Agent": {
-			"an agent's upload is not the person's own", bridge.Caller{Namespace: caller.Namespace, Key: "agent-1", Author: "oidc:ada", Agent: "Claude"},
-			"oidc:ada", "Claude", []string{`UploadBegunByAgent Media/M: by the agent "Claude" for oidc:ada`},
+			"an agent's upload is not the person's own",
+			bridge.Caller{Namespace: caller.Namespace, Key: "agent-1", Author: "oidc:ada", Agent: "Claude"},
+			"oidc:ada", "Claude",
+			[]string{`UploadBegunByAgent Media/M: by the agent "Claude" for oidc:ada`},
 		},
 	} {
 		f, trail := &files{stored: map[string]*v1alpha1.Media{}}, &events{}

@@ -63,7 +63,7 @@ func byAnAgent(ctx context.Context, v *visitor) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: site + "/mcp", HTTPClient: &agent, OAuthHandler: handler}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	defer session.Close()
+	defer func() { Expect(session.Close()).To(Succeed()) }()
 	const text = "written by an agent"
 	Eventually(func(g Gomega) {
 		result, err := session.CallTool(ctx, &mcp.CallToolParams{
