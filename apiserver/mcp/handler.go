@@ -66,8 +66,9 @@ type Options struct {
 type Handler struct {
 	Options
 
-	sdk   http.Handler
-	marks marks
+	server *mcp.Server
+	sdk    http.Handler
+	marks  marks
 	// local says that the site is for this machine alone.
 	local bool
 }
@@ -78,14 +79,13 @@ func New(options Options) (*Handler, error) {
 	if site, err := url.Parse(options.SiteURL); err == nil {
 		h.local = loopback(site.Host)
 	}
-	server := options.Server
-	if server == nil {
+	if h.server = options.Server; h.server == nil {
 		var err error
-		if server, err = h.server(); err != nil {
+		if h.server, err = h.newServer(); err != nil {
 			return nil, err
 		}
 	}
-	h.sdk = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+	h.sdk = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
 		// See ServeHTTP: behind a proxy beside this process, requests come by loopback for
 		// the site's own host.
@@ -147,7 +147,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	h.pass(w, r, body, &call{caller: h.named(caller, m), key: m.key(r), info: request.From(ctx)})
+	c := &call{caller: h.named(caller, m), key: m.key(r), info: request.From(ctx)}
+	tool := m.direct(r, body)
+	if tool == nil {
+		h.pass(w, r, body, c)
+		return
+	}
+	if err := h.answer(w, r, tool, c); err != nil {
+		rest.WriteInternal(ctx, w, err)
+	}
 }
 
 // Fields of requests and answers that pages of other sites may use.

@@ -37,6 +37,9 @@ type message struct {
 	client string
 	// idempotency is the key of its _meta.
 	idempotency string
+	// version is the revision of the protocol in its _meta, and versioned says that it has one there, of whatever kind.
+	version   string
+	versioned bool
 }
 
 // errBatch is that of an array of messages. The protocol had those for some months of 2025.
@@ -64,6 +67,8 @@ func readMessage(body []byte) (*message, error) {
 		method:      text(root.Field("method")),
 		client:      text(meta.Field(mcp.MetaKeyClientInfo).Field("name")),
 		idempotency: text(meta.Field(IdempotencyKey)),
+		version:     text(meta.Field(mcp.MetaKeyProtocolVersion)),
+		versioned:   meta.Field(mcp.MetaKeyProtocolVersion).Given(),
 	}
 	if m.method == methodCall {
 		m.tool = toolNamed(text(params.Field("name")))

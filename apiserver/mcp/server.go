@@ -17,9 +17,9 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// server is the one server of the SDK that serves all requests; who calls is in the context
-// of each.
-func (h *Handler) server() (*mcp.Server, error) {
+// newServer returns the one server of the SDK that serves all requests; who calls is in the
+// context of each.
+func (h *Handler) newServer() (*mcp.Server, error) {
 	described, err := schemasOf()
 	if err != nil {
 		return nil, err
