@@ -7,9 +7,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
@@ -65,6 +67,96 @@ func TestThreatGuessing(t *testing.T) {
 	}
 	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.status != http.StatusOK {
 		t.Errorf("the client, from the same address: %d %s", got.status, got.body)
+	}
+}
+
+// TestThreatRefreshFlood: the tokens of one grant have it read and written some times a minute, be they good or dead, and others,
+// and what ends the grant, wait for none of it.
+func TestThreatRefreshFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, first := w.connected(bridge.ScopeRead)
+	other, others := w.connected(bridge.ScopeRead)
+	var last, got answer
+	reads, version := w.grants.reads, w.grants.version
+	for got = first; got.status == http.StatusOK; got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))) {
+		if last = got; w.grants.version-version > maxReads {
+			t.Fatal("refreshes have no end")
+		}
+	}
+	if got.status != http.StatusTooManyRequests || got.text("error") != temporarily || got.header.Get("Retry-After") != "2" || w.grants.reads-reads > maxReads {
+		t.Errorf("after %d reads: %d %v %s", w.grants.reads-reads, got.status, got.header, got.body)
+	}
+	if answer := w.post(TokenPath, refreshing(other, others.text("refresh_token"))); answer.status != http.StatusOK {
+		t.Errorf("another grant: %d %s", answer.status, answer.body)
+	}
+	w.clock.Step(2 * time.Second)
+	if got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))); got.status != http.StatusOK {
+		t.Errorf("who waits as told: %d %s", got.status, got.body)
+	}
+	// The theft is noticed however fast the thief refreshes.
+	if answer := w.post(TokenPath, refreshing(client, first.text("refresh_token"))); answer.text("error") != invalidGrant || !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
+		t.Errorf("the client, with the token that was replaced: %d %s", answer.status, answer.body)
+	}
+	for name, send := range map[string]func() answer{
+		"refreshing with a dead token":     func() answer { return w.post(TokenPath, refreshing(client, first.text("refresh_token"))) },
+		"refreshing with the last token":   func() answer { return w.post(TokenPath, refreshing(client, got.text("refresh_token"))) },
+		"revoking by a dead refresh token": func() answer { return w.post(RevokePath, url.Values{"token": {first.text("refresh_token")}}) },
+		"revoking by an access token":      func() answer { return w.post(RevokePath, url.Values{"token": {first.text("access_token")}}) },
+	} {
+		reads := w.grants.reads
+		for range 3 * maxReads {
+			send()
+		}
+		if got := send(); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || w.grants.reads-reads > maxReads {
+			t.Errorf("%s: %d after %d reads", name, got.status, w.grants.reads-reads)
+		}
+	}
+}
+
+// TestThreatCodeFlood: who has a code and its verifier has no more of the Kubernetes API.
+func TestThreatCodeFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	code := w.allowed(question(client), bridge.ScopeRead)
+	reads := w.grants.reads
+	// A stranger with the code alone takes nothing from the client.
+	for range 2 * maxReads {
+		w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.status != http.StatusOK || w.grants.reads-reads != 1 {
+		t.Errorf("the client: %d %s, after %d reads", got.status, got.body, w.grants.reads-reads)
+	}
+	for range 2 * maxReads {
+		w.post(TokenPath, redemption(client, code))
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.status != http.StatusTooManyRequests || w.grants.reads-reads > 2*maxReads {
+		t.Errorf("%d after %d reads", got.status, w.grants.reads-reads)
+	}
+}
+
+// TestThreatNeighbours: what others send from the same address does not keep from a client that it has to begin anew.
+func TestThreatNeighbours(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	for range 2 * maxFailures {
+		w.post(TokenPath, refreshing(client, "made up"))
+		w.post(TokenPath, url.Values{"grant_type": {"refresh_token"}})
+	}
+	w.change(func(g *v1alpha1.OAuthGrant) { g.Spec.Revoked = true })
+	for name, tc := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"a grant that was revoked": {refreshing(client, tokens.text("refresh_token")), invalidGrant},
+		"another client's token":   {refreshing(w.registerClient(loopURI), tokens.text("refresh_token")), invalidGrant},
+		"a form that is wrong":     {url.Values{"client_id": {client}}, invalidRequest},
+	} {
+		if got := w.post(TokenPath, tc.form); got.status != http.StatusBadRequest || got.text("error") != tc.want {
+			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
+		}
 	}
 }
 

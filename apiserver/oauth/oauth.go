@@ -116,17 +116,19 @@ type Server struct {
 	Config
 
 	documents *documents
-	// registrations, failures and fetches count by address, by address and by person.
-	registrations, failures, fetches *ratelimit.Limiter
+	// registrations, failures and fetches count by address, by address and by person; reads by what a grant is read for, and which.
+	registrations, failures, fetches, reads *ratelimit.Limiter
 	handlers                         map[string]http.Handler
 }
 
 // Requests in a minute. Many clients may stand behind one address, so registrations, which store nothing, are counted
-// generously, and of requests for tokens only those that fail.
+// generously, and of requests for tokens only those with codes and tokens that were never made here.
 const (
 	maxRegistrations = 300
 	maxFailures      = 300
 	maxFetches       = 30
+	// maxReads is for one grant and one purpose. A client refreshes once an hour; one that runs in many places, now and then at once.
+	maxReads = 30
 )
 
 // New returns a Server.
@@ -134,7 +136,7 @@ func New(config Config) *Server {
 	s := &Server{
 		Config: config, documents: newDocuments(&config),
 		registrations: ratelimit.New(maxRegistrations, config.Clock), failures: ratelimit.New(maxFailures, config.Clock),
-		fetches: ratelimit.New(maxFetches, config.Clock),
+		fetches: ratelimit.New(maxFetches, config.Clock), reads: ratelimit.New(maxReads, config.Clock),
 	}
 	s.handlers = s.routes()
 	return s

@@ -55,6 +55,9 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 		}
 		ref = grantRef{Namespace: named.namespace, Name: named.name}
 	}
+	if wrong := s.admit(toRevoke, ref); wrong != nil {
+		return wrong
+	}
 	grant, err := s.live(ctx, ref)
 	if _, gone := errors.AsType[*problem](err); gone {
 		return nil
