@@ -117,8 +117,8 @@ type OAuthGrantStatus struct {
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 
-	// revokedAt is when Herald or the agent ended the grant. A person sets
-	// spec.revoked.
+	// revokedAt is when the grant was ended by Herald, by the agent, or by a person
+	// with spec.revoked: of these, Herald notes it within some minutes.
 	// +optional
 	RevokedAt *Time `json:"revokedAt,omitempty"`
 

@@ -4,15 +4,20 @@
 package oauth
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
 )
 
 // TestThreatRegistrationFlood: registering stores nothing, is bounded, and needs no end.
@@ -160,20 +165,105 @@ func TestThreatNeighbours(t *testing.T) {
 	}
 }
 
-// TestThreatTooManyGrants: a person cannot fill the cluster with grants.
+// TestThreatTooManyGrants: a person cannot fill the cluster with grants, nor a team for others.
 func TestThreatTooManyGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := w.registerClient(loopURI)
-	for range maxGrants {
+	for range maxGrantsOfPerson {
 		w.allowed(question(client), bridge.ScopeRead)
 	}
-	asked, _ := w.Read(t.Context(), question(client), ada.Person)
-	if _, err := w.Decide(t.Context(), ada, Decision{Sealed: w.Seal(asked, ada, acme), Allow: true, Most: bridge.ScopeRead}); err == nil {
-		t.Error("there is one more")
+	if got := w.oneMore(ada, client); !strings.Contains(got, "page Agents") {
+		t.Errorf("one more of the person: %q", got)
+	}
+	w.roles.give(eve.Person.Name, acme, reading...)
+	if got := w.oneMore(eve, client); got != "" {
+		t.Errorf("one of another: %s", got)
+	}
+	for i := range maxGrants - maxGrantsOfPerson - 1 {
+		who := session.Session{ID: "another", Person: person.Person{Name: "oidc:" + strconv.Itoa(i/maxGrantsOfPerson)}}
+		w.roles.give(who.Person.Name, acme, reading...)
+		if got := w.oneMore(who, client); got != "" {
+			t.Fatalf("grant %d of others: %s", i, got)
+		}
+	}
+	if got := w.oneMore(eve, client); !strings.Contains(got, "The team has too many") {
+		t.Errorf("one more of the team: %q", got)
+	}
+	// One that is over makes room.
+	for _, grant := range w.grants.List(acme) {
+		if grant.Spec.Person.Name == eve.Person.Name {
+			grant.Spec.Revoked = true
+			_, _ = w.grants.Update(t.Context(), grant, grant)
+		}
+	}
+	if got := w.oneMore(eve, client); got != "" {
+		t.Errorf("after one was revoked: %s", got)
 	}
 	// Codes that nobody exchanges leave nothing behind.
 	w.clock.Step(unredeemedFor)
+	w.Sweep(t.Context())
+	if n := len(w.grants.List("")); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
+
+// oneMore has a person allow a client to read, and returns what the page of the error says; empty without one.
+func (w *world) oneMore(of session.Session, client string) string {
+	w.t.Helper()
+	asked, err := w.Read(w.t.Context(), question(client), of.Person)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err = w.Decide(w.t.Context(), of, Decision{Sealed: w.Seal(asked, of, acme), Allow: true, Most: bridge.ScopeRead}); err == nil {
+		return ""
+	}
+	var shown *PageError
+	if !errors.As(err, &shown) {
+		w.t.Fatal(err)
+	}
+	return shown.Error()
+}
+
+// TestThreatAllowAndRevoke: who allows and revokes in turn goes on, and of what is over no more is kept than what may be there.
+func TestThreatAllowAndRevoke(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3 * maxGrantsOfPerson {
+		w.clock.Step(time.Second)
+		w.connected(bridge.ScopeRead)
+		for _, grant := range w.grants.List(acme) {
+			grant.Spec.Revoked = true
+			_, _ = w.grants.Update(t.Context(), grant, grant)
+		}
+		if n := len(w.grants.List(acme)); n > maxGrantsOfPerson {
+			t.Fatalf("%d are kept after %d", n, i+1)
+		}
+	}
+	for _, grant := range w.grants.List(acme) {
+		if age := w.clock.Now().Sub(grant.CreationTimestamp.Time); age > maxGrantsOfPerson*time.Second {
+			t.Errorf("one is kept that was made %s ago: it is not the oldest that go", age)
+		}
+	}
+}
+
+// TestRevokedByPerson: a grant that a person has revoked, on the page or with kubectl, is kept for seven days after.
+func TestRevokedByPerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.connected(bridge.ScopeRead)
+	w.change(func(g *v1alpha1.OAuthGrant) { g.Spec.Revoked = true })
+	w.Sweep(t.Context())
+	noted := w.only()
+	if at := noted.Status.RevokedAt; at == nil || !at.Time.Equal(start) || noted.Status.RevokedReason != "" {
+		t.Errorf("noted is %+v", noted.Status)
+	}
+	w.clock.Step(endedFor - time.Second)
+	w.Sweep(t.Context())
+	if w.only().ResourceVersion != noted.ResourceVersion {
+		t.Error("it is noted twice")
+	}
+	w.clock.Step(time.Second)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
 		t.Errorf("%d are left", n)

@@ -118,7 +118,7 @@ type Server struct {
 	documents *documents
 	// registrations, failures and fetches count by address, by address and by person; reads by what a grant is read for, and which.
 	registrations, failures, fetches, reads *ratelimit.Limiter
-	handlers                         map[string]http.Handler
+	handlers                                map[string]http.Handler
 }
 
 // Requests in a minute. Many clients may stand behind one address, so registrations, which store nothing, are counted
