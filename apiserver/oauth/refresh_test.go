@@ -65,6 +65,7 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	grant := w.only()
 	for name, form := range map[string]map[string][]string{
 		"another client":         refreshing(other, token),
+		"the client by its hash": refreshing(grant.Spec.Client.ID, token),
 		"no client":              refreshing(client, token, set("client_id")),
 		"another resource":       refreshing(client, token, set("resource", "https://evil.example/mcp")),
 		"the hash":               refreshing(client, hashOf(token)),
