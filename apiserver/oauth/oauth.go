@@ -70,6 +70,8 @@ type Grants interface {
 	// Get and List answer from memory. Get returns nil for what is not there; List of "" are the grants of all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
+	// HasSynced reports whether memory has all that there was at the start.
+	HasSynced() bool
 	// Live and ListLive ask the Kubernetes API.
 	ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error)
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error)

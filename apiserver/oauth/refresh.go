@@ -107,6 +107,8 @@ func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) 
 	switch {
 	case s.remembered(named, hashOf(token)):
 		purpose = toRefresh
+	case !named.genuine && !s.Grants.HasSynced():
+		return nil, errStarting
 	case !named.genuine:
 		return nil, errForged // the Kubernetes API is asked about tokens alone that may be good
 	}

@@ -50,7 +50,13 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	} else {
 		hash = hashOf(token)
 		named, ok := s.readRefresh(token)
-		if !ok || !named.genuine && !s.remembered(named, hash) {
+		switch {
+		case !ok:
+			return nil
+		case named.genuine, s.remembered(named, hash):
+		case !s.Grants.HasSynced():
+			return errStarting
+		default:
 			return nil
 		}
 		ref = grantRef{Namespace: named.namespace, Name: named.name}

@@ -174,6 +174,7 @@ const (
 	toRefresh = "refresh"
 	toReplay  = "replay"
 	toRevoke  = "revoke"
+	toCall    = "call"
 )
 
 // admit bounds how often the tokens of one grant have it read and written. It is asked once the token is known to be genuine, so that
@@ -237,6 +238,14 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 }
 
 var errNoKeys = refusef(http.StatusServiceUnavailable, temporarily, "there are no keys yet; try again in a minute")
+
+// startingFor is after how long a client is asked to come back to a replica that is reading the grants.
+const startingFor = 5 * time.Second
+
+// errStarting answers a token that only its grant can tell from one that was made up, while the grants have not been read.
+var errStarting = &problem{
+	status: http.StatusServiceUnavailable, code: temporarily, description: "this server is starting; try again in some seconds", retry: startingFor,
+}
 
 var errOvertaken = errors.New("others write the grant all the time")
 

@@ -73,7 +73,11 @@ type store struct {
 	now     func() time.Time
 	// forgetful answers from memory as a replica does that has seen nothing yet.
 	forgetful bool
+	// starting is a replica that has not read what there is.
+	starting bool
 }
+
+func (s *store) HasSynced() bool { return !s.starting }
 
 func gone(name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "oauthgrants"}, name)
