@@ -114,7 +114,7 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 		media.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 		media.Annotations = map[string]string{v1alpha1.AuthorAnnotation: caller.Author}
 	}
-	return media, identify(&media.ObjectMeta, "m", in.IdempotencyKey, &media.Spec)
+	return media, identify(&media.ObjectMeta, &caller, "m", in.IdempotencyKey, &media.Spec)
 }
 
 // register creates the resource; again says that it was there before, under the
