@@ -101,8 +101,6 @@ const (
 )
 
 // OAuthGrantStatus is what became of the grant. It holds no token.
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.revokedAt) || (has(self.revokedAt) && self.revokedAt == oldSelf.revokedAt)",message="a revoked grant stays revoked"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.redeemedAt) || (has(self.redeemedAt) && self.redeemedAt == oldSelf.redeemedAt)",message="a code is good once"
 type OAuthGrantStatus struct {
 	// redeemedAt is when the agent fetched its first tokens. Without it, the grant
 	// is removed after some minutes.
@@ -117,8 +115,8 @@ type OAuthGrantStatus struct {
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 
-	// revokedAt is when Herald or the agent ended the grant. A person sets
-	// spec.revoked.
+	// revokedAt is when the grant was ended by Herald, by the agent, or by a person
+	// with spec.revoked: of these, Herald notes it within some minutes.
 	// +optional
 	RevokedAt *Time `json:"revokedAt,omitempty"`
 
@@ -151,10 +149,15 @@ type OAuthGrantRefresh struct {
 	RotatedAt Time `json:"rotatedAt"`
 }
 
+// The rules about the status stand at the whole resource: at the status itself they say
+// nothing of an update that leaves it out.
+
 // OAuthGrant is a person's consent that an agent acts for the team in whose namespace it
 // stands. The consent page of the web application makes it; revoke it with spec.revoked,
 // or delete it.
 //
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.revokedAt) || (has(self.status) && has(self.status.revokedAt) && self.status.revokedAt == oldSelf.status.revokedAt)",message="a revoked grant stays revoked"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code is good once"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=oauthgrants,shortName=hgrant,categories=herald

@@ -26,6 +26,15 @@ type Caller struct {
 	Scopes []Scope
 }
 
+// grant is the name of the grant of an agent that a person allowed; empty for other
+// callers.
+func (c *Caller) grant() string {
+	if c.Author == "" {
+		return ""
+	}
+	return c.Key
+}
+
 // Scope is a part of what a caller may do. Each includes those before it.
 type Scope string
 

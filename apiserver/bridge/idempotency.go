@@ -23,8 +23,9 @@ import (
 // that case the name follows from the team and the key alone, so that the Kubernetes
 // API itself refuses a second one, whichever replica it comes through and whatever
 // was restarted between; and an annotation tells requests under the same key apart by
-// what they ask for.
-func identify(created *metav1.ObjectMeta, prefix, key string, spec any) error {
+// what they ask for. The agents that people allowed have keys of their own: one that may
+// write drafts alone must not take those under which an integration publishes.
+func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, spec any) error {
 	if key == "" {
 		created.Name = prefix + strings.ToLower(rand.Text()[:idLength])
 		return nil
@@ -34,7 +35,11 @@ func identify(created *metav1.ObjectMeta, prefix, key string, spec any) error {
 		return err
 	}
 	metav1.SetMetaDataAnnotation(created, v1alpha1.RequestAnnotation, asked)
-	sum := sha256.Sum256([]byte(prefix + "\x00" + created.Namespace + "\x00" + key))
+	hashed := prefix + "\x00" + created.Namespace + "\x00" + key
+	if grant := caller.grant(); grant != "" {
+		hashed = "grant\x00" + grant + "\x00" + hashed // no prefix is that word, whatever a key holds
+	}
+	sum := sha256.Sum256([]byte(hashed))
 	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 	created.Name = prefix + strings.ToLower(name[:idLength])
 	return nil

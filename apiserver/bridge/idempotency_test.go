@@ -76,6 +76,43 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKeyOfAgents: an agent that a person allowed takes no key of another caller, and repeats its own.
+func TestIdempotencyKeyOfAgents(t *testing.T) {
+	t.Parallel()
+	agent := bridge.Caller{Namespace: caller.Namespace, Key: "agent-a", Author: "oidc:ada", Agent: "Claude", Scopes: bridge.Scopes}
+	second, elsewhere := agent, agent
+	second.Key = "agent-b"
+	elsewhere.Namespace = "team-b"
+	named := bridge.Caller{Namespace: caller.Namespace, Key: "l", Agent: "scout"}
+	for name, tc := range map[string]struct {
+		by, then bridge.Caller
+		same     bool
+		reason   string
+	}{
+		"an agent before an integration": {agent, caller, false, "a draft would stand in the place of what is to be published"},
+		"an integration before an agent": {caller, agent, false, "the agent would be told of a post that it did not make"},
+		"two agents":                     {agent, second, false, "each was allowed for itself"},
+		"an agent again":                 {agent, agent, true, "a request that is sent again takes effect once"},
+		"two teams":                      {agent, elsewhere, false, "keys belong to a team"},
+		"two API keys":                   {caller, named, true, "the keys of a team are shared by its API keys, also by those that agents use"},
+	} {
+		s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("a-x"))
+		in := hello("a-x")
+		in.IdempotencyKey = "k"
+		var ids []string
+		for _, by := range []bridge.Caller{tc.by, tc.then} {
+			made, err := s.CreatePost(t.Context(), by, in)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			ids = append(ids, made.ID)
+		}
+		if (ids[0] == ids[1]) != tc.same {
+			t.Errorf("%s: %q, since %s", name, ids, tc.reason)
+		}
+	}
+}
+
 // TestSimultaneousRequests sends a request, and the same one again while the first is on its way: it finds nothing
 // when it looks, and the first when it creates.
 func TestSimultaneousRequests(t *testing.T) {

@@ -116,7 +116,7 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 			metav1.SetMetaDataAnnotation(&media.ObjectMeta, annotation, name)
 		}
 	}
-	return media, identify(&media.ObjectMeta, "m", in.IdempotencyKey, &media.Spec)
+	return media, identify(&media.ObjectMeta, &caller, "m", in.IdempotencyKey, &media.Spec)
 }
 
 // register creates the resource; again says that it was there before, under the

@@ -51,10 +51,14 @@ func unauthorized(message string) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeUnauthorized, Message: message}
 }
 
-// grantOf is the grant of a token, from memory.
+// grantOf is the grant of a token, from memory. Where memory may not have it yet, the Kubernetes API is asked: clients forget a token
+// that is answered with 401.
 func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.OAuthGrant, error) {
 	grant := s.Grants.Get(access.Namespace, access.Name)
-	if grant == nil && s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh {
+	if grant == nil && (!s.Grants.HasSynced() || s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh) {
+		if wrong := s.admit(toCall, access.grantRef); wrong != nil {
+			return nil, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has not read yet what was granted to this agent; try again in some seconds"}
+		}
 		var gone *problem
 		var err error
 		if grant, err = s.live(ctx, access.grantRef); err != nil && !errors.As(err, &gone) {

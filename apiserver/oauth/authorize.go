@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,8 +30,9 @@ const (
 	challengeLength = 43
 	// nameLength is how many characters of 5 bits follow the "agent-" of a grant's name.
 	nameLength = 16
-	// maxGrants bounds the grants of a team.
-	maxGrants = 500
+	// maxGrants bounds the grants of a team that are not over, and maxGrantsOfPerson those of one person in it. As many of a person
+	// that are over are kept.
+	maxGrants, maxGrantsOfPerson = 500, 50
 )
 
 // Request is what a client asks a person for.
@@ -205,8 +207,8 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 
 // allow stores what a person allows. A grant is there before its code is: deleting it ends the code too, for good.
 func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
-	if len(s.Grants.List(c.Namespace)) >= maxGrants {
-		return nil, &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf("It has %d. Revoke those that are not used, then begin again in the agent.", maxGrants)}
+	if err := s.makeRoom(ctx, who, c.Namespace); err != nil {
+		return nil, err
 	}
 	client := &c.Request.Client
 	grant := &v1alpha1.OAuthGrant{
@@ -231,4 +233,40 @@ func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scope
 	}
 	s.Trail.Acted(ctx, bridge.Caller{Namespace: c.Namespace, Author: who.Name}, bridge.ActAgentAllowed, created)
 	return created, nil
+}
+
+// makeRoom refuses one more grant where there are too many. Of a person's grants that are over it removes the oldest ones: otherwise,
+// allowing and revoking in turn would fill the cluster.
+func (s *Server) makeRoom(ctx context.Context, who person.Person, namespace string) error {
+	all, own := 0, 0
+	var over []*v1alpha1.OAuthGrant
+	for _, grant := range s.Grants.List(namespace) {
+		mine := grant.Spec.Person.Name == who.Name
+		switch {
+		case s.ended(grant) == "":
+			all++
+			if mine {
+				own++
+			}
+		case mine:
+			over = append(over, grant)
+		}
+	}
+	if own >= maxGrantsOfPerson {
+		return &PageError{http.StatusConflict, "You have allowed too many agents", fmt.Sprintf(
+			"You have allowed %d in this team. Revoke some on the page Agents, then begin again in the agent. "+
+				"Those that never came back for their tokens are not on that page; they go by themselves within half an hour.", own)}
+	}
+	if all >= maxGrants {
+		return &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf(
+			"It has %d. Have those that are not used revoked on the page Agents, then begin again in the agent.", all)}
+	}
+	slices.SortFunc(over, func(a, b *v1alpha1.OAuthGrant) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for len(over) >= maxGrantsOfPerson {
+		if err := s.remove(ctx, over[0]); err != nil {
+			return fmt.Errorf("remove a grant that is over: %w", err)
+		}
+		over = over[1:]
+	}
+	return nil
 }

@@ -28,6 +28,8 @@ const (
 	maxURI, maxRedirects = 256, 10
 	// signatureBytes are kept of an HMAC: 128 bits.
 	signatureBytes = 16
+	// keyPrefix begins that hash. No client has an id that begins so.
+	keyPrefix = "dcr:"
 	// keyHex are the hex digits of a hash by which grants know a client that registered itself.
 	keyHex = 32
 )
@@ -68,13 +70,17 @@ func (c *Client) Host() string {
 // key is by what a grant knows the client.
 func (c *Client) key() string { return keyOfClient(c.ID) }
 
-// keyOfClient is a client_id, or a hash of one that carries a registration.
+// keyOfClient is a client_id, or a hash of one that carries a registration. It is empty for such a hash: people who may look at
+// grants read it there, and it makes nobody the client.
 func keyOfClient(id string) string {
-	if !strings.HasPrefix(id, registeredPrefix) {
+	switch {
+	case strings.HasPrefix(id, keyPrefix):
+		return ""
+	case !strings.HasPrefix(id, registeredPrefix):
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	return "dcr:" + hex.EncodeToString(sum[:])[:keyHex]
+	return keyPrefix + hex.EncodeToString(sum[:])[:keyHex]
 }
 
 // client finds out who a client_id is. A metadata document is fetched for a person who is signed in, and for nobody else.

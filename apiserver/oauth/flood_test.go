@@ -4,13 +4,20 @@
 package oauth
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/web/session"
 )
 
 // TestThreatRegistrationFlood: registering stores nothing, is bounded, and needs no end.
@@ -68,20 +75,195 @@ func TestThreatGuessing(t *testing.T) {
 	}
 }
 
-// TestThreatTooManyGrants: a person cannot fill the cluster with grants.
+// TestThreatRefreshFlood: the tokens of one grant have it read and written some times a minute, be they good or dead, and others,
+// and what ends the grant, wait for none of it.
+func TestThreatRefreshFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, first := w.connected(bridge.ScopeRead)
+	other, others := w.connected(bridge.ScopeRead)
+	var last, got answer
+	reads, version := w.grants.reads, w.grants.version
+	for got = first; got.status == http.StatusOK; got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))) {
+		if last = got; w.grants.version-version > maxReads {
+			t.Fatal("refreshes have no end")
+		}
+	}
+	if got.status != http.StatusTooManyRequests || got.text("error") != temporarily || got.header.Get("Retry-After") != "2" || w.grants.reads-reads > maxReads {
+		t.Errorf("after %d reads: %d %v %s", w.grants.reads-reads, got.status, got.header, got.body)
+	}
+	if answer := w.post(TokenPath, refreshing(other, others.text("refresh_token"))); answer.status != http.StatusOK {
+		t.Errorf("another grant: %d %s", answer.status, answer.body)
+	}
+	w.clock.Step(2 * time.Second)
+	if got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))); got.status != http.StatusOK {
+		t.Errorf("who waits as told: %d %s", got.status, got.body)
+	}
+	// The theft is noticed however fast the thief refreshes.
+	if answer := w.post(TokenPath, refreshing(client, first.text("refresh_token"))); answer.text("error") != invalidGrant || !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
+		t.Errorf("the client, with the token that was replaced: %d %s", answer.status, answer.body)
+	}
+	for name, send := range map[string]func() answer{
+		"refreshing with a dead token":     func() answer { return w.post(TokenPath, refreshing(client, first.text("refresh_token"))) },
+		"refreshing with the last token":   func() answer { return w.post(TokenPath, refreshing(client, got.text("refresh_token"))) },
+		"revoking by a dead refresh token": func() answer { return w.post(RevokePath, url.Values{"token": {first.text("refresh_token")}}) },
+		"revoking by an access token":      func() answer { return w.post(RevokePath, url.Values{"token": {first.text("access_token")}}) },
+	} {
+		reads := w.grants.reads
+		for range 3 * maxReads {
+			send()
+		}
+		if got := send(); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || w.grants.reads-reads > maxReads {
+			t.Errorf("%s: %d after %d reads", name, got.status, w.grants.reads-reads)
+		}
+	}
+}
+
+// TestThreatCodeFlood: who has a code and its verifier has no more of the Kubernetes API.
+func TestThreatCodeFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.registerClient(loopURI)
+	code := w.allowed(question(client), bridge.ScopeRead)
+	reads := w.grants.reads
+	// A stranger with the code alone takes nothing from the client.
+	for range 2 * maxReads {
+		w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.status != http.StatusOK || w.grants.reads-reads != 1 {
+		t.Errorf("the client: %d %s, after %d reads", got.status, got.body, w.grants.reads-reads)
+	}
+	for range 2 * maxReads {
+		w.post(TokenPath, redemption(client, code))
+	}
+	if got := w.post(TokenPath, redemption(client, code)); got.status != http.StatusTooManyRequests || w.grants.reads-reads > 2*maxReads {
+		t.Errorf("%d after %d reads", got.status, w.grants.reads-reads)
+	}
+}
+
+// TestThreatNeighbours: what others send from the same address does not keep from a client that it has to begin anew.
+func TestThreatNeighbours(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	for range 2 * maxFailures {
+		w.post(TokenPath, refreshing(client, "made up"))
+		w.post(TokenPath, url.Values{"grant_type": {"refresh_token"}})
+	}
+	w.change(func(g *v1alpha1.OAuthGrant) { g.Spec.Revoked = true })
+	for name, tc := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"a grant that was revoked": {refreshing(client, tokens.text("refresh_token")), invalidGrant},
+		"another client's token":   {refreshing(w.registerClient(loopURI), tokens.text("refresh_token")), invalidGrant},
+		"a form that is wrong":     {url.Values{"client_id": {client}}, invalidRequest},
+	} {
+		if got := w.post(TokenPath, tc.form); got.status != http.StatusBadRequest || got.text("error") != tc.want {
+			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
+		}
+	}
+}
+
+// TestThreatTooManyGrants: a person cannot fill the cluster with grants, nor a team for others.
 func TestThreatTooManyGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := w.registerClient(loopURI)
-	for range maxGrants {
+	for range maxGrantsOfPerson {
 		w.allowed(question(client), bridge.ScopeRead)
 	}
-	asked, _ := w.Read(t.Context(), question(client), ada.Person)
-	if _, err := w.Decide(t.Context(), ada, Decision{Sealed: w.Seal(asked, ada, acme), Allow: true, Most: bridge.ScopeRead}); err == nil {
-		t.Error("there is one more")
+	if got := w.oneMore(ada, client); !strings.Contains(got, "page Agents") {
+		t.Errorf("one more of the person: %q", got)
+	}
+	w.roles.give(eve.Person.Name, acme, reading...)
+	if got := w.oneMore(eve, client); got != "" {
+		t.Errorf("one of another: %s", got)
+	}
+	for i := range maxGrants - maxGrantsOfPerson - 1 {
+		who := session.Session{ID: "another", Person: person.Person{Name: "oidc:" + strconv.Itoa(i/maxGrantsOfPerson)}}
+		w.roles.give(who.Person.Name, acme, reading...)
+		if got := w.oneMore(who, client); got != "" {
+			t.Fatalf("grant %d of others: %s", i, got)
+		}
+	}
+	if got := w.oneMore(eve, client); !strings.Contains(got, "The team has too many") {
+		t.Errorf("one more of the team: %q", got)
+	}
+	// One that is over makes room.
+	for _, grant := range w.grants.List(acme) {
+		if grant.Spec.Person.Name == eve.Person.Name {
+			grant.Spec.Revoked = true
+			_, _ = w.grants.Update(t.Context(), grant, grant)
+		}
+	}
+	if got := w.oneMore(eve, client); got != "" {
+		t.Errorf("after one was revoked: %s", got)
 	}
 	// Codes that nobody exchanges leave nothing behind.
 	w.clock.Step(unredeemedFor)
+	w.Sweep(t.Context())
+	if n := len(w.grants.List("")); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
+
+// oneMore has a person allow a client to read, and returns what the page of the error says; empty without one.
+func (w *world) oneMore(of session.Session, client string) string {
+	w.t.Helper()
+	asked, err := w.Read(w.t.Context(), question(client), of.Person)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err = w.Decide(w.t.Context(), of, Decision{Sealed: w.Seal(asked, of, acme), Allow: true, Most: bridge.ScopeRead}); err == nil {
+		return ""
+	}
+	var shown *PageError
+	if !errors.As(err, &shown) {
+		w.t.Fatal(err)
+	}
+	return shown.Error()
+}
+
+// TestThreatAllowAndRevoke: who allows and revokes in turn goes on, and of what is over no more is kept than what may be there.
+func TestThreatAllowAndRevoke(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3 * maxGrantsOfPerson {
+		w.clock.Step(time.Second)
+		w.connected(bridge.ScopeRead)
+		for _, grant := range w.grants.List(acme) {
+			grant.Spec.Revoked = true
+			_, _ = w.grants.Update(t.Context(), grant, grant)
+		}
+		if n := len(w.grants.List(acme)); n > maxGrantsOfPerson {
+			t.Fatalf("%d are kept after %d", n, i+1)
+		}
+	}
+	for _, grant := range w.grants.List(acme) {
+		if age := w.clock.Now().Sub(grant.CreationTimestamp.Time); age > maxGrantsOfPerson*time.Second {
+			t.Errorf("one is kept that was made %s ago: it is not the oldest that go", age)
+		}
+	}
+}
+
+// TestRevokedByPerson: a grant that a person has revoked, on the page or with kubectl, is kept for seven days after.
+func TestRevokedByPerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.connected(bridge.ScopeRead)
+	w.change(func(g *v1alpha1.OAuthGrant) { g.Spec.Revoked = true })
+	w.Sweep(t.Context())
+	noted := w.only()
+	if at := noted.Status.RevokedAt; at == nil || !at.Time.Equal(start) || noted.Status.RevokedReason != "" {
+		t.Errorf("noted is %+v", noted.Status)
+	}
+	w.clock.Step(endedFor - time.Second)
+	w.Sweep(t.Context())
+	if w.only().ResourceVersion != noted.ResourceVersion {
+		t.Error("it is noted twice")
+	}
+	w.clock.Step(time.Second)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
 		t.Errorf("%d are left", n)

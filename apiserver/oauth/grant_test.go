@@ -27,7 +27,7 @@ func TestThreatLostRight(t *testing.T) {
 		want []bridge.Scope
 	}{
 		{"", []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft, bridge.ScopePublish}},
-		{"update posts", []bridge.Scope{bridge.ScopeRead, bridge.ScopeDraft}},
+		{"update posts", []bridge.Scope{bridge.ScopeRead}},
 		{"create posts", []bridge.Scope{bridge.ScopeRead}},
 		{"list posts", nil},
 	} {
@@ -42,13 +42,62 @@ func TestThreatLostRight(t *testing.T) {
 	}
 }
 
+// TestThreatMoreThanThePerson: an agent needs each right that the person would need to do the same on the pages.
+func TestThreatMoreThanThePerson(t *testing.T) {
+	t.Parallel()
+	read := []bridge.Scope{bridge.ScopeRead}
+	for lost, tc := range map[string]struct {
+		want   []bridge.Scope
+		reason string
+	}{
+		"list posts":       {nil, "posts are read, and a draft is read before it is written"},
+		"list connections": {nil, "accounts are read, and a post names them"},
+		"create posts":     {read, "a draft is a post"},
+		"update posts":     {read, "drafts are cancelled"},
+		"create media":     {read, "files are uploaded"},
+	} {
+		w := newWorld(t)
+		_, tokens := w.connected(bridge.ScopePublish)
+		delete(w.roles, ada.Person.Name+" "+acme+" "+lost)
+		if caller, err := w.Caller(t.Context(), tokens.text("access_token")); !slices.Equal(caller.Scopes, tc.want) || (err == nil) != (tc.want != nil) {
+			t.Errorf("without the right to %s: %q, %v, want %q, since %s", lost, caller.Scopes, err, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestThreatReorderedScopes: the scopes of a grant are a set. Another order of them, or one that is missing, adds nothing.
+func TestThreatReorderedScopes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		scopes []v1alpha1.OAuthScope
+		lost   string
+		want   string
+		reason string
+	}{
+		"backwards":           {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "", "read draft publish", "it is the same set"},
+		"backwards, no posts": {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "list posts", "", "each scope rests on read"},
+		"backwards, reader":   {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "update posts", "read", "publish is not lost alone"},
+		"publish alone":       {[]v1alpha1.OAuthScope{"publish"}, "list posts", "", "read is asked for, though the grant does not name it"},
+	} {
+		w := newWorld(t)
+		client, tokens := w.connected(bridge.ScopePublish)
+		w.change(func(g *v1alpha1.OAuthGrant) { g.Spec.Scopes = tc.scopes })
+		delete(w.roles, ada.Person.Name+" "+acme+" "+tc.lost)
+		tokens = w.post(TokenPath, refreshing(client, tokens.text("refresh_token")))
+		caller, err := w.Caller(t.Context(), tokens.text("access_token"))
+		if got := scopeText(caller.Scopes); got != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%s: %q, %v, want %q, since %s", name, got, err, tc.want, tc.reason)
+		}
+	}
+}
+
 // TestThreatOtherTeam: a token is good in the namespace of its grant, as long as that is a team's.
 func TestThreatOtherTeam(t *testing.T) {
 	t.Parallel()
 	served := true
 	w := newWorld(t, func(c *Config) { c.Served = func(string) bool { return served } })
 	client, tokens := w.connected(bridge.ScopeRead)
-	w.roles.give(ada.Person.Name, beta, "list posts")
+	w.roles.give(ada.Person.Name, beta, reading...)
 	// The same grant under the same name elsewhere is another one.
 	copied := w.only()
 	copied.Namespace = beta
@@ -101,7 +150,7 @@ func TestThreatForgedGrant(t *testing.T) {
 	forged := w.only()
 	stored := forged.DeepCopy()
 	forged.Spec.Person.Name, forged.Spec.Scopes = "oidc:admin", []v1alpha1.OAuthScope{"read", "draft", "publish"}
-	w.roles.give("oidc:admin", acme, "list posts", "create posts", "update posts")
+	w.roles.give("oidc:admin", acme, editing...)
 	_ = w.grants.Delete(t.Context(), stored)
 	made, _ := w.grants.Create(t.Context(), forged)
 	if w.good(tokens.text("access_token")) {

@@ -70,6 +70,8 @@ type Grants interface {
 	// Get and List answer from memory. Get returns nil for what is not there; List of "" are the grants of all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
+	// HasSynced reports whether memory has all that there was at the start.
+	HasSynced() bool
 	// Live and ListLive ask the Kubernetes API.
 	ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error)
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error)
@@ -116,17 +118,19 @@ type Server struct {
 	Config
 
 	documents *documents
-	// registrations, failures and fetches count by address, by address and by person.
-	registrations, failures, fetches *ratelimit.Limiter
-	handlers                         map[string]http.Handler
+	// registrations, failures and fetches count by address, by address and by person; reads by what a grant is read for, and which.
+	registrations, failures, fetches, reads *ratelimit.Limiter
+	handlers                                map[string]http.Handler
 }
 
 // Requests in a minute. Many clients may stand behind one address, so registrations, which store nothing, are counted
-// generously, and of requests for tokens only those that fail.
+// generously, and of requests for tokens only those with codes and tokens that were never made here.
 const (
 	maxRegistrations = 300
 	maxFailures      = 300
 	maxFetches       = 30
+	// maxReads is for one grant and one purpose. A client refreshes once an hour; one that runs in many places, now and then at once.
+	maxReads = 30
 )
 
 // New returns a Server.
@@ -134,7 +138,7 @@ func New(config Config) *Server {
 	s := &Server{
 		Config: config, documents: newDocuments(&config),
 		registrations: ratelimit.New(maxRegistrations, config.Clock), failures: ratelimit.New(maxFailures, config.Clock),
-		fetches: ratelimit.New(maxFetches, config.Clock),
+		fetches: ratelimit.New(maxFetches, config.Clock), reads: ratelimit.New(maxReads, config.Clock),
 	}
 	s.handlers = s.routes()
 	return s

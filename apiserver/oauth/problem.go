@@ -6,8 +6,11 @@ package oauth
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Codes of errors (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2).
@@ -30,13 +33,17 @@ const (
 type problem struct {
 	status            int
 	code, description string
+	// forged says that what was sent was never made here, or too long ago to know.
+	forged bool
+	// retry is when to come back; 0 if it is not said.
+	retry time.Duration
 }
 
 func (p *problem) Error() string { return p.code + ": " + p.description }
 
 // refusef makes a problem. The description holds what RFC 6749 lets it hold.
 func refusef(status int, code, format string, args ...any) *problem {
-	return &problem{status, code, plain(fmt.Sprintf(format, args...))}
+	return &problem{status: status, code: code, description: plain(fmt.Sprintf(format, args...))}
 }
 
 // plain is a text without what an error_description may not hold (RFC 6749, section 5.2): it has characters from space to ~ but
@@ -56,6 +63,9 @@ func plain(text string) string {
 
 // write answers with the problem.
 func (p *problem) write(w http.ResponseWriter) {
+	if p.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
+	}
 	writeJSON(w, p.status, map[string]string{"error": p.code, "error_description": p.description})
 }
 

@@ -88,7 +88,10 @@ func sameHash(a, b string) bool {
 	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }
 
-var errRefresh = badGrant("the refresh token is none of this server, or not good any more")
+const wrongRefresh = "the refresh token is none of this server, or not good any more"
+
+// errRefresh answers a token that was good once, and errForged one that never was, or that cannot be told from such.
+var errRefresh, errForged = badGrant(wrongRefresh), forgedGrant(wrongRefresh)
 
 // refresh replaces a refresh token, and makes an access token.
 func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) {
@@ -97,11 +100,23 @@ func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) 
 		return nil, refusef(http.StatusBadRequest, invalidRequest, "refresh_token is missing")
 	}
 	named, ok := s.readRefresh(token)
-	if !ok || !named.genuine && !s.remembered(named, hashOf(token)) {
-		return nil, errRefresh // the Kubernetes API is asked about tokens alone that may be good
+	if !ok {
+		return nil, errForged
+	}
+	purpose, ref := toReplay, grantRef{Namespace: named.namespace, Name: named.name}
+	switch {
+	case s.remembered(named, hashOf(token)):
+		purpose = toRefresh
+	case !named.genuine && !s.Grants.HasSynced():
+		return nil, errStarting
+	case !named.genuine:
+		return nil, errForged // the Kubernetes API is asked about tokens alone that may be good
+	}
+	if wrong := s.admit(purpose, ref); wrong != nil {
+		return nil, wrong
 	}
 	for range tries {
-		grant, err := s.live(ctx, grantRef{Namespace: named.namespace, Name: named.name})
+		grant, err := s.live(ctx, ref)
 		if err != nil {
 			return nil, err
 		}

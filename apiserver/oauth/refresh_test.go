@@ -4,7 +4,9 @@
 package oauth
 
 import (
+	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -65,6 +67,7 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	grant := w.only()
 	for name, form := range map[string]map[string][]string{
 		"another client":         refreshing(other, token),
+		"the client by its hash": refreshing(grant.Spec.Client.ID, token),
 		"no client":              refreshing(client, token, set("client_id")),
 		"another resource":       refreshing(client, token, set("resource", "https://evil.example/mcp")),
 		"the hash":               refreshing(client, hashOf(token)),
@@ -146,5 +149,41 @@ func TestSeenByNoReplicaYet(t *testing.T) {
 	w.clock.Step(fresh)
 	if w.good(tokens.text("access_token")) {
 		t.Error("a grant that is not in memory is good for ever")
+	}
+}
+
+// TestReplicaStarts: a replica that has not read the grants yet refuses no token that may be good. A client would forget it.
+func TestReplicaStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, tokens := w.connected(bridge.ScopeRead)
+	w.clock.Step(accessLife / 2)
+	w.grants.forgetful, w.grants.starting = true, true
+	for range maxReads {
+		if !w.good(tokens.text("access_token")) {
+			t.Fatal("a good token is refused")
+		}
+	}
+	reads := w.grants.reads
+	var known *bridge.Error
+	if _, err := w.Caller(t.Context(), tokens.text("access_token")); !errors.As(err, &known) || known.Code != bridge.CodeRateLimited || w.grants.reads != reads {
+		t.Errorf("one call more: %v, after %d reads more", err, w.grants.reads-reads)
+	}
+	// A refresh token that was signed with another key is known by its grant alone.
+	w.keys.lasting = "another lasting key"
+	form := refreshing(client, tokens.text("refresh_token"))
+	for path, form := range map[string]url.Values{TokenPath: form, RevokePath: {"token": form["refresh_token"]}} {
+		if got := w.post(path, form); got.status != http.StatusServiceUnavailable || got.text("error") != temporarily || got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	w.clock.Step(time.Minute)
+	_ = w.grants.Delete(t.Context(), w.only())
+	if w.good(tokens.text("access_token")) {
+		t.Error("a token whose grant is gone is good")
+	}
+	w.grants.forgetful, w.grants.starting = false, false
+	if got := w.post(TokenPath, form); got.text("error") != invalidGrant {
+		t.Errorf("once the grants are read: %d %s", got.status, got.body)
 	}
 }

@@ -50,10 +50,19 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	} else {
 		hash = hashOf(token)
 		named, ok := s.readRefresh(token)
-		if !ok || !named.genuine && !s.remembered(named, hash) {
+		switch {
+		case !ok:
+			return nil
+		case named.genuine, s.remembered(named, hash):
+		case !s.Grants.HasSynced():
+			return errStarting
+		default:
 			return nil
 		}
 		ref = grantRef{Namespace: named.namespace, Name: named.name}
+	}
+	if wrong := s.admit(toRevoke, ref); wrong != nil {
+		return wrong
 	}
 	grant, err := s.live(ctx, ref)
 	if _, gone := errors.AsType[*problem](err); gone {

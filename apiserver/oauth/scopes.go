@@ -13,10 +13,11 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// needs are the rights of Kubernetes that a scope rests on: those that the web application asks for the same.
+// needs are the rights of Kubernetes that a scope rests on, beside those of the scopes that it includes. They are what the web
+// application asks for the same: a draft is cancelled by an update, and files belong to drafts.
 var needs = map[bridge.Scope][]struct{ verb, resource string }{
-	bridge.ScopeRead:    {{"list", "posts"}},
-	bridge.ScopeDraft:   {{"create", "posts"}},
+	bridge.ScopeRead:    {{"list", "posts"}, {"list", "connections"}},
+	bridge.ScopeDraft:   {{"create", "posts"}, {"update", "posts"}, {"create", "media"}},
 	bridge.ScopePublish: {{"create", "posts"}, {"update", "posts"}},
 }
 
@@ -33,8 +34,17 @@ func askedScopes(text string) []bridge.Scope {
 	if len(words) == 0 {
 		return slices.Clone(scopesOffered)
 	}
+	asked := make([]bridge.Scope, len(words))
+	for i, word := range words {
+		asked[i] = bridge.Scope(word)
+	}
+	return upToHighest(asked)
+}
+
+// upToHighest are the highest of several scopes and those that it includes, least first.
+func upToHighest(scopes []bridge.Scope) []bridge.Scope {
 	for _, scope := range slices.Backward(scopesOffered) {
-		if slices.Contains(words, string(scope)) {
+		if slices.Contains(scopes, scope) {
 			return upTo(scope)
 		}
 	}
@@ -50,10 +60,11 @@ func scopeText(scopes []bridge.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// within are those of scopes that a person may use in a namespace now.
+// within are those of scopes that a person may use in a namespace now. A scope rests on those that it includes, also where they are
+// not among the scopes, and in whatever order these stand.
 func (s *Server) within(ctx context.Context, who person.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}
-	for _, scope := range scopes {
+	for _, scope := range upToHighest(scopes) {
 		all := true
 		for _, right := range needs[scope] {
 			has, err := s.Access.May(ctx, who, namespace, right.verb, right.resource)
@@ -63,20 +74,20 @@ func (s *Server) within(ctx context.Context, who person.Person, namespace string
 			all = all && has
 		}
 		if !all {
-			break // each includes those before it
+			break
 		}
-		may = append(may, scope)
+		if slices.Contains(scopes, scope) {
+			may = append(may, scope)
+		}
 	}
 	return may, nil
 }
 
-// scopesOf are those of a grant.
+// scopesOf are those of a grant, least first. In the resource they are a set, whose order anyone who may update it can change.
 func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
-	scopes := make([]bridge.Scope, len(grant.Spec.Scopes))
-	for i, scope := range grant.Spec.Scopes {
-		scopes[i] = bridge.Scope(scope)
-	}
-	return scopes
+	return slices.DeleteFunc(slices.Clone(scopesOffered), func(scope bridge.Scope) bool {
+		return !slices.Contains(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))
+	})
 }
 
 // both are the scopes that stand in two lists.

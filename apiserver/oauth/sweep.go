@@ -33,21 +33,47 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes the grants that are over.
+// Sweep removes the grants that are over, and notes when those ended that a person has revoked.
 func (s *Server) Sweep(ctx context.Context) {
 	for _, grant := range s.Grants.List("") {
 		if ctx.Err() != nil {
 			return
 		}
-		if !s.Served(grant.Namespace) || s.Clock.Now().Before(keptUntil(grant)) || grant.DeletionTimestamp != nil {
+		if !s.Served(grant.Namespace) || grant.DeletionTimestamp != nil {
 			continue
 		}
-		// One that was written since is looked at again the next time.
-		err := s.Grants.Delete(ctx, grant)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			s.Log.WarnContext(ctx, "Cannot remove a grant that is over", "namespace", grant.Namespace, "name", grant.Name, "error", err)
+		var err error
+		switch {
+		case !s.Clock.Now().Before(keptUntil(grant)):
+			err = s.remove(ctx, grant)
+		case grant.Spec.Revoked && grant.Status.RevokedAt == nil:
+			err = s.noteRevocation(ctx, grant)
+		}
+		if err != nil {
+			s.Log.WarnContext(ctx, "Cannot remove a grant that is over, or note its end", "namespace", grant.Namespace, "name", grant.Name, "error", err)
 		}
 	}
+}
+
+// remove removes a grant that is over. One that was written since is looked at again the next time.
+func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
+	return unlessOvertaken(s.Grants.Delete(ctx, grant))
+}
+
+// noteRevocation stores when a grant ended: a person sets spec.revoked, with kubectl too, and no time.
+func (s *Server) noteRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
+	noted, now := grant.DeepCopy(), v1alpha1.NewTime(s.Clock.Now())
+	noted.Status.RevokedAt = &now
+	_, err := s.Grants.UpdateStatus(ctx, noted)
+	return unlessOvertaken(err)
+}
+
+// unlessOvertaken passes over the errors of a write that another replica was faster with.
+func unlessOvertaken(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // keptUntil is when a grant can go.
@@ -63,6 +89,5 @@ func keptUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	if at := grant.Status.RevokedAt; at != nil && at.Before(end) {
 		end = at.Time
 	}
-	// When a person revoked it is not stored: it is kept as if it had gone idle.
 	return end.Add(endedFor)
 }

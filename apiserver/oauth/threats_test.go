@@ -192,7 +192,7 @@ func TestThreatFixation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := w.registerClient(loopURI)
-	w.roles.give(eve.Person.Name, acme, "list posts", "create posts", "update posts")
+	w.roles.give(eve.Person.Name, acme, editing...)
 	asked, err := w.Read(t.Context(), question(client), ada.Person)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestThreatEscalation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := w.registerClient(loopURI)
-	w.roles.give(eve.Person.Name, acme, "list posts")
+	w.roles.give(eve.Person.Name, acme, reading...)
 	for name, tc := range map[string]struct {
 		of        session.Session
 		scope     string
@@ -249,7 +249,7 @@ func TestThreatEscalation(t *testing.T) {
 		"none":                        {ada, "publish", acme, "", ""},
 		"others beside are no matter": {ada, "openid offline_access draft", acme, bridge.ScopeDraft, "read draft"},
 	} {
-		w.roles.give(ada.Person.Name, "kube-system", "list posts", "create posts", "update posts")
+		w.roles.give(ada.Person.Name, "kube-system", editing...)
 		asked, err := w.Read(t.Context(), question(client, set("scope", tc.scope)), tc.of.Person)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

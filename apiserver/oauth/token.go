@@ -9,11 +9,12 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -132,18 +133,17 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	return r.PostForm, nil
 }
 
-// fail answers with an error. A client that fails again and again from one address is asked to wait; those that succeed from there
-// are not.
+// fail answers with an error. An address that codes and tokens come from which were never made here is asked to wait, which costs a
+// client nothing. An honest client behind the same address is told what is wrong with its own: it has to begin anew.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *problem
 	switch {
 	case !errors.As(err, &known):
 		request.From(r.Context()).Err = err
 		known = refusef(http.StatusServiceUnavailable, temporarily, "the grant could not be read or written; try again")
-	case known.status < http.StatusInternalServerError:
+	case known.forged:
 		if allowed, wait := s.failures.Take(request.Address(r), http.Header{}); !allowed {
-			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-			known = refusef(http.StatusTooManyRequests, temporarily, "too many requests from this address have failed; wait a minute")
+			known = tooManyf(wait, "too many requests from this address have failed")
 		}
 	}
 	known.write(w)
@@ -153,19 +153,56 @@ func badGrant(format string, args ...any) *problem {
 	return refusef(http.StatusBadRequest, invalidGrant, format, args...)
 }
 
+// forgedGrant is an answer to a code or a token that was never made here.
+func forgedGrant(format string, args ...any) *problem {
+	wrong := badGrant(format, args...)
+	wrong.forged = true
+	return wrong
+}
+
+func tooManyf(wait time.Duration, format string, args ...any) *problem {
+	wait = max(wait, time.Second)
+	wrong := refusef(http.StatusTooManyRequests, temporarily, format+"; try again in %.0f seconds", append(args, math.Ceil(wait.Seconds()))...)
+	wrong.retry = wait
+	return wrong
+}
+
+// Purposes for which the tokens of a grant have it read from the Kubernetes API, and written. Each is counted alone, so that who has
+// one token of a grant cannot keep others from being heard: the client from revoking, and a replaced token from being noticed.
+const (
+	toRedeem  = "redeem"
+	toRefresh = "refresh"
+	toReplay  = "replay"
+	toRevoke  = "revoke"
+	toCall    = "call"
+)
+
+// admit bounds how often the tokens of one grant have it read and written. It is asked once the token is known to be genuine, so that
+// strangers take nothing from the client.
+func (s *Server) admit(purpose string, ref grantRef) *problem {
+	allowed, wait := s.reads.Take(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
+	if allowed {
+		return nil
+	}
+	return tooManyf(wait, "the tokens of this grant are sent too often; at most %d requests in a minute are taken", maxReads)
+}
+
 // redeem exchanges a code, once. Of several that try at the same time one succeeds, by the version of the grant.
 func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	var code codeContent
 	verifier := form.Get("code_verifier")
 	switch err := s.Keys.Open(purposeCode, form.Get("code"), &code); {
 	case err != nil:
-		return nil, badGrant("the code is none of this server, or older than %s", codeLife)
+		return nil, forgedGrant("the code is none of this server, or older than %s", codeLife)
 	case code.Client != keyOfClient(form.Get("client_id")):
 		return nil, badGrant("the code was made for another client")
 	case code.Redirect != form.Get("redirect_uri"):
 		return nil, badGrant("the redirect_uri is not the one that the code was sent to")
 	case !proves(verifier, code.Challenge):
 		return nil, badGrant("the code_verifier is not the one of the code_challenge")
+	}
+	if wrong := s.admit(toRedeem, code.grantRef); wrong != nil {
+		return nil, wrong
 	}
 	for range tries {
 		grant, err := s.live(ctx, code.grantRef)
@@ -201,6 +238,14 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 }
 
 var errNoKeys = refusef(http.StatusServiceUnavailable, temporarily, "there are no keys yet; try again in a minute")
+
+// startingFor is after how long a client is asked to come back to a replica that is reading the grants.
+const startingFor = 5 * time.Second
+
+// errStarting answers a token that only its grant can tell from one that was made up, while the grants have not been read.
+var errStarting = &problem{
+	status: http.StatusServiceUnavailable, code: temporarily, description: "this server is starting; try again in some seconds", retry: startingFor,
+}
 
 var errOvertaken = errors.New("others write the grant all the time")
 

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,7 +73,11 @@ type store struct {
 	now     func() time.Time
 	// forgetful answers from memory as a replica does that has seen nothing yet.
 	forgetful bool
+	// starting is a replica that has not read what there is.
+	starting bool
 }
+
+func (s *store) HasSynced() bool { return !s.starting }
 
 func gone(name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "oauthgrants"}, name)
@@ -174,6 +179,12 @@ func (r roles) give(who, namespace string, rights ...string) {
 	}
 }
 
+// reading and editing are the rights of people who look, and of those who write.
+var (
+	reading = []string{"list posts", "list connections"}
+	editing = append(slices.Clone(reading), "create posts", "update posts", "create media")
+)
+
 // trail keeps what was noted.
 type trail struct{ noted []string }
 
@@ -204,7 +215,7 @@ func newWorld(t *testing.T, edits ...func(*Config)) *world {
 		keys:   &keys{session.NewSealer(clock, session.NewKey(start.Add(-time.Hour))), "a lasting key"},
 		grants: &store{grants: map[string]*v1alpha1.OAuthGrant{}, now: clock.Now},
 	}
-	w.roles.give(ada.Person.Name, acme, "list posts", "create posts", "update posts")
+	w.roles.give(ada.Person.Name, acme, editing...)
 	config := Config{
 		SiteURL: site, Keys: w.keys, Grants: w.grants, Access: w.roles, Trail: w.trail,
 		Served: func(namespace string) bool { return namespace == acme || namespace == beta },

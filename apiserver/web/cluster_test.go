@@ -132,6 +132,8 @@ func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha
 // grantsOf are what people have allowed agents.
 type grantsOf struct{ *cluster }
 
+func (grantsOf) HasSynced() bool { return true }
+
 func (c grantsOf) Get(namespace, name string) *v1alpha1.OAuthGrant {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -81,10 +81,25 @@ var _ = Describe("What people allow agents", Ordered, func() {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),
 		Entry("removes", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
-		Entry("hides", func(ctx context.Context) error {
+		Entry("does not hide", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
-		}, policy, "but of a person"),
+		}, policy, "may not change the label"),
+		Entry("does not hide whose it is", func(ctx context.Context) error {
+			return patchGrant(ctx, apiserver, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}}}`)
+		}, policy, "nor the annotation"),
 	)
+
+	It("are ended by the apiserver also where people removed what names them", func(ctx SpecContext) {
+		g := grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-namelessnameless" })
+		g.Labels, g.Annotations = nil, nil
+		Expect(admin.Create(ctx, g)).To(Succeed())
+		at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		ended := g.DeepCopy()
+		ended.Status = v1alpha1.OAuthGrantStatus{RedeemedAt: &at, RevokedAt: &at, RevokedReason: v1alpha1.GrantReuse}
+		Expect(apiserver.Status().Update(ctx, ended, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{DryRun: []string{metav1.DryRunAll}}})).To(Succeed())
+		revoke := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/last-author":"oidc:ada"}},"spec":{"revoked":true}}`))
+		Expect(apiserver.Patch(ctx, g, revoke, client.DryRunAll)).To(Succeed())
+	})
 
 	DescribeTable("nobody changes what was allowed", func(ctx SpecContext, patch, words string) {
 		for _, who := range []client.Client{admin, apiserver} {
@@ -111,6 +126,11 @@ var _ = Describe("What people allow agents", Ordered, func() {
 			func() error { g.Spec.Revoked = false; return admin.Update(ctx, g) },
 			func() error { g.Status.RevokedAt = nil; return admin.Status().Update(ctx, g) },
 			func() error { g.Status.RevokedAt, g.Status.RedeemedAt = &at, nil; return admin.Status().Update(ctx, g) },
+			func() error { g.Status = v1alpha1.OAuthGrantStatus{}; return admin.Status().Update(ctx, g) },
+			func() error { g.Status = v1alpha1.OAuthGrantStatus{LastUsedAt: &at}; return admin.Status().Update(ctx, g) },
+			func() error {
+				return admin.Status().Patch(ctx, g, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)))
+			},
 		} {
 			Expect(undo()).To(MatchError(Or(ContainSubstring("stays revoked"), ContainSubstring("good once"))))
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
