@@ -38,6 +38,8 @@ func checkRedirect(address string) error {
 		return errors.New("it has a fragment")
 	case u.User != nil:
 		return errors.New("it holds a user name")
+	case !plainHost(u):
+		return errHost
 	case u.Scheme == secure:
 		return needsHost(u)
 	case u.Scheme == "http":
@@ -50,6 +52,17 @@ func checkRedirect(address string) error {
 	default:
 		return errors.New("its scheme must be https, http for this machine, or an application's own, which is a domain name backwards")
 	}
+}
+
+// errHost is what is wrong with a host that plainHost refuses.
+var errHost = errors.New("its host has other characters than letters, digits and .-_:[]; write other letters as xn--bcher-kva.example does")
+
+// plainHost reports whether a host is what it looks like. url.Parse decodes letters of other scripts, marks that cannot be seen and
+// marks of direction in a host, and a person would be shown a site that the answer does not go to.
+func plainHost(u *url.URL) bool {
+	return !strings.ContainsFunc(u.Host, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
+	})
 }
 
 func needsHost(u *url.URL) error {
