@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,11 @@ const (
 	// maxGrants bounds the grants of a team.
 	maxGrants = 500
 )
+
+// parameters are those of a request that are read (RFC 6749, section 4.1.1; RFC 7636; RFC 9101).
+var parameters = []string{
+	"response_type", "response_mode", "scope", "state", "code_challenge", "code_challenge_method", "request", "request_uri",
+}
 
 // Request is what a client asks a person for.
 type Request struct {
@@ -73,7 +79,7 @@ func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) 
 	case r.Redirect == "":
 		return nil, pageErrorf(title, "The address that brought you here does not say where the answer is to be sent (redirect_uri).")
 	case !redirectMatches(client.Redirects, r.Redirect):
-		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: %s", shorten(r.Redirect))
+		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: “%s”", shorten(r.Redirect))
 	}
 	if wrong := s.fill(r, query); wrong != nil {
 		return nil, s.refused(r, wrong)
@@ -94,7 +100,10 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	}
 	for name, values := range query {
 		if len(values) > 1 && name != "resource" {
-			return bad(invalidRequest, "the parameter %s stands there more than once", shorten(name))
+			if !slices.Contains(parameters, name) {
+				name = "of another name" // a page shows this, and a stranger has written it
+			}
+			return bad(invalidRequest, "the parameter %s stands there more than once", name)
 		}
 	}
 	r.Challenge, r.Scopes = query.Get("code_challenge"), askedScopes(query.Get("scope"))
@@ -151,7 +160,21 @@ func (s *Server) answer(r *Request, answer url.Values) string {
 }
 
 func (s *Server) refused(r *Request, wrong *problem) *Refused {
-	return &Refused{s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), wrong}
+	return &Refused{
+		Location: s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), Host: r.RedirectHost(),
+		Follow: r.ownAddress(), Client: &r.Client, problem: wrong,
+	}
+}
+
+// ownAddress reports whether an address is on the person's machine, or of the site that says who the client is. Of any other one
+// it is known only that a stranger has named it: going on there without a question would make Herald an open redirector (RFC 9700,
+// section 4.11.2).
+func (r *Request) ownAddress() bool {
+	to, err := url.Parse(r.Redirect)
+	if err != nil {
+		return false
+	}
+	return loopback(to) || r.Client.Verified && to.Scheme == secure && to.Host == r.Client.Host()
 }
 
 // Offer is what a person may allow: those of the scopes asked for that the person has the rights to in a namespace.

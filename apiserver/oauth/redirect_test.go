@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -141,6 +142,51 @@ func TestThreatOpenRedirector(t *testing.T) {
 				t.Errorf("%s: %v, want a page", name, err)
 			}
 		}
+	}
+}
+
+// TestThreatErrorRedirect: a link to Herald brings a person to no site that a stranger has chosen, by an error that comes before
+// any question to the person (RFC 9700, section 4.11.2).
+func TestThreatErrorRedirect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	registered := func(redirect string) Client { return Client{ID: "dcr_of.someone", Redirects: []string{redirect}} }
+	document := func(redirect string) Client {
+		return Client{ID: "https://agent.example/client.json", Redirects: []string{redirect}, Verified: true}
+	}
+	for name, tc := range map[string]struct {
+		client  func(redirect string) Client
+		address string
+		follow  bool
+		reason  string
+	}{
+		"registered, a site":              {registered, "https://evil.example/signin", false, "anyone registers any address"},
+		"registered, an application":      {registered, "cursor://anysphere.cursor-deeplink/mcp/install?name=x", false, "it does what its address says"},
+		"registered, this machine":        {registered, loopURI, true, "a program on this machine is no site"},
+		"registered, this machine by TLS": {registered, "https://localhost/cb", false, "a name of a site"},
+		"document, its own site":          {document, "https://agent.example/cb", true, "the site speaks for itself"},
+		"document, another site":          {document, "https://evil.example/cb", false, "the document names any address"},
+		"document, a site below":          {document, "https://pages.agent.example/cb", false, "others may have it"},
+		"document, another port":          {document, "https://agent.example:8443/cb", false, "another server"},
+		"document, an application":        {document, "cursor://agent.example/cb", false, "its host is none"},
+		"document, this machine":          {document, "http://localhost:8/cb", true, "a program on this machine is no site"},
+	} {
+		asked := &Request{Client: tc.client(tc.address), Redirect: tc.address, State: "s"}
+		refused := w.refused(asked, refusef(http.StatusBadRequest, invalidScope, "no"))
+		if refused.Follow != tc.follow || !strings.HasPrefix(refused.Location, tc.address) {
+			t.Errorf("%s: %+v, %s", name, refused, tc.reason)
+		}
+		if refused.Host != hostOf(tc.address) || refused.Client != &asked.Client || refused.What() != "no" {
+			t.Errorf("%s: the page is told %+v", name, refused)
+		}
+	}
+	// What stands in the address is not repeated as words of Herald.
+	_, err := w.Read(t.Context(), question(w.registerClient(loopURI), set("your account is locked", "a", "b")), ada.Person)
+	if refused, ok := errors.AsType[*Refused](err); !ok || strings.Contains(refused.What(), "locked") {
+		t.Errorf("a made-up parameter that stands there twice: %v", err)
+	}
+	if _, err = w.Read(t.Context(), question(w.registerClient(loopURI), set("scope", "a", "b")), ada.Person); err == nil || !strings.Contains(err.Error(), "scope") {
+		t.Errorf("a parameter that there is: %v", err)
 	}
 }
 

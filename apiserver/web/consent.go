@@ -157,6 +157,20 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
+// askedWrongly shows what is wrong with a question that comes from a stranger. The address of the answer is a stranger's too: the
+// person goes on there, and not the browser.
+func (s *Site) askedWrongly(w http.ResponseWriter, refused *oauth.Refused) {
+	known := " (not verified)"
+	if host := refused.Client.Host(); host != "" {
+		known = " (known by its site, " + host + ")"
+	}
+	s.page(w, http.StatusBadRequest, "The agent asks wrongly",
+		h.P(g.Text("The question of the agent "), h.Strong(g.Text(refused.Client.Shown())), g.Text(known+" cannot be answered: "), h.Code(g.Text(refused.What())), g.Text(".")),
+		h.P(g.Text("Nothing was allowed. The answer would go to "), h.Strong(g.Text(refused.Host)), g.Text(". Go there only if you came from there, and do not sign in to Herald there.")),
+		h.Div(h.Class("actions"), link("/", "To the start", "primary"),
+			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
+}
+
 // notAllowed shows what an agent, or the person, did wrong; or lets the agent know.
 func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	var (
@@ -164,8 +178,10 @@ func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 		refused *oauth.Refused
 	)
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Follow:
 		http.Redirect(w, r, refused.Location, http.StatusSeeOther)
+	case errors.As(err, &refused):
+		s.askedWrongly(w, refused)
 	case errors.As(err, &shown):
 		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start", "primary"))
 	default:

@@ -208,6 +208,56 @@ func TestThreatConsentPhishing(t *testing.T) {
 	}
 }
 
+// TestThreatConsentErrors: an error that comes before the question to the person leads to no site of a stranger, but shows a page
+// that says who asked and where a link leads.
+func TestThreatConsentErrors(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, redirect string
+		// back is what the link says; empty if the browser goes on by itself.
+		back string
+	}{
+		"a site":          {"a stranger has registered it", "https://evil.example/herald/signin", "Back to evil.example"},
+		"an application":  {"it may do what its address says", "cursor://agent/install?name=x", "Back to cursor:"},
+		"on this machine": {"a program that waits there is no site", agentCallback, ""},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))
+		if tc.back == "" {
+			if to := answer.Header().Get("Location"); answer.Code != http.StatusSeeOther || !strings.HasPrefix(to, tc.redirect+"?error=invalid_scope") {
+				t.Errorf("%s, %s: %d, %q", name, tc.reason, answer.Code, to)
+			}
+			continue
+		}
+		page := parsed(t, answer.Body.String())
+		if answer.Code != http.StatusBadRequest || answer.Header().Get("Location") != "" || answer.Header().Get("Refresh") != "" {
+			t.Errorf("%s, %s: %d, %v", name, tc.reason, answer.Code, answer.Header())
+		}
+		text := textOf(page)
+		for _, want := range []string{"not verified", "the scopes are read draft publish", "Nothing was allowed"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page does not say %q: %s", name, want, text)
+			}
+		}
+		found := false
+		for _, a := range elements(page, "a") {
+			href, _ := attribute(a, "href")
+			to, err := url.Parse(href)
+			if textOf(a) != tc.back || err != nil {
+				continue
+			}
+			found = strings.HasPrefix(href, tc.redirect) && to.Query().Get("error") == "invalid_scope" && to.Query().Get("state") == "a state" &&
+				to.Query().Get("iss") == "https://herald.example"
+		}
+		if !found {
+			t.Errorf("%s: no link %q with the answer", name, tc.back)
+		}
+	}
+	w := newWorld(clocktesting.NewFakeClock(now))
+	answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", "everything"), nil))
+	checkMarkup(t, "an error", parsed(t, answer.Body.String()))
+}
+
 // render is the text of a piece of a page.
 func render(t *testing.T, node g.Node) string {
 	t.Helper()
