@@ -103,10 +103,11 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
 			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
+			// Nothing is chosen beforehand, so that no single click allows anything.
 			h.FieldSet(h.Legend(g.Text("It may")), h.Ul(g.Map(indexes(len(offered)), func(i int) g.Node {
 				level := levels[i]
 				id := "level-" + string(level.scope)
-				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required(), g.If(i == len(offered)-1, h.Checked())),
+				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required()),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
 			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, what agents publish waits as a draft for a person."))),

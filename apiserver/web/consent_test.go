@@ -89,6 +89,37 @@ func TestConsentOffers(t *testing.T) {
 	}
 }
 
+// TestThreatConsentClick: a click that a person did not mean, such as the second one of a double click that another window has led
+// there, allows nothing. Something has to be chosen before, also where only one thing is offered.
+func TestThreatConsentClick(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		who    person.Person
+		levels int
+	}{"several": {editor, 3}, "one": {viewer, 1}} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		answer := w.serve(ask(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil))
+		levels := 0
+		for _, input := range elements(parsed(t, answer.Body.String()), "input") {
+			if kind, _ := attribute(input, "type"); kind != "radio" {
+				continue
+			}
+			levels++
+			_, required := attribute(input, "required")
+			if _, checked := attribute(input, "checked"); checked || !required {
+				t.Errorf("%s: checked %v, required %v", name, checked, required)
+			}
+		}
+		if levels != tc.levels {
+			t.Errorf("%s: %d levels", name, levels)
+		}
+		_, sealed := levelsOf(t, answer)
+		if got := w.serve(ask(&tc.who, oauth.AuthorizePath, url.Values{"consent": {sealed}, "decision": {"allow"}})); got.Code != http.StatusForbidden || len(w.grants) != 0 {
+			t.Errorf("%s: without a choice: %d, %d grants", name, got.Code, len(w.grants))
+		}
+	}
+}
+
 func TestConsentDecides(t *testing.T) {
 	t.Parallel()
 	for decision, want := range map[string]string{"allow": "code", "deny": "error", "": "error"} {
