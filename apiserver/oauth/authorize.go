@@ -53,6 +53,20 @@ type Request struct {
 // RedirectHost is where the answer is sent, as people are shown it.
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
 
+// ToComputer reports whether the answer goes to a program on the person's machine, which no name server leads to.
+func (r *Request) ToComputer() bool { return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":") }
+
+// Application is the address that an application on the person's machine opens, without its query; empty if the answer goes over
+// HTTP. One application may do different things for different addresses of its scheme.
+func (r *Request) Application() string {
+	u, err := url.Parse(r.Redirect)
+	if err != nil || u.Scheme == secure || u.Scheme == "http" {
+		return ""
+	}
+	address, _, _ := strings.Cut(r.Redirect, "?")
+	return address
+}
+
 // consent is what the form of the consent page carries: what was shown, to whom. Nothing of it can be changed between the page and
 // the answer, and no other session can send it.
 type consent struct {

@@ -91,11 +91,10 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 	}
 	again := r.URL.Query()
 	again.Del(teamParameter)
-	name := asked.Client.Shown()
 	// Browsers hold the redirect that answers this form to the policy too.
 	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
-	s.page(w, http.StatusOK, "Allow "+name+"?",
-		whoAsks(&asked.Client),
+	s.page(w, http.StatusOK, "Allow "+quoted(asked.Client.Shown())+"?",
+		whoAsks(asked),
 		h.Dl(
 			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
 			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
@@ -119,23 +118,29 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 }
 
 // whoAsks says how far an agent's name can be believed.
-func whoAsks(c *oauth.Client) g.Node {
-	if c.Verified {
-		return note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+func whoAsks(asked *oauth.Request) g.Node {
+	c := &asked.Client
+	if !c.Verified {
+		return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
 	}
-	return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
+	known := note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+	if !asked.ToComputer() {
+		return known
+	}
+	return g.Group{known, note(caution, h.P(h.Strong(g.Text("Any program on this computer can ask in its name.")),
+		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
 // whereTo says where the answer goes.
 func whereTo(asked *oauth.Request) []g.Node {
-	host := asked.RedirectHost()
-	switch {
-	case strings.HasSuffix(host, ":"):
-		return []g.Node{g.Text("the application on this computer that opens "), h.Strong(g.Text(host)), g.Text(" addresses")}
-	case strings.HasPrefix(asked.Redirect, "http:"):
-		return []g.Node{g.Text("a program on this computer, "), h.Strong(g.Text(host))}
+	where := h.Strong(g.Text(asked.RedirectHost()))
+	switch application := asked.Application(); {
+	case application != "":
+		return []g.Node{g.Text("the application on this computer that opens "), h.Strong(g.Text(application))}
+	case asked.ToComputer():
+		return []g.Node{g.Text("a program on this computer, "), where}
 	default:
-		return []g.Node{h.Strong(g.Text(host))}
+		return []g.Node{where}
 	}
 }
 

@@ -227,9 +227,32 @@ func TestThreatConsentPhishing(t *testing.T) {
 		}
 	}
 	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
-	verified := textOf(parsed(t, render(t, whoAsks(&oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}))))
-	if !strings.Contains(verified, "agent.example") || strings.Contains(verified, "not verified") {
-		t.Errorf("of a verified agent: %q", verified)
+	const anyProgram = "Any program on this computer can ask in its name"
+	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
+	for redirect, tc := range map[string]struct {
+		reason  string
+		caution bool
+		where   string
+	}{
+		"https://agent.example/cb":              {"the answer goes to a site", false, "agent.example"},
+		"https://agent.example:/cb":             {"a port that is empty makes no application of a site", false, "agent.example:"},
+		agentCallback:                           {"any program can wait there", true, "a program on this computer, 127.0.0.1:33418"},
+		"cursor://install.example/mcp?config=x": {"any program can open it, or can be what opens it", true, "the application on this computer that opens cursor://install.example/mcp"},
+		"com.example.agent:/oauth":              {"the same", true, "the application on this computer that opens com.example.agent:/oauth"},
+	} {
+		asked := &oauth.Request{Client: verified, Redirect: redirect}
+		text := textOf(parsed(t, render(t, whoAsks(asked))))
+		if !strings.Contains(text, "agent.example") || strings.Contains(text, "not verified") || strings.Contains(text, anyProgram) != tc.caution {
+			t.Errorf("%s, %s: of a verified agent: %q", redirect, tc.reason, text)
+		}
+		if where := textOf(parsed(t, render(t, g.Group(whereTo(asked))))); strings.TrimSpace(where) != tc.where {
+			t.Errorf("%s: the answer goes to %q, want %q", redirect, where, tc.where)
+		}
+	}
+	// A name is no part of the sentence that it stands in, and cannot end its quotation.
+	named := w.serve(ask(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
+	if want := "Allow “Claude', verified by its site, and 'x”?"; !strings.Contains(textOf(parsed(t, named)), want) {
+		t.Errorf("the heading is not %q", want)
 	}
 	// An error says what is wrong, and leads nowhere.
 	wrong := w.serve(ask(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
