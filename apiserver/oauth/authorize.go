@@ -54,13 +54,15 @@ type Request struct {
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
 
 // ToComputer reports whether the answer goes to a program on the person's machine, which no name server leads to.
-func (r *Request) ToComputer() bool { return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":") }
+func (r *Request) ToComputer() bool {
+	return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":")
+}
 
 // Application is the address that an application on the person's machine opens, without its query; empty if the answer goes over
 // HTTP. One application may do different things for different addresses of its scheme.
 func (r *Request) Application() string {
 	u, err := url.Parse(r.Redirect)
-	if err != nil || u.Scheme == secure || u.Scheme == "http" {
+	if err != nil || u.Scheme == secure || u.Scheme == unsecured {
 		return ""
 	}
 	address, _, _ := strings.Cut(r.Redirect, "?")

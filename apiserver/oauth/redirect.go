@@ -18,8 +18,11 @@ const maxRedirect = 512
 // names backwards (RFC 8252, section 7.1).
 var applications = []string{"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"}
 
-// secure is the scheme of sites.
-const secure = "https"
+// secure is the scheme of sites, and unsecured that of programs on this machine.
+const (
+	secure    = "https"
+	unsecured = "http"
+)
 
 // checkRedirect says why the answer cannot be sent to an address; nil if it can.
 func checkRedirect(address string) error {
@@ -42,7 +45,7 @@ func checkRedirect(address string) error {
 		return errHost
 	case u.Scheme == secure:
 		return needsHost(u)
-	case u.Scheme == "http":
+	case u.Scheme == unsecured:
 		if !loopback(u) {
 			return errors.New("plain http is for this machine only: 127.0.0.1, [::1] or localhost")
 		}
@@ -74,7 +77,7 @@ func needsHost(u *url.URL) error {
 
 // loopback reports whether an address of plain HTTP is on the person's machine.
 func loopback(u *url.URL) bool {
-	return u.Scheme == "http" && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
+	return u.Scheme == unsecured && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
 }
 
 // redirectMatches reports whether an address is one of those that a client has registered: letter by letter, but for the port of
@@ -109,7 +112,7 @@ func hostOf(address string) string {
 	switch {
 	case err != nil:
 		return address
-	case u.Scheme == secure || u.Scheme == "http":
+	case u.Scheme == secure || u.Scheme == unsecured:
 		return u.Host
 	default:
 		return u.Scheme + ":"
@@ -125,7 +128,7 @@ func FormAction(address string) string {
 		return ""
 	case u.Scheme == secure:
 		return "https:"
-	case u.Scheme == "http":
+	case u.Scheme == unsecured:
 		if net.ParseIP(u.Hostname()) != nil && strings.Contains(u.Hostname(), ":") {
 			return "http: https:" // a policy cannot name an address of version 6
 		}
