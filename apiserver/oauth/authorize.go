@@ -35,6 +35,11 @@ const (
 	maxGrants, maxGrantsOfPerson = 500, 50
 )
 
+// parameters are those of a request that are read (RFC 6749, section 4.1.1; RFC 7636; RFC 9101).
+var parameters = []string{
+	"response_type", "response_mode", "scope", "state", "code_challenge", "code_challenge_method", "request", "request_uri",
+}
+
 // Request is what a client asks a person for.
 type Request struct {
 	Client Client `json:"c"`
@@ -48,6 +53,22 @@ type Request struct {
 
 // RedirectHost is where the answer is sent, as people are shown it.
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
+
+// ToComputer reports whether the answer goes to a program on the person's machine, which no name server leads to.
+func (r *Request) ToComputer() bool {
+	return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":")
+}
+
+// Application is the address that an application on the person's machine opens, without its query; empty if the answer goes over
+// HTTP. One application may do different things for different addresses of its scheme.
+func (r *Request) Application() string {
+	u, err := url.Parse(r.Redirect)
+	if err != nil || u.Scheme == secure || u.Scheme == unsecured {
+		return ""
+	}
+	address, _, _ := strings.Cut(r.Redirect, "?")
+	return address
+}
 
 // consent is what the form of the consent page carries: what was shown, to whom. Nothing of it can be changed between the page and
 // the answer, and no other session can send it.
@@ -75,7 +96,7 @@ func (s *Server) Read(ctx context.Context, query url.Values, who person.Person) 
 	case r.Redirect == "":
 		return nil, pageErrorf(title, "The address that brought you here does not say where the answer is to be sent (redirect_uri).")
 	case !redirectMatches(client.Redirects, r.Redirect):
-		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: %s", shorten(r.Redirect))
+		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: “%s”", shorten(r.Redirect))
 	}
 	if wrong := s.fill(r, query); wrong != nil {
 		return nil, s.refused(r, wrong)
@@ -96,7 +117,10 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	}
 	for name, values := range query {
 		if len(values) > 1 && name != "resource" {
-			return bad(invalidRequest, "the parameter %s stands there more than once", shorten(name))
+			if !slices.Contains(parameters, name) {
+				name = "of another name" // a page shows this, and a stranger has written it
+			}
+			return bad(invalidRequest, "the parameter %s stands there more than once", name)
 		}
 	}
 	r.Challenge, r.Scopes = query.Get("code_challenge"), askedScopes(query.Get("scope"))
@@ -153,7 +177,21 @@ func (s *Server) answer(r *Request, answer url.Values) string {
 }
 
 func (s *Server) refused(r *Request, wrong *problem) *Refused {
-	return &Refused{s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), wrong}
+	return &Refused{
+		Location: s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), Host: r.RedirectHost(),
+		Follow: r.ownAddress(), Client: &r.Client, problem: wrong,
+	}
+}
+
+// ownAddress reports whether an address is on the person's machine. Of any other one it is known only that a stranger has named it,
+// in a registration or in a document: going on there without a question would make Herald an open redirector (RFC 9700, section
+// 4.11.2).
+func (r *Request) ownAddress() bool {
+	to, err := url.Parse(r.Redirect)
+	if err != nil {
+		return false
+	}
+	return loopback(to)
 }
 
 // Offer is what a person may allow: those of the scopes asked for that the person has the rights to in a namespace.

@@ -130,6 +130,8 @@ func (d *documents) checkID(id string) error {
 		return errors.New("it is too long")
 	case u.Hostname() == "" || u.User != nil || strings.Contains(id, "#"):
 		return errors.New("it names no host alone, or has a user name or a fragment")
+	case !plainHost(u):
+		return errHost
 	case u.Path == "" || u.Path == "/" || slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }):
 		return errors.New("it has no path of its own")
 	default:

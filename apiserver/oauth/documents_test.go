@@ -127,6 +127,20 @@ func TestThreatDocuments(t *testing.T) {
 			t.Errorf("%s: asked %d times, although it failed a moment ago", name, p.asked.Load())
 		}
 	}
+	// A host that reads like another one is asked for nothing: the page would say that the agent is known by it.
+	w := newWorld(t)
+	for id, reason := range map[string]string{
+		"https://cl%D0%B0ude.ai/c.json":                  "a Cyrillic letter",
+		"https://claude%E2%80%8B.ai/c.json":              "a blank that cannot be seen",
+		"https://x%E2%80%AEia.edualc/c.json":             "another direction of reading",
+		"https://claude.ai%EF%BC%8F.evil.example/c.json": "a wide slash",
+		"https://claude.ai%E3%80%82evil.example/c.json":  "an ideographic full stop",
+		"https://claude.ai,evil.example/c.json":          "two hosts",
+	} {
+		if err := w.documents.checkID(id); err == nil {
+			t.Errorf("%s may be the id of a client: %s", id, reason)
+		}
+	}
 }
 
 // TestThreatSSRF: nobody has Herald ask for anything inside.

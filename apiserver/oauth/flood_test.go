@@ -48,6 +48,17 @@ func TestThreatRegistrationFlood(t *testing.T) {
 	}
 }
 
+// TestThreatRegistrationDenied: one who registers without end takes the registration from nobody behind the same proxy.
+func TestThreatRegistrationDenied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const stranger = 5000
+	for range stranger {
+		w.send(http.MethodPost, RegisterPath, jsonType, "{}")
+	}
+	w.registerClient(loopURI)
+}
+
 // TestThreatGuessing: of requests for tokens those that fail are counted, and those that succeed are not held up by them.
 func TestThreatGuessing(t *testing.T) {
 	t.Parallel()

@@ -123,10 +123,12 @@ type Server struct {
 	handlers                                map[string]http.Handler
 }
 
-// Requests in a minute. Many clients may stand behind one address, so registrations, which store nothing, are counted
-// generously, and of requests for tokens only those with codes and tokens that were never made here.
+// Requests in a minute. Many clients may stand behind one address, such as that of a company's proxy, and a stranger among them must
+// not take their turns. So of requests for tokens only those with codes and tokens that were never made here are counted. A
+// registration stores nothing and costs one HMAC: 100 a second from one address are more than all who work there make, and far less
+// than a core can answer.
 const (
-	maxRegistrations = 300
+	maxRegistrations = 6000
 	maxFailures      = 300
 	maxFetches       = 30
 	// maxReads is for one grant and one purpose. A client refreshes once an hour; one that runs in many places, now and then at once.

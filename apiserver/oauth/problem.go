@@ -90,9 +90,16 @@ func pageErrorf(title, format string, args ...any) *PageError {
 
 // Refused is an error that the client hears of, by the way of the browser.
 type Refused struct {
-	// Location is where the browser goes on to.
-	Location string
-	problem  *problem
+	// Location is where the browser goes on to, and Host what people are shown of it.
+	Location, Host string
+	// Follow says that the browser may go on by itself. Otherwise a stranger has chosen the address, and a person has to say so.
+	Follow bool
+	// Client is the one that asked.
+	Client  *Client
+	problem *problem
 }
+
+// What says what is wrong, for the developer of the client.
+func (e *Refused) What() string { return e.problem.description }
 
 func (e *Refused) Error() string { return e.problem.Error() }

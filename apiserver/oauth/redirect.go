@@ -18,8 +18,11 @@ const maxRedirect = 512
 // names backwards (RFC 8252, section 7.1).
 var applications = []string{"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"}
 
-// secure is the scheme of sites.
-const secure = "https"
+// secure is the scheme of sites, and unsecured that of programs on this machine.
+const (
+	secure    = "https"
+	unsecured = "http"
+)
 
 // checkRedirect says why the answer cannot be sent to an address; nil if it can.
 func checkRedirect(address string) error {
@@ -38,9 +41,11 @@ func checkRedirect(address string) error {
 		return errors.New("it has a fragment")
 	case u.User != nil:
 		return errors.New("it holds a user name")
+	case !plainHost(u):
+		return errHost
 	case u.Scheme == secure:
 		return needsHost(u)
-	case u.Scheme == "http":
+	case u.Scheme == unsecured:
 		if !loopback(u) {
 			return errors.New("plain http is for this machine only: 127.0.0.1, [::1] or localhost")
 		}
@@ -52,6 +57,17 @@ func checkRedirect(address string) error {
 	}
 }
 
+// errHost is what is wrong with a host that plainHost refuses.
+var errHost = errors.New("its host has other characters than letters, digits and .-_:[]; write other letters as xn--bcher-kva.example does")
+
+// plainHost reports whether a host is what it looks like. url.Parse decodes letters of other scripts, marks that cannot be seen and
+// marks of direction in a host, and a person would be shown a site that the answer does not go to.
+func plainHost(u *url.URL) bool {
+	return !strings.ContainsFunc(u.Host, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
+	})
+}
+
 func needsHost(u *url.URL) error {
 	if u.Hostname() == "" || u.Opaque != "" {
 		return errors.New("it names no host")
@@ -61,7 +77,7 @@ func needsHost(u *url.URL) error {
 
 // loopback reports whether an address of plain HTTP is on the person's machine.
 func loopback(u *url.URL) bool {
-	return u.Scheme == "http" && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
+	return u.Scheme == unsecured && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
 }
 
 // redirectMatches reports whether an address is one of those that a client has registered: letter by letter, but for the port of
@@ -96,7 +112,7 @@ func hostOf(address string) string {
 	switch {
 	case err != nil:
 		return address
-	case u.Scheme == secure || u.Scheme == "http":
+	case u.Scheme == secure || u.Scheme == unsecured:
 		return u.Host
 	default:
 		return u.Scheme + ":"
@@ -112,7 +128,7 @@ func FormAction(address string) string {
 		return ""
 	case u.Scheme == secure:
 		return "https:"
-	case u.Scheme == "http":
+	case u.Scheme == unsecured:
 		if net.ParseIP(u.Hostname()) != nil && strings.Contains(u.Hostname(), ":") {
 			return "http: https:" // a policy cannot name an address of version 6
 		}

@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,19 @@ func TestThreatRedirectAddresses(t *testing.T) {
 		"https://agent.example/\tcb":                        {false, "browsers drop it"},
 		"https://agent.example/\r\nSet-Cookie:a=b":          {false, "a header"},
 		"https://ägent.example/":                            {false, "letters that look alike"},
+		"https://cl%D0%B0ude.ai/cb":                         {false, "a Cyrillic letter that looks like an a, encoded"},
+		"https://claude%E2%80%8B.ai/cb":                     {false, "a blank that cannot be seen (U+200B), encoded"},
+		"https://x%E2%80%AEia.edualc/cb":                    {false, "a mark that turns the direction of reading (U+202E), encoded"},
+		"https://claude.ai%EF%BC%8F.evil.example/cb":        {false, "a wide slash that seems to end the host (U+FF0F), encoded"},
+		"https://claude.ai%E3%80%82evil.example/cb":         {false, "an ideographic full stop, which browsers read as a dot (U+3002), encoded"},
+		"http://localhost%E2%80%8B/cb":                      {false, "only seems to be this machine"},
+		"cursor://%D0%B0nysphere.cursor-retrieval/cb":       {false, "an application is shown by its host too"},
+		"https://claude.ai,evil.example/cb":                 {false, "a comma, as if there were two hosts"},
+		"https://claude.ai;.evil.example/cb":                {false, "a semicolon, which ends a directive of a policy"},
+		"https://claude.ai%2fevil.example/cb":               {false, "a slash, encoded"},
+		"https://xn--clude-3ve.ai/cb":                       {true, "letters of others stand there as what the name server is asked for"},
+		"https://[2001:db8::1]:8443/cb":                     {true, "an address of version 6"},
+		"com.example.agent://oauth_callback":                {true, "an underscore looks like nothing else"},
 		"https://agent.example/" + strings.Repeat("a", 500): {false, "too long"},
 	} {
 		if err := checkRedirect(address); (err == nil) != tc.good {
@@ -128,6 +142,51 @@ func TestThreatOpenRedirector(t *testing.T) {
 				t.Errorf("%s: %v, want a page", name, err)
 			}
 		}
+	}
+}
+
+// TestThreatErrorRedirect: a link to Herald brings a person to no site that a stranger has chosen, by an error that comes before
+// any question to the person (RFC 9700, section 4.11.2).
+func TestThreatErrorRedirect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	registered := func(redirect string) Client { return Client{ID: "dcr_of.someone", Redirects: []string{redirect}} }
+	document := func(redirect string) Client {
+		return Client{ID: "https://agent.example/client.json", Redirects: []string{redirect}, Verified: true}
+	}
+	for name, tc := range map[string]struct {
+		client  func(redirect string) Client
+		address string
+		follow  bool
+		reason  string
+	}{
+		"registered, a site":              {registered, "https://evil.example/signin", false, "anyone registers any address"},
+		"registered, an application":      {registered, "cursor://anysphere.cursor-deeplink/mcp/install?name=x", false, "it does what its address says"},
+		"registered, this machine":        {registered, loopURI, true, "a program on this machine is no site"},
+		"registered, this machine by TLS": {registered, "https://localhost/cb", false, "a name of a site"},
+		"document, its own site":          {document, "https://agent.example/cb", false, "everybody with a site can serve a document"},
+		"document, another site":          {document, "https://evil.example/cb", false, "the document names any address"},
+		"document, a site below":          {document, "https://pages.agent.example/cb", false, "others may have it"},
+		"document, another port":          {document, "https://agent.example:8443/cb", false, "another server"},
+		"document, an application":        {document, "cursor://agent.example/cb", false, "its host is none"},
+		"document, this machine":          {document, "http://localhost:8/cb", true, "a program on this machine is no site"},
+	} {
+		asked := &Request{Client: tc.client(tc.address), Redirect: tc.address, State: "s"}
+		refused := w.refused(asked, refusef(http.StatusBadRequest, invalidScope, "no"))
+		if refused.Follow != tc.follow || !strings.HasPrefix(refused.Location, tc.address) {
+			t.Errorf("%s: %+v, %s", name, refused, tc.reason)
+		}
+		if refused.Host != hostOf(tc.address) || refused.Client != &asked.Client || refused.What() != "no" {
+			t.Errorf("%s: the page is told %+v", name, refused)
+		}
+	}
+	// What stands in the address is not repeated as words of Herald.
+	_, err := w.Read(t.Context(), question(w.registerClient(loopURI), set("your account is locked", "a", "b")), ada.Person)
+	if refused, ok := errors.AsType[*Refused](err); !ok || strings.Contains(refused.What(), "locked") {
+		t.Errorf("a made-up parameter that stands there twice: %v", err)
+	}
+	if _, err = w.Read(t.Context(), question(w.registerClient(loopURI), set("scope", "a", "b")), ada.Person); err == nil || !strings.Contains(err.Error(), "scope") {
+		t.Errorf("a parameter that there is: %v", err)
 	}
 }
 

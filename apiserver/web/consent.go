@@ -91,11 +91,10 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 	}
 	again := r.URL.Query()
 	again.Del(teamParameter)
-	name := asked.Client.Shown()
 	// Browsers hold the redirect that answers this form to the policy too.
 	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
-	s.page(w, http.StatusOK, "Allow "+name+"?",
-		whoAsks(&asked.Client),
+	s.page(w, http.StatusOK, "Allow "+quoted(asked.Client.Shown())+"?",
+		whoAsks(asked),
 		h.Dl(
 			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
 			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
@@ -103,10 +102,11 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
 			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
+			// Nothing is chosen beforehand, so that no single click allows anything.
 			h.FieldSet(h.Legend(g.Text("It may")), h.Ul(g.Map(indexes(len(offered)), func(i int) g.Node {
 				level := levels[i]
 				id := "level-" + string(level.scope)
-				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required(), g.If(i == len(offered)-1, h.Checked())),
+				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required()),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
 			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, what agents publish waits as a draft for a person."))),
@@ -118,23 +118,29 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 }
 
 // whoAsks says how far an agent's name can be believed.
-func whoAsks(c *oauth.Client) g.Node {
-	if c.Verified {
-		return note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+func whoAsks(asked *oauth.Request) g.Node {
+	c := &asked.Client
+	if !c.Verified {
+		return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
 	}
-	return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
+	known := note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+	if !asked.ToComputer() {
+		return known
+	}
+	return g.Group{known, note(caution, h.P(h.Strong(g.Text("Any program on this computer can ask in its name.")),
+		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
 // whereTo says where the answer goes.
 func whereTo(asked *oauth.Request) []g.Node {
-	host := asked.RedirectHost()
-	switch {
-	case strings.HasSuffix(host, ":"):
-		return []g.Node{g.Text("the application on this computer that opens "), h.Strong(g.Text(host)), g.Text(" addresses")}
-	case strings.HasPrefix(asked.Redirect, "http:"):
-		return []g.Node{g.Text("a program on this computer, "), h.Strong(g.Text(host))}
+	where := h.Strong(g.Text(asked.RedirectHost()))
+	switch application := asked.Application(); {
+	case application != "":
+		return []g.Node{g.Text("the application on this computer that opens "), h.Strong(g.Text(application))}
+	case asked.ToComputer():
+		return []g.Node{g.Text("a program on this computer, "), where}
 	default:
-		return []g.Node{h.Strong(g.Text(host))}
+		return []g.Node{where}
 	}
 }
 
@@ -157,6 +163,20 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
+// askedWrongly shows what is wrong with a question that comes from a stranger. The address of the answer is a stranger's too: the
+// person goes on there, and not the browser.
+func (s *Site) askedWrongly(w http.ResponseWriter, refused *oauth.Refused) {
+	known := " (not verified)"
+	if host := refused.Client.Host(); host != "" {
+		known = " (known by its site, " + host + ")"
+	}
+	s.page(w, http.StatusBadRequest, "The agent asks wrongly",
+		h.P(g.Text("The question of the agent "), h.Strong(g.Text(refused.Client.Shown())), g.Text(known+" cannot be answered: "), h.Code(g.Text(refused.What())), g.Text(".")),
+		h.P(g.Text("Nothing was allowed. The answer would go to "), h.Strong(g.Text(refused.Host)), g.Text(". Go there only if you came from there, and do not sign in to Herald there.")),
+		h.Div(h.Class("actions"), link("/", "To the start", "primary"),
+			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
+}
+
 // notAllowed shows what an agent, or the person, did wrong; or lets the agent know.
 func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	var (
@@ -164,8 +184,10 @@ func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 		refused *oauth.Refused
 	)
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Follow:
 		http.Redirect(w, r, refused.Location, http.StatusSeeOther)
+	case errors.As(err, &refused):
+		s.askedWrongly(w, refused)
 	case errors.As(err, &shown):
 		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start", "primary"))
 	default:

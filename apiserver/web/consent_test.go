@@ -89,6 +89,37 @@ func TestConsentOffers(t *testing.T) {
 	}
 }
 
+// TestThreatConsentClick: a click that a person did not mean, such as the second one of a double click that another window has led
+// there, allows nothing. Something has to be chosen before, also where only one thing is offered.
+func TestThreatConsentClick(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		who    person.Person
+		levels int
+	}{"several": {editor, 3}, "one": {viewer, 1}} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		answer := w.serve(ask(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil))
+		levels := 0
+		for _, input := range elements(parsed(t, answer.Body.String()), "input") {
+			if kind, _ := attribute(input, "type"); kind != "radio" {
+				continue
+			}
+			levels++
+			_, required := attribute(input, "required")
+			if _, checked := attribute(input, "checked"); checked || !required {
+				t.Errorf("%s: checked %v, required %v", name, checked, required)
+			}
+		}
+		if levels != tc.levels {
+			t.Errorf("%s: %d levels", name, levels)
+		}
+		_, sealed := levelsOf(t, answer)
+		if got := w.serve(ask(&tc.who, oauth.AuthorizePath, url.Values{"consent": {sealed}, "decision": {"allow"}})); got.Code != http.StatusForbidden || len(w.grants) != 0 {
+			t.Errorf("%s: without a choice: %d, %d grants", name, got.Code, len(w.grants))
+		}
+	}
+}
+
 func TestConsentDecides(t *testing.T) {
 	t.Parallel()
 	for decision, want := range map[string]string{"allow": "code", "deny": "error", "": "error"} {
@@ -196,9 +227,32 @@ func TestThreatConsentPhishing(t *testing.T) {
 		}
 	}
 	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
-	verified := textOf(parsed(t, render(t, whoAsks(&oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}))))
-	if !strings.Contains(verified, "agent.example") || strings.Contains(verified, "not verified") {
-		t.Errorf("of a verified agent: %q", verified)
+	const anyProgram = "Any program on this computer can ask in its name"
+	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
+	for redirect, tc := range map[string]struct {
+		reason  string
+		caution bool
+		where   string
+	}{
+		"https://agent.example/cb":              {"the answer goes to a site", false, "agent.example"},
+		"https://agent.example:/cb":             {"a port that is empty makes no application of a site", false, "agent.example:"},
+		agentCallback:                           {"any program can wait there", true, "a program on this computer, 127.0.0.1:33418"},
+		"cursor://install.example/mcp?config=x": {"any program can open it, or can be what opens it", true, "the application on this computer that opens cursor://install.example/mcp"},
+		"com.example.agent:/oauth":              {"the same", true, "the application on this computer that opens com.example.agent:/oauth"},
+	} {
+		asked := &oauth.Request{Client: verified, Redirect: redirect}
+		text := textOf(parsed(t, render(t, whoAsks(asked))))
+		if !strings.Contains(text, "agent.example") || strings.Contains(text, "not verified") || strings.Contains(text, anyProgram) != tc.caution {
+			t.Errorf("%s, %s: of a verified agent: %q", redirect, tc.reason, text)
+		}
+		if where := textOf(parsed(t, render(t, g.Group(whereTo(asked))))); strings.TrimSpace(where) != tc.where {
+			t.Errorf("%s: the answer goes to %q, want %q", redirect, where, tc.where)
+		}
+	}
+	// A name is no part of the sentence that it stands in, and cannot end its quotation.
+	named := w.serve(ask(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
+	if want := "Allow “Claude', verified by its site, and 'x”?"; !strings.Contains(textOf(parsed(t, named)), want) {
+		t.Errorf("the heading is not %q", want)
 	}
 	// An error says what is wrong, and leads nowhere.
 	wrong := w.serve(ask(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
@@ -206,6 +260,56 @@ func TestThreatConsentPhishing(t *testing.T) {
 	if wrong.Code != http.StatusBadRequest || wrong.Header().Get("Location") != "" || wrong.Header().Get("Refresh") != "" {
 		t.Errorf("a wrong address: %d, %v", wrong.Code, wrong.Header())
 	}
+}
+
+// TestThreatConsentErrors: an error that comes before the question to the person leads to no site of a stranger, but shows a page
+// that says who asked and where a link leads.
+func TestThreatConsentErrors(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, redirect string
+		// back is what the link says; empty if the browser goes on by itself.
+		back string
+	}{
+		"a site":          {"a stranger has registered it", "https://evil.example/herald/signin", "Back to evil.example"},
+		"an application":  {"it may do what its address says", "cursor://agent/install?name=x", "Back to cursor:"},
+		"on this machine": {"a program that waits there is no site", agentCallback, ""},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))
+		if tc.back == "" {
+			if to := answer.Header().Get("Location"); answer.Code != http.StatusSeeOther || !strings.HasPrefix(to, tc.redirect+"?error=invalid_scope") {
+				t.Errorf("%s, %s: %d, %q", name, tc.reason, answer.Code, to)
+			}
+			continue
+		}
+		page := parsed(t, answer.Body.String())
+		if answer.Code != http.StatusBadRequest || answer.Header().Get("Location") != "" || answer.Header().Get("Refresh") != "" {
+			t.Errorf("%s, %s: %d, %v", name, tc.reason, answer.Code, answer.Header())
+		}
+		text := textOf(page)
+		for _, want := range []string{"not verified", "the scopes are read draft publish", "Nothing was allowed"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page does not say %q: %s", name, want, text)
+			}
+		}
+		found := false
+		for _, a := range elements(page, "a") {
+			href, _ := attribute(a, "href")
+			to, err := url.Parse(href)
+			if textOf(a) != tc.back || err != nil {
+				continue
+			}
+			found = strings.HasPrefix(href, tc.redirect) && to.Query().Get("error") == "invalid_scope" && to.Query().Get("state") == "a state" &&
+				to.Query().Get("iss") == "https://herald.example"
+		}
+		if !found {
+			t.Errorf("%s: no link %q with the answer", name, tc.back)
+		}
+	}
+	w := newWorld(clocktesting.NewFakeClock(now))
+	answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", "everything"), nil))
+	checkMarkup(t, "an error", parsed(t, answer.Body.String()))
 }
 
 // render is the text of a piece of a page.

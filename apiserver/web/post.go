@@ -146,7 +146,7 @@ func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
 	if at != nil {
 		when = g.Group{g.Text("on "), v.moment(at.Time)}
 	}
-	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(" The agent "+post.Annotations[v1alpha1.AgentAnnotation]+" wanted to publish it "), when,
+	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(" The agent "), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
@@ -163,16 +163,15 @@ func wantedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	return v1alpha1.NewTimePtr(parsed), false
 }
 
-// author says who made a post: an agent has a name of its own, and may have made it for a person.
+// author says who made a post: an agent has a name of its own choice, which is marked as that, and may have made it for a person.
 func author(post *v1alpha1.Post) g.Node {
-	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], post.Annotations[v1alpha1.AgentAnnotation]
-	switch {
-	case agent != "" && by != "":
-		by = agent + " for " + by
-	case agent != "":
-		by = agent + ", an agent"
-	}
-	if by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI {
+	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
+	switch known := post.Annotations[v1alpha1.AgentAnnotation] != ""; {
+	case known && by != "":
+		return g.Group{g.Text(" by "), agent, g.Text(" for " + by)}
+	case known:
+		return g.Group{g.Text(" by "), agent, g.Text(", an agent")}
+	case by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI:
 		by = "the API"
 	}
 	return g.If(by != "", g.Text(" by "+by))

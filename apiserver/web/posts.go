@@ -159,7 +159,7 @@ func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 }
 
 // byAgent names the agent that made a post, if one did, as it calls itself.
-func byAgent(name string) g.Node { return g.If(name != "", g.Text(" by "+name)) }
+func byAgent(name string) g.Node { return g.If(name != "", g.Text(" by "+quoted(name))) }
 
 // categories are the words for them.
 var categories = map[v1alpha1.Category]string{

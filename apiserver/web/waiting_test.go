@@ -41,13 +41,13 @@ func TestAgentsPosts(t *testing.T) {
 		// says and not are on the page of the post.
 		says, not string
 	}{
-		"ForAPerson":  {"who allowed it answers for it", textPost("p-1", "text", byClaude("oidc:ada@example.com", "")), "by Claude &lt;b&gt; for oidc:ada@example.com", note},
-		"WithAKey":    {"nobody else is known", textPost("p-1", "text", byClaude("", "")), "by Claude &lt;b&gt;, an agent", note},
+		"ForAPerson":  {"who allowed it answers for it", textPost("p-1", "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
+		"WithAKey":    {"nobody else is known", textPost("p-1", "text", byClaude("", "")), "by <strong>Claude &lt;b&gt;</strong>, an agent", note},
 		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "an agent"},
 		"Waits":       {"a person decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
-		"WaitsAtOnce": {"a person decides", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "wanted to publish it at once", "nothing"},
-		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by Claude", note},
-		"Published":   {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by Claude", note},
+		"WaitsAtOnce": {"a person decides", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "The agent <strong>Claude &lt;b&gt;</strong> wanted to publish it at once", "nothing"},
+		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by <strong>Claude", note},
+		"Published":   {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func TestAgentsPosts(t *testing.T) {
 				t.Errorf("%s: %s", tc.reason, page)
 			}
 			list := w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Body.String()
-			if agents := tc.post.Annotations[v1alpha1.AgentAnnotation] != ""; strings.Contains(list, "by Claude &lt;b&gt;") != agents {
+			if agents := tc.post.Annotations[v1alpha1.AgentAnnotation] != ""; strings.Contains(list, "by “Claude &lt;b&gt;”") != agents {
 				t.Errorf("%s: the list: %s", tc.reason, list)
 			}
 		})

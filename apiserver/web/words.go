@@ -22,6 +22,11 @@ import (
 
 func paragraph(text string) g.Node { return h.P(g.Text(text)) }
 
+// quoted is a name that a stranger chose for itself, as it stands in a sentence of ours. It cannot end its quotation.
+func quoted(name string) string {
+	return "“" + strings.NewReplacer("“", "'", "”", "'", "„", "'", "‟", "'", "\"", "'").Replace(name) + "”"
+}
+
 // sentence makes a sentence of a message: a capital letter, and a full stop.
 func sentence(message string) string {
 	if message == "" {

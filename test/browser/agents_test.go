@@ -86,6 +86,8 @@ var _ = Describe("An agent", Ordered, func() {
 		expectLight(page)
 		inEveryLook(page, "consent")
 		must(page.WaitText("127.0.0.1"))
+		must(page.Get("button", "Allow").Click())
+		Expect(*answers).To(BeEmpty(), "one click alone, such as one that another page has led there, allows nothing")
 		must(web.ChooseLevel(page, web.MayRead))
 		must(page.TabTo(page.Get("button", "Allow")))
 		must(web.AllowAgent(page))
@@ -177,6 +179,7 @@ var _ = Describe("An agent", Ordered, func() {
 	It("is reached in an application of the person's machine", func() {
 		must(page.Open(consent("An editor", cursor)))
 		must(page.WaitText("cursor:"))
+		must(web.ChooseLevel(page, web.MayRead))
 		must(page.Get("button", "Allow").Click())
 		Eventually(page.Opened).Should(ContainElement(And(HavePrefix(cursor+"?"), ContainSubstring("code="), ContainSubstring("state=s-1"))))
 		for _, problem := range page.Forget() {

@@ -20,8 +20,25 @@ func ChooseLevel(page *chrome.Page, level string) error {
 	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
 
-// AllowAgent lets an agent do what is chosen, on the page of consent.
-func AllowAgent(page *chrome.Page) error { return page.Get("button", allow).Follow() }
+// AllowAgent lets an agent do what is chosen, on the page of consent; all that it asks for if nothing is.
+func AllowAgent(page *chrome.Page) error {
+	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
+}
+
+// chooseMost chooses the last level that is offered, unless one is chosen.
+func chooseMost(page *chrome.Page) error {
+	may := page.Get("group", groupMay)
+	chosen, err := chrome.Read[bool](may, "function() { return this.querySelector(':checked') !== null }")
+	if err != nil || chosen {
+		return err
+	}
+	levels := may.Get("radio", "")
+	count, err := levels.Count()
+	if err != nil {
+		return err
+	}
+	return levels.Nth(count - 1).Check(true)
+}
 
 // DenyAgent refuses, on the page of consent.
 func DenyAgent(page *chrome.Page) error { return page.Get("button", deny).Follow() }
