@@ -28,7 +28,7 @@ type Caller struct {
 
 // grant is the name of the grant of an agent that a person allowed; empty for other
 // callers.
-func (c *Caller) grant() string {
+func (c Caller) grant() string {
 	if c.Author == "" {
 		return ""
 	}

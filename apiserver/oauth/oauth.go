@@ -65,13 +65,18 @@ type Keys interface {
 	Sign(purpose, text string) []byte
 }
 
-// Grants reads and writes what people have allowed.
-type Grants interface {
-	// Get and List answer from memory. Get returns nil for what is not there; List of "" are the grants of all namespaces.
+// Memory answers from memory what people have allowed.
+type Memory interface {
+	// Get returns nil for what is not there; List of "" are the grants of all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
 	// HasSynced reports whether memory has all that there was at the start.
 	HasSynced() bool
+}
+
+// Grants reads and writes what people have allowed.
+type Grants interface {
+	Memory
 	// Live and ListLive ask the Kubernetes API.
 	ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error)
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error)

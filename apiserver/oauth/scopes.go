@@ -16,10 +16,13 @@ import (
 // needs are the rights of Kubernetes that a scope rests on, beside those of the scopes that it includes. They are what the web
 // application asks for the same: a draft is cancelled by an update, and files belong to drafts.
 var needs = map[bridge.Scope][]struct{ verb, resource string }{
-	bridge.ScopeRead:    {{"list", "posts"}, {"list", "connections"}},
-	bridge.ScopeDraft:   {{"create", "posts"}, {"update", "posts"}, {"create", "media"}},
-	bridge.ScopePublish: {{"create", "posts"}, {"update", "posts"}},
+	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
+	bridge.ScopeDraft:   {{"create", posts}, {"update", posts}, {"create", "media"}},
+	bridge.ScopePublish: {{"create", posts}, {"update", posts}},
 }
+
+// posts is what Kubernetes calls them.
+const posts = "posts"
 
 // upTo are a scope and those that it includes.
 func upTo(scope bridge.Scope) []bridge.Scope {

@@ -127,7 +127,10 @@ var _ = Describe("What people allow agents", Ordered, func() {
 			func() error { g.Status.RevokedAt = nil; return admin.Status().Update(ctx, g) },
 			func() error { g.Status.RevokedAt, g.Status.RedeemedAt = &at, nil; return admin.Status().Update(ctx, g) },
 			func() error { g.Status = v1alpha1.OAuthGrantStatus{}; return admin.Status().Update(ctx, g) },
-			func() error { g.Status = v1alpha1.OAuthGrantStatus{LastUsedAt: &at}; return admin.Status().Update(ctx, g) },
+			func() error {
+				g.Status = v1alpha1.OAuthGrantStatus{LastUsedAt: &at}
+				return admin.Status().Update(ctx, g)
+			},
 			func() error {
 				return admin.Status().Patch(ctx, g, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)))
 			},
