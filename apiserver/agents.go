@@ -42,7 +42,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 			return config.Namespaces.Include(namespace) && teams.Owner(namespace) != nil
 		},
 		Used:            func(grant *v1alpha1.OAuthGrant) { a.used.RecordUse(grant, grant.Status.LastUsedAt) },
-		LoopbackClients: wanted.LoopbackClients, Clock: config.Clock, Log: config.Log,
+		LoopbackClients: wanted.LoopbackClients, Proxied: wanted.Proxied, Clock: config.Clock, Log: config.Log,
 	})
 	return a, nil
 }

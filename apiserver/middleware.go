@@ -103,7 +103,11 @@ func trace(span tracing.Span, out *recorder, info *request.Info) {
 // report writes the line of the access log and counts the request.
 func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, info *request.Info, took time.Duration) {
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
-	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
+	counted := status
+	if info.Err != nil && status == http.StatusOK && r.Context().Err() == nil {
+		counted = http.StatusInternalServerError // agents are told of errors by 200, and alerts count this
+	}
+	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(counted)).Inc()
 	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
 
 	level := slog.LevelInfo

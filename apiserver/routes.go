@@ -64,7 +64,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.api.ServeHTTP(w, r)
 		return
 	}
-	if path == mcp.Path && s.mcp != nil {
+	if s.mcp != nil && (path == mcp.Path || path == mcp.Path+"/") { // people paste it with a slash
 		s.mcp.ServeHTTP(w, r)
 		return
 	}

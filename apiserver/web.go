@@ -52,6 +52,8 @@ type WebConfig struct {
 type AgentsConfig struct {
 	// LoopbackClients takes the metadata documents of agents from this machine too, for trials.
 	LoopbackClients bool
+	// Proxied says that this program reaches sites by a proxy alone.
+	Proxied bool
 }
 
 // web is the web application.

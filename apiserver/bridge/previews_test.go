@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,17 +65,16 @@ func TestPreviews(t *testing.T) {
 type countingFiles struct {
 	*files
 
-	reads, signed int
+	reads, signed atomic.Int64
 }
 
 func (c *countingFiles) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
-	c.reads++
+	c.reads.Add(1)
 	return c.files.Get(ctx, namespace, name)
 }
 
 func (c *countingFiles) PresignGet(_ context.Context, key string, _ time.Duration) (string, error) {
-	c.signed++
-	return fmt.Sprintf("https://store/%s?signature=%d", key, c.signed), nil
+	return fmt.Sprintf("https://store/%s?signature=%d", key, c.signed.Add(1)), nil
 }
 
 // A page that shows a file again has the address that the browser has loaded, while that is good for long enough.
@@ -134,7 +134,7 @@ func TestPreviewsReadOnce(t *testing.T) {
 			}
 		}
 	}
-	if c.reads != 2 {
-		t.Errorf("two files are read %d times", c.reads)
+	if c.reads.Load() != 2 {
+		t.Errorf("two files are read %d times", c.reads.Load())
 	}
 }

@@ -21,6 +21,10 @@ const fresh = 30 * time.Second
 // *bridge.Error if the token is not good.
 func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
 	var access accessContent
+	if s.Keys.Ready() != nil {
+		// A 401 would have the client forget its token.
+		return bridge.Caller{}, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has no keys yet to read access tokens with; try again in some seconds"}
+	}
 	sealed, ok := strings.CutPrefix(token, TokenPrefix)
 	if !ok || s.Keys.Open(purposeAccess, sealed, &access) != nil {
 		return bridge.Caller{}, unauthorized("this access token is not good, or has expired; refresh it")

@@ -96,6 +96,8 @@ func (s *Server) client(ctx context.Context, id string, who person.Person) (*Cli
 			return c, nil
 		}
 		return nil, pageErrorf(title, "It has no registration here, or that of another installation. Have it register again: remove Herald from its servers, and add it anew.")
+	case s.Proxied:
+		return nil, pageErrorf(title, "It is known by a document at its client_id, and this installation, which is behind a proxy, fetches none. Have it register instead.")
 	default:
 		return s.documents.client(ctx, id, func() bool { allowed, _ := s.fetches.Take(who.Name, http.Header{}); return allowed })
 	}

@@ -61,7 +61,7 @@ func (s *Server) serverMetadata() serverMetadata {
 		Scopes: scopesOffered, ResponseTypes: []string{responseCode}, ResponseModes: []string{"query"},
 		GrantTypes:   []string{authorizationCode, refreshToken},
 		TokenMethods: []string{methodNone}, RevocationMethods: []string{methodNone}, Challenges: []string{challengeS256},
-		IssuerInAnswer: true, ClientMetadataDocument: true,
+		IssuerInAnswer: true, ClientMetadataDocument: !s.Proxied,
 		Documentation: s.SiteURL + "/docs", ProtectedResources: []string{s.Resource()},
 	}
 }

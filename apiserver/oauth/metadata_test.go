@@ -4,7 +4,9 @@
 package oauth
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +42,20 @@ func TestMetadata(t *testing.T) {
 	}
 	if w.Handler("/.well-known/openid-configuration") != nil || w.Handler("/oauth/authorize") != nil || (*Server)(nil).Handler(TokenPath) != nil {
 		t.Error("a path is served that is not of this server")
+	}
+}
+
+// TestProxied holds that clients learn in time that documents are not fetched: they register themselves instead.
+func TestProxied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Proxied = true })
+	got := w.send(http.MethodGet, ServerMetadataPath, "", "")
+	if got.values["client_id_metadata_document_supported"] != false || got.values["registration_endpoint"] == nil {
+		t.Errorf("clients are told %s", got.body)
+	}
+	_, err := w.Read(t.Context(), question("https://agent.example/client.json"), ada.Person)
+	if page, ok := errors.AsType[*PageError](err); !ok || !strings.Contains(page.Message, "proxy") {
+		t.Errorf("a client that uses one all the same: %v", err)
 	}
 }
 

@@ -110,6 +110,9 @@ type Config struct {
 	Served func(namespace string) bool
 	// Used is called with the grant of every call that is let in.
 	Used func(*v1alpha1.OAuthGrant)
+	// Proxied says that the way out is a proxy. Metadata documents of clients are not fetched through one, which would connect
+	// past the check of the address: clients are told to register themselves.
+	Proxied bool
 	// LoopbackClients lets metadata documents of clients be fetched from this machine, also by plain HTTP. It is for trials.
 	LoopbackClients bool
 	// Roots are the authorities to trust when such documents are fetched; nil for those of the system.

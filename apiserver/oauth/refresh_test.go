@@ -158,6 +158,15 @@ func TestReplicaStarts(t *testing.T) {
 	w := newWorld(t)
 	client, tokens := w.connected(bridge.ScopeRead)
 	w.clock.Step(accessLife / 2)
+	var early *bridge.Error
+	w.keys.missing = true
+	if _, err := w.Caller(t.Context(), tokens.text("access_token")); !errors.As(err, &early) || early.Code != bridge.CodeRateLimited {
+		t.Errorf("a token that cannot be read yet: %v", err)
+	}
+	if got := w.post(RevokePath, url.Values{"token": {tokens.text("access_token")}}); got.status != http.StatusServiceUnavailable {
+		t.Errorf("a token that cannot be read yet is not revoked, and that is answered with %d %s", got.status, got.body)
+	}
+	w.keys.missing = false
 	w.grants.forgetful, w.grants.starting = true, true
 	for range maxReads {
 		if !w.good(tokens.text("access_token")) {

@@ -29,6 +29,9 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	case form.Get("token") == "":
 		s.fail(w, r, refusef(http.StatusBadRequest, invalidRequest, "token is missing"))
 		return
+	case s.Keys.Ready() != nil: // a good token cannot be told from any other, and would stay good
+		s.fail(w, r, errNoKeys)
+		return
 	}
 	if err := s.revokeToken(r.Context(), form.Get("token"), form.Get("client_id")); err != nil {
 		s.fail(w, r, err)

@@ -34,7 +34,6 @@ func TestThreatCodeTheft(t *testing.T) {
 		"as another client":           {redemption(other, code), invalidGrant},
 		"as no client":                {redemption(client, code, set("client_id")), invalidClient},
 		"for another address":         {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
-		"for no address":              {redemption(client, code, set("redirect_uri")), invalidGrant},
 		"changed":                     {redemption(client, spoiled(code)), invalidGrant},
 		"another text of ours":        {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
 		"for another resource":        {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
@@ -50,6 +49,11 @@ func TestThreatCodeTheft(t *testing.T) {
 	}
 	if got := w.post(TokenPath, redemption(client, code, set("resource", site+"/mcp/"))); got.status != http.StatusOK {
 		t.Errorf("the client itself: %d %s", got.status, got.body)
+	}
+	// OAuth 2.1 has no redirect_uri here.
+	code = w.allowed(question(client), bridge.ScopeRead)
+	if got := w.post(TokenPath, redemption(client, code, set("redirect_uri"))); got.status != http.StatusOK {
+		t.Errorf("a client of OAuth 2.1: %d %s", got.status, got.body)
 	}
 }
 

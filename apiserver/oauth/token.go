@@ -196,7 +196,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 		return nil, forgedGrant("the code is none of this server, or older than %s", codeLife)
 	case code.Client != keyOfClient(form.Get("client_id")):
 		return nil, badGrant("the code was made for another client")
-	case code.Redirect != form.Get("redirect_uri"):
+	case form.Has("redirect_uri") && code.Redirect != form.Get("redirect_uri"): // OAuth 2.1 leaves it out: PKCE binds the code
 		return nil, badGrant("the redirect_uri is not the one that the code was sent to")
 	case !proves(verifier, code.Challenge):
 		return nil, badGrant("the code_verifier is not the one of the code_challenge")

@@ -51,9 +51,23 @@ var (
 type keys struct {
 	*session.Sealer
 	lasting string
+	// missing says that there are none yet.
+	missing bool
 }
 
-func (k *keys) Ready() error { return nil }
+func (k *keys) Ready() error {
+	if k.missing {
+		return errors.New("no keys yet")
+	}
+	return nil
+}
+
+func (k *keys) Open(purpose, text string, v any) error {
+	if k.missing {
+		return session.ErrNotSealed
+	}
+	return k.Sealer.Open(purpose, text, v)
+}
 
 func (k *keys) Sign(purpose, text string) []byte {
 	if k.lasting == "" {
@@ -212,7 +226,7 @@ func newWorld(t *testing.T, edits ...func(*Config)) *world {
 	clock := clocktesting.NewFakeClock(start)
 	w := &world{
 		t: t, clock: clock, roles: roles{}, trail: &trail{},
-		keys:   &keys{session.NewSealer(clock, session.NewKey(start.Add(-time.Hour))), "a lasting key"},
+		keys:   &keys{Sealer: session.NewSealer(clock, session.NewKey(start.Add(-time.Hour))), lasting: "a lasting key"},
 		grants: &store{grants: map[string]*v1alpha1.OAuthGrant{}, now: clock.Now},
 	}
 	w.roles.give(ada.Person.Name, acme, editing...)

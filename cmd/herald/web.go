@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace strin
 	}
 	return &apiserver.WebConfig{
 		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, OIDC: provider, LinkCommand: linkCommand(&c.Web, config, namespace),
-		Agents: &apiserver.AgentsConfig{LoopbackClients: c.Web.Agents.LoopbackClients},
+		Agents: &apiserver.AgentsConfig{LoopbackClients: c.Web.Agents.LoopbackClients, Proxied: proxied()},
 	}, nil
 }
 
@@ -94,4 +95,10 @@ func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slo
 	}
 	out := transport.New(transport.Options{Registerer: registry, Proxy: http.ProxyFromEnvironment})
 	return out, &secrets{log: log, optional: true}
+}
+
+// proxied reports whether the environment names a proxy for sites by HTTPS.
+func proxied() bool {
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "agent.example"}})
+	return proxy != nil || err != nil
 }

@@ -48,12 +48,12 @@ func TestCounted(t *testing.T) {
 			b.do(http.MethodGet, changed(b.begin(""), "code", code))
 		}, []string{"oidc refused"}, nil},
 		"Away": {"the provider does not answer", ada, func(b *browser) {
-			b.down = true
+			b.down.Store(true)
 			b.do(http.MethodGet, "/signin/oidc")
 		}, []string{"oidc failed"}, nil},
 		"AwayLater": {"nor when the person comes back", ada, func(b *browser) {
 			back := b.begin("")
-			b.down = true
+			b.down.Store(true)
 			b.do(http.MethodGet, back.RequestURI())
 		}, []string{"oidc failed"}, nil},
 		"WrongSecret": {"nobody can sign in until the client's secret is mended, though the provider answers", ada, func(b *browser) {
@@ -104,7 +104,7 @@ func TestWatch(t *testing.T) {
 		if w.handlers.Ready() == nil {
 			t.Error("nobody has asked the provider yet")
 		}
-		w.down = true
+		w.down.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -121,12 +121,12 @@ func TestWatch(t *testing.T) {
 		}
 		ready(0, false, "it is away")
 		ready(2*time.Minute, false, "it stays away")
-		w.down = false
+		w.down.Store(false)
 		ready(time.Minute, true, "it is back, and was asked within a minute")
-		w.down = true
+		w.down.Store(true)
 		ready(time.Minute, true, "what it said of itself is good for a while")
 		ready(5*time.Minute, false, "it is away again")
-		w.down = false
+		w.down.Store(false)
 		ready(time.Minute, true, "and back")
 		stop()
 		<-done

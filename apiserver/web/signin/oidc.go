@@ -73,7 +73,12 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 		h.end(w, r, ByOIDC, h.away(err))
 		return
 	}
-	h.Sessions.SetCookie(w, pending, h.Sessions.Seal(pending, a, roundTrip), roundTrip)
+	sealed := h.Sessions.Seal(pending, a, roundTrip)
+	if len(sealed) >= maxReturn { // without the cookie nobody could sign in at all
+		a.Back = "/"
+		sealed = h.Sessions.Seal(pending, a, roundTrip)
+	}
+	h.Sessions.SetCookie(w, pending, sealed, roundTrip)
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 

@@ -260,7 +260,7 @@ func TestProviderAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)
 		b := w.browser()
-		w.down = true
+		w.down.Store(true)
 		answer := b.do(http.MethodGet, "/signin/oidc")
 		if body := text(t, answer); answer.StatusCode != http.StatusBadGateway || !strings.Contains(body, "Try again") || strings.Contains(body, "refused") {
 			t.Errorf("got %d: %s", answer.StatusCode, body)
@@ -268,13 +268,13 @@ func TestProviderAway(t *testing.T) {
 		if !strings.Contains(w.log.String(), "connection refused") {
 			t.Errorf("an administrator does not learn the reason: %s", w.log)
 		}
-		w.down = false
+		w.down.Store(false)
 		back := b.begin("").RequestURI()
-		w.down = true
+		w.down.Store(true)
 		if status := b.do(http.MethodGet, back).StatusCode; status != http.StatusBadGateway {
 			t.Errorf("away at the exchange: %d", status)
 		}
-		w.down = false
+		w.down.Store(false)
 		b.do(http.MethodGet, b.begin("").RequestURI())
 		if b.who().Name == "" {
 			t.Error("it came back, and nobody can sign in")

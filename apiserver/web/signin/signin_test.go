@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,12 +41,12 @@ type world struct {
 	log     *strings.Builder
 	issuer  *issuertest.Issuer
 	// down says that the provider does not answer.
-	down bool
+	down atomic.Bool
 }
 
 // RoundTrip brings a call to the provider without a network.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if w.down {
+	if w.down.Load() {
 		return nil, errors.New("connection refused")
 	}
 	out := httptest.NewRecorder()
