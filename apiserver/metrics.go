@@ -11,7 +11,7 @@ import (
 )
 
 // metrics are those of the apiserver. Requests are labelled by
-// operationId, so that ids in paths make no series of their own.
+// operation, so that ids in paths make no series of their own.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -28,11 +28,11 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	return &metrics{
 		requests: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_http_requests_total",
-			Help: "Requests answered, by operationId and HTTP status.",
+			Help: "Requests answered, by operation and HTTP status; a tool of an agent that fails on this side counts as 500, though it is answered with 200.",
 		}, []string{"operation", "code"}),
 		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "herald_http_request_duration_seconds",
-			Help:    "Time from the first byte of a request's header to the end of its answer, by operationId.",
+			Help:    "Time from the first byte of a request's header to the end of its answer, by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
 		inFlight: register.NewGauge(prometheus.GaugeOpts{

@@ -55,6 +55,27 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	return response.StatusCode, string(b), err
 }
 
+// TestFailureOfATool holds that the alert on errors sees what agents are told by 200.
+func TestFailureOfATool(t *testing.T) {
+	t.Parallel()
+	server, _, m := observe(t, func(w http.ResponseWriter, r *http.Request) {
+		info := request.From(r.Context())
+		info.Operation = "mcp create_post"
+		if r.URL.Path == "/failing" {
+			info.Err = errors.New("the Kubernetes API is away")
+		}
+		_, _ = w.Write([]byte("{}")) // the test may have gone
+	})
+	for path, code := range map[string]string{"/failing": "500", "/fine": "200"} {
+		if status, _, err := get(t, server.URL+path); err != nil || status != http.StatusOK {
+			t.Fatalf("got %d, %v", status, err)
+		}
+		if n := testutil.ToFloat64(m.requests.WithLabelValues("mcp create_post", code)); n != 1 {
+			t.Errorf("%s is counted %v times as %s", path, n, code)
+		}
+	}
+}
+
 func TestPanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	server, log, m := observe(t, func(http.ResponseWriter, *http.Request) { panic("secret detail") })

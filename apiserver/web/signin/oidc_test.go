@@ -83,6 +83,23 @@ func TestOIDC(t *testing.T) {
 }
 
 // TestThreats gives callbacks that sign nobody in.
+// TestLongReturn holds that a page with a long address, such as that of consent, keeps nobody from signing in.
+func TestLongReturn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := newWorld(t, ada).browser()
+		begun := b.do(http.MethodGet, "/signin/oidc?return_to=/oauth/authorize?state="+strings.Repeat("a", 3500))
+		for _, cookie := range begun.Header.Values("Set-Cookie") {
+			if len(cookie) > 4096 {
+				t.Errorf("browsers drop a cookie of %d bytes", len(cookie))
+			}
+		}
+		answer := b.do(http.MethodGet, b.atProvider(begun).RequestURI())
+		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || b.who().Name != "oidc:ada@example.com" {
+			t.Errorf("got %d to %q", answer.StatusCode, answer.Header.Get("Location"))
+		}
+	})
+}
+
 func TestThreats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
