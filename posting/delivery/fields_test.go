@@ -28,6 +28,7 @@ const (
 // mayUse are the files, and folders, of code that may use what Describe
 // derives, and why.
 var mayUse = map[string]string{
+	"apiserver/web/doubt.go":     "people are shown why a target waits or failed",
 	"apiserver/web/post.go":      "people are shown why a target waits or failed",
 	"apiserver/web/timeline.go":  "people are shown why a target failed",
 	"apiserver/bridge/posts.go":  "clients are shown why a target failed",
