@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import "testing"
+
+// Whatever stands as a checkpoint: a part that is taken names an upload and some of its segments, and writes itself the same.
+func FuzzPart(f *testing.F) {
+	for _, checkpoint := range []string{"part:1991:3", "part::1", "part:1991:-1", "part:1991:99999999", "part:1/2:1", "1991"} {
+		f.Add(checkpoint)
+	}
+	f.Fuzz(func(t *testing.T, checkpoint string) {
+		found, ok := partOf(checkpoint)
+		if !ok {
+			return
+		}
+		if !validID(found.id) || found.segments < 1 || found.segments > maxSegments {
+			t.Errorf("%q is taken as %+v", checkpoint, found)
+		}
+		if again, ok := partOf(found.checkpoint()); !ok || again != found {
+			t.Errorf("%q is taken as %+v, and that as %+v", checkpoint, found, again)
+		}
+	})
+}

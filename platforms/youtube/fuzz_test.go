@@ -1,0 +1,37 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+)
+
+// Whatever an upload session answers: no more bytes count as stored than there are, and a video has an id that can be one.
+func FuzzStanding(f *testing.F) {
+	f.Add(308, "bytes=0-262143", "", "", int64(1<<20))
+	f.Add(308, "bytes=0-999999999999999999", "", "", int64(10))
+	f.Add(308, "", "https://elsewhere.example", "", int64(10))
+	f.Add(200, "", "", `{"id":"dQw4w9WgXcQ"}`, int64(10))
+	f.Add(200, "", "", `{"id":"../x"}`, int64(10))
+	p := New(Config{}, nil)
+	f.Fuzz(func(t *testing.T, status int, span, location, body string, size int64) {
+		header := http.Header{}
+		header.Set("Range", span)
+		header.Set("Location", location)
+		found, bad := p.read(&transport.Response{Status: status, Header: header, Body: []byte(body)}, size)
+		switch {
+		case bad != nil:
+			if bad.Problem == "" {
+				t.Error("an error says nothing")
+			}
+		case found.state == done && !validID(found.video.ID.String()):
+			t.Errorf("the video %q", found.video.ID)
+		case found.state == open && (found.stored < 0 || found.stored > max(size, 0)):
+			t.Errorf("%d of %d bytes are stored", found.stored, size)
+		}
+	})
+}
