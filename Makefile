@@ -43,6 +43,8 @@ generate: ## Write generated Go code: deep copies, and whatever else go:generate
 	echo "generate: go generate ./..."
 	# Generators called as `go run ./gen` read from the outside world; they are run on purpose, in their own folder.
 	go generate -skip 'go run \./gen$$' ./...
+	echo "generate: docs/licences.md"
+	$(image_program) licences --out $(CURDIR)
 
 .PHONY: manifests
 manifests: ## Write CRDs and roles from the markers in the code, and what the chart takes from them

@@ -320,9 +320,12 @@ func checkFiles(t *testing.T, d definition, files map[string]entry) {
 			t.Errorf("%s is not there for everyone", name)
 		}
 	}
+	if texts := string(files[licencesPath].content); !strings.Contains(texts, "std ") || !strings.Contains(texts, "Redistribution and use") {
+		t.Errorf("the image lacks the licence of Go's standard library: %.200q", texts)
+	}
 	if !d.ffmpeg {
-		if len(files) > 6+len(d.scratch) {
-			t.Errorf("the image holds more than a program and the authorities: %d files", len(files))
+		if len(files) > 11+len(d.scratch) {
+			t.Errorf("the image holds more than a program, its licences and the authorities: %d files", len(files))
 		}
 		return
 	}

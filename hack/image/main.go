@@ -7,6 +7,7 @@
 //	image pack       writes OCI archives, and lists of what is in them
 //	image unpack     writes the files of one image to a folder, as the Dockerfile wants them
 //	image packages   pins the Debian packages of today
+//	image licences   writes docs/licences.md
 package main
 
 import (
@@ -27,7 +28,7 @@ const (
 	exitUsage   = 2
 )
 
-const usage = "Usage: image pack|unpack|packages [flags]\n\n`image COMMAND --help` lists the flags of a command.\n"
+const usage = "Usage: image pack|unpack|packages|licences [flags]\n\n`image COMMAND --help` lists the flags of a command.\n"
 
 // options are what the flags say.
 type options struct {
@@ -43,7 +44,7 @@ func main() {
 
 // dispatch runs a command and returns the exit code.
 func dispatch(args []string, stdout, stderr io.Writer) int {
-	commands := map[string]func(options, io.Writer) error{"pack": pack, "unpack": unpack, "packages": packages}
+	commands := map[string]func(options, io.Writer) error{"pack": pack, "unpack": unpack, "packages": packages, "licences": writeLicences}
 	if len(args) == 0 || commands[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return exitUsage
@@ -87,10 +88,10 @@ func parse(command string, args []string, help io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if o.out == "" || o.packer.cache == "" {
+	if o.out == "" || o.packer.cache == "" && command != "licences" {
 		return o, errors.New("--out and --cache are required")
 	}
-	if command != "packages" && (o.packer.programs == "" || o.packer.release.version == "") {
+	if (command == "pack" || command == "unpack") && (o.packer.programs == "" || o.packer.release.version == "") {
 		return o, errors.New("--programs and --version are required")
 	}
 	o.packer.release.created = time.Unix(*created, 0).UTC()

@@ -9,15 +9,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/herald-social/herald/hack/image/archive"
+	"github.com/herald-social/herald/hack/image/licences"
 	"github.com/herald-social/herald/hack/image/sbom"
 	"github.com/herald-social/herald/hack/image/tree"
 )
+
+// licencesPath is where an image holds the texts of the licences of what its program is made of.
+const licencesPath = "/usr/share/doc/herald/licences.txt"
 
 // packer makes images out of programs that are built.
 type packer struct {
@@ -81,10 +86,25 @@ func (p packer) addProgram(c *content, program, architecture string) error {
 	}
 	files := tree.Tree{}
 	files.Add("/"+program, 0o755, binary)
+	store, err := licences.Open()
+	if err != nil {
+		return err
+	}
+	modules, err := store.Program(file)
+	if err != nil {
+		return err
+	}
+	files.Add(licencesPath, 0o644, licences.Texts(modules))
 	c.layers = append(c.layers, archive.Layer{Comment: program, Files: files})
 	components, err := sbom.GoProgram(file, p.release.version)
 	if err != nil {
 		return err
+	}
+	for i := range components {
+		at := slices.IndexFunc(modules, func(m licences.Module) bool { return m.Path == components[i].Name })
+		if at >= 0 {
+			components[i].Licenses = sbom.Licences(modules[at].Licences)
+		}
 	}
 	c.components = append(c.components, components...)
 	return nil

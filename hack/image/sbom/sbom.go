@@ -55,6 +55,15 @@ func GoProgram(file, version string) ([]cdx.Component, error) {
 	return components, nil
 }
 
+// Licences lists SPDX identifiers.
+func Licences(identifiers []string) *cdx.Licenses {
+	var out cdx.Licenses
+	for _, id := range identifiers {
+		out = append(out, cdx.LicenseChoice{License: &cdx.License{ID: id}})
+	}
+	return &out
+}
+
 // GoModule returns a module whose content is in the image otherwise than as code.
 func GoModule(m debug.Module) cdx.Component {
 	return module(cdx.ComponentTypeData, m)

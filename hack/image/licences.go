@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/hack/image/licences"
+)
+
+// shipped are the programs of images that people run, and where their packages are.
+var shipped = []struct{ program, folder, packages string }{
+	{"herald", ".", "./cmd/herald"},
+	{"herald-sandbox", ".", "./cmd/herald-sandbox"},
+	{"herald-store", "hack/store", "."},
+}
+
+// writeLicences writes docs/licences.md of the repository in o.out, and says how many modules it names.
+func writeLicences(o options, stdout io.Writer) error {
+	store, err := licences.Open()
+	if err != nil {
+		return err
+	}
+	type use struct {
+		licences.Module
+		programs []string
+	}
+	var uses []*use
+	known := map[string]*use{}
+	for _, s := range shipped {
+		modules, err := store.Packages(filepath.Join(o.out, s.folder), s.packages)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.program, err)
+		}
+		for _, m := range modules {
+			key := m.Path + "@" + m.Version
+			if known[key] == nil {
+				known[key] = &use{Module: m}
+				uses = append(uses, known[key])
+			}
+			known[key].programs = append(known[key].programs, s.program)
+		}
+	}
+	slices.SortFunc(uses, func(a, b *use) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Version, b.Version))
+	})
+	var page bytes.Buffer
+	page.WriteString(licencesHead)
+	for _, u := range uses {
+		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", u.Path, u.Version, strings.Join(u.Licences, ", "), strings.Join(u.programs, ", "))
+	}
+	file := filepath.Join(o.out, "docs", "licences.md")
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s names %d modules\n", file, len(uses))
+	return nil
+}
+
+// licencesHead begins docs/licences.md.
+const licencesHead = `# Licences
+
+<!-- Written by make generate (hack/image/licences.go). Do not edit. -->
+
+Herald is under the Apache License 2.0. Its programs are made of Go's standard library (BSD-3-Clause) and of the modules below, under the
+licences that were found in them. Each image holds the texts of its own program as ` + "`" + licencesPath + "`" + `. The image with ffmpeg holds packages of
+Debian besides, with their licences in ` + "`/usr/share/doc`" + `. A module with no licence, or with one that asks for more than Herald's own licence can
+give, fails the build; the list of those allowed is in ` + "`hack/image/licences`" + `.
+
+| module | version | licences | part of |
+| --- | --- | --- | --- |
+`

@@ -1,0 +1,157 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package licences finds the licences of the modules that programs are made of. Most of them ask that their text goes along with the
+// program, and none may ask for more than Herald's own licence can give.
+package licences
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/licenseclassifier/v2/assets"
+	"golang.org/x/mod/module"
+)
+
+// Allowed are the licences that a module may have, as SPDX calls them: those that let a program under the Apache License be passed on
+// with nothing but their text. MPL-2.0 asks for the source of its own files, which the module's address gives.
+var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "0BSD", "Zlib"}
+
+// confidence is from what on the classifier's word is taken: its own tools use 0.8.
+const confidence = 0.8
+
+// standard is the path by which Go calls its standard library.
+const standard = "std"
+
+// File is the text of a licence, or of a notice that belongs to one.
+type File struct {
+	// Name is its path in the module.
+	Name string
+	Text []byte
+}
+
+// Module is a module and what it may be used under.
+type Module struct {
+	Path, Version string
+	// Licences are their SPDX identifiers, sorted.
+	Licences []string
+	Files    []File
+}
+
+// file matches the names that licences and notices have.
+var file = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents|copyright)([-_.].*)?$`)
+
+// Of reads the licences of a module in the cache of modules, or of the standard library in goroot. It fails if there is none, or one
+// that is not allowed.
+func Of(m debug.Module, cache, goroot string) (Module, error) {
+	found := Module{Path: m.Path, Version: m.Version}
+	folder := goroot
+	if m.Path != standard {
+		name, err := module.EscapePath(m.Path)
+		if err != nil {
+			return found, err
+		}
+		version, err := module.EscapeVersion(m.Version)
+		if err != nil {
+			return found, err
+		}
+		folder = filepath.Join(cache, filepath.FromSlash(name)+"@"+version)
+	}
+	var err error
+	if found.Files, err = files(folder, m.Path == standard); err != nil {
+		return found, fmt.Errorf("%s: %w", m.Path, err)
+	}
+	if found.Licences, err = identify(found.Files); err != nil {
+		return found, fmt.Errorf("%s %s in %s: %w", m.Path, m.Version, folder, err)
+	}
+	return found, nil
+}
+
+// files are the texts of licences and notices in a folder, also in those below, where some keep code of others.
+func files(root string, topOnly bool) ([]File, error) {
+	var out []File
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (topOnly || slices.Contains([]string{"testdata", "vendor", "node_modules"}, name)):
+			return fs.SkipDir
+		case entry.IsDir(), !file.MatchString(name), strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		out = append(out, File{Name: filepath.ToSlash(name), Text: text})
+		return err
+	})
+	return out, err
+}
+
+// classifier knows the texts of licences. Reading them takes most of a second.
+var classifier = sync.OnceValues(assets.DefaultClassifier)
+
+// identify says which licences texts are.
+func identify(texts []File) ([]string, error) {
+	classify, err := classifier()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, text := range texts {
+		for _, match := range classify.Match(text.Text).Matches {
+			if match.MatchType == "License" && match.Confidence >= confidence {
+				found = append(found, match.Name)
+			}
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if len(found) == 0 {
+		return nil, errors.New("no licence was found; without one it must not be used")
+	}
+	for _, name := range found {
+		if !slices.Contains(Allowed, name) {
+			return nil, fmt.Errorf("the licence %s is not among those allowed (%s)", name, strings.Join(Allowed, ", "))
+		}
+	}
+	return found, nil
+}
+
+// Texts writes all that modules ask to go along with a program, each text once.
+func Texts(modules []Module) []byte {
+	var out bytes.Buffer
+	out.WriteString("What this program is made of, and the licences of it.\n")
+	type work struct {
+		text  string
+		users []string
+	}
+	var works []*work
+	known := map[string]*work{}
+	for i := range modules {
+		m := &modules[i]
+		for _, f := range m.Files {
+			text := strings.TrimSpace(string(f.Text))
+			if known[text] == nil {
+				known[text] = &work{text: text}
+				works = append(works, known[text])
+			}
+			known[text].users = append(known[text].users, fmt.Sprintf("%s %s (%s)", m.Path, m.Version, f.Name))
+		}
+	}
+	for _, w := range works {
+		fmt.Fprintf(&out, "\n%s\n%s\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(w.users, "\n"), strings.Repeat("-", 80), w.text)
+	}
+	return out.Bytes()
+}
