@@ -114,6 +114,45 @@ lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their 
 	$(BIN)/golangci-lint run --build-tags crashpoints ./cmd/... || failed=1
 	exit $$failed
 
+# What is shipped: the modules whose programs are in images.
+shipped_modules := . hack/store
+
+.PHONY: modules
+modules: ## Fail if a module is not what go.sum says, or a go.mod names what nothing needs
+	@for module in $(shipped_modules); do
+	  echo "modules: $$module"
+	  GOWORK=off go -C "$$module" mod verify
+	done
+	for module in . $(code_modules); do
+	  if [ "$$module" != hack/tools ]; then GOWORK=off go -C "$$module" mod tidy -diff; fi
+	done
+
+# The database of the Go team, or a copy of it such as file:///srv/vulndb.
+VULNDB ?= https://vuln.go.dev
+
+# govulncheck ends with 3 if the code calls something that is known to be weak.
+.PHONY: vuln
+vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what is shipped, by govulncheck (VULNDB=file:///... for a copy of the database)
+	@log=$$(mktemp)
+	trap 'rm -f "$$log"' EXIT
+	failed=0
+	for module in $(shipped_modules); do
+	  echo "vuln: $$module"
+	  packages=$$([ "$$module" = . ] && echo ./cmd/... || echo ./...)
+	  status=0
+	  GOWORK=off $(BIN)/govulncheck -C "$$module" -db '$(VULNDB)' $$packages >"$$log" 2>&1 || status=$$?
+	  cat "$$log"
+	  if [ $$status = 3 ]; then
+	    failed=1
+	  elif [ $$status != 0 ] && grep -qE 'fetching vulnerabilities|no such host|connection refused|i/o timeout|dial tcp' "$$log"; then
+	    $(call not_run,the search for known vulnerabilities; the database $(VULNDB) cannot be reached. Name a copy: make vuln VULNDB=file:///path)
+	    exit 0
+	  elif [ $$status != 0 ]; then
+	    exit $$status
+	  fi
+	done
+	exit $$failed
+
 # Both with the rule sets that their makers recommend; a warning fails. --ignore-scripts: nothing that npm brings runs but the two.
 .PHONY: lint-openapi
 lint-openapi: ## Lint the OpenAPI document with Redocly and Spectral (needs Node.js and npm)
@@ -254,6 +293,8 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	  results+=("$$(printf '%-7s %4ds  %s' "$$word" $$((SECONDS - start)) "$$name")")
 	}
 	step 'generated files (make verify)' $(MAKE) verify
+	step 'modules are what go.sum says (make modules)' $(MAKE) modules
+	step 'known vulnerabilities (make vuln)' $(MAKE) vuln
 	step 'formatting and linters (make lint)' $(MAKE) lint
 	step "unit tests (make test-unit$${race:+ RACE=1})" $(MAKE) test-unit RACE=$$race
 	step 'chart by Kubernetes and kube-score (make chart-conform)' $(MAKE) chart-conform
@@ -594,13 +635,14 @@ verify-image: image ## Build the images again elsewhere, fail if a byte differs,
 # A tool is built again when the module that pins it has changed.
 $(BIN)/golangci-lint: package := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/gofumpt: package := mvdan.cc/gofumpt
+$(BIN)/govulncheck: package := golang.org/x/vuln/cmd/govulncheck
 $(BIN)/helm: package := helm.sh/helm/v3/cmd/helm
 # The Kubernetes that `helm template` and `helm lint` render for; without it they take 1.20, which the chart refuses.
 $(BIN)/helm: flags := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=37)
-tools := golangci-lint gofumpt helm
+tools := golangci-lint gofumpt govulncheck helm
 
 .PHONY: tools
-tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint and gofumpt into bin/
+tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint, gofumpt and govulncheck into bin/
 
 $(tools:%=$(BIN)/%): hack/tools/go.mod hack/tools/go.sum
 	@echo "building bin/$(@F) (a few minutes the first time)"
