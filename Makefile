@@ -551,6 +551,11 @@ bench: controlplane ## Measure Herald against its floor, the Kubernetes API (BEN
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(BIN)/perf ./test/perf
 	exec $(BIN)/perf
 
+# Ten minutes, or a part of them by BENCH_SCALE.
+.PHONY: test-hostile
+test-hostile: ## Let a hostile team do its worst beside others, and measure what these notice of it (docs/security.md)
+	@BENCH=B-HOSTILE $(MAKE) bench
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@found=$$(git ls-files --cached --others --exclude-standard -- '*_test.go' | xargs grep -sHoE '^func Fuzz[A-Za-z0-9_]*' || true)

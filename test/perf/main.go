@@ -104,6 +104,7 @@ func benchmarks() []benchmark {
 		{"B4", "list posts", runB4},
 		{"B-MCP", "list posts as an agent does", runMCP},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},
+		{hostileID, "deliver posts beside a hostile team", runHostile},
 	}
 }
 

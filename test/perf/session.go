@@ -79,7 +79,7 @@ func (s *session) open(ctx context.Context, dir string) (err error) {
 	}
 	s.stack, err = stack.Start(ctx, stack.Options{
 		Config: filepath.Join(s.root, "config"), Assets: s.assets, Bin: bin, Dir: dir,
-		PostWorkers: s.inFlight, Group: s.group,
+		PostWorkers: s.inFlight, Group: s.group, Limited: s.wanted[hostileID],
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -36,7 +37,8 @@ const restInFlight = 32
 // variables are the settings by the names of the environment.
 func (s *settings) variables(ids *string) *flag.FlagSet {
 	v := flag.NewFlagSet("", flag.ContinueOnError)
-	v.StringVar(ids, "BENCH", strings.Join(benchmarkIDs(), ","), "which benchmarks")
+	common := slices.DeleteFunc(benchmarkIDs(), func(id string) bool { return id == hostileID })
+	v.StringVar(ids, "BENCH", strings.Join(common, ","), "which benchmarks; "+hostileID+" runs alone")
 	v.Float64Var(&s.scale, "BENCH_SCALE", 1, "factor on the number of posts and the size of films, such as 0.1 for a quick look")
 	v.IntVar(&s.rounds, "BENCH_ROUNDS", 3, "rounds, each with the floor and Herald once")
 	v.IntVar(&s.inFlight, "BENCH_IN_FLIGHT", 256, "B2: posts worked on at once, by the floor and by Herald")
@@ -90,6 +92,9 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 			return s, fmt.Errorf("BENCH names %q; there are %s", id, strings.Join(benchmarkIDs(), ", "))
 		}
 		s.wanted[id] = true
+	}
+	if s.wanted[hostileID] && strings.Contains(ids, ",") {
+		return s, fmt.Errorf("%s has limits on requests, which the others have not: run it alone", hostileID)
 	}
 	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks} {
 		*size = s.scaled(*size)

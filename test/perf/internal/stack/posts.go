@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -137,4 +138,25 @@ func (s *Stack) etcdClient() (*clientv3.Client, error) {
 		return nil, err
 	}
 	return clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.Setup.Address(processes.Etcd)}, DialTimeout: etcdDial, TLS: config})
+}
+
+// StoredBytes is how much etcd stores without its history, in bytes.
+func (s *Stack) StoredBytes(ctx context.Context) (bytes int64, err error) {
+	etcd, err := s.etcdClient()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, etcd.Close()) }()
+	now, err := etcd.Get(ctx, "any", clientv3.WithSerializable())
+	if err != nil {
+		return 0, fmt.Errorf("ask etcd for its revision: %w", err)
+	}
+	if _, err := etcd.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return 0, fmt.Errorf("drop the history: %w", err)
+	}
+	status, err := etcd.Status(ctx, etcd.Endpoints()[0])
+	if err != nil {
+		return 0, fmt.Errorf("ask etcd for its size: %w", err)
+	}
+	return status.DbSizeInUse, nil
 }

@@ -42,7 +42,7 @@ const (
 // startLimit is how long any preparation may take; generous, for a loaded machine.
 const startLimit = 2 * time.Minute
 
-// Options are what a Stack is made of. Every field is required.
+// Options are what a Stack is made of. Every field but the last is required.
 type Options struct {
 	// Config is the folder of the resources and roles.
 	Config string
@@ -52,6 +52,8 @@ type Options struct {
 	PostWorkers int
 	// Group starts the processes.
 	Group *supervisor.Group
+	// Limited sets the limits on requests that an installation has; otherwise there are none.
+	Limited bool
 }
 
 // Stack is a control plane and the sandbox, and Herald while it is started.
@@ -83,6 +85,9 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	}
 	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
 		c.Profiling.BindAddress = s.Setup.Address(APIServerPprof)
+		if options.Limited {
+			c.RequestsPerMinute = configv1alpha1.DefaultAPIServer().RequestsPerMinute
+		}
 	}
 	err := s.Setup.Prepare()
 	if err != nil {

@@ -1,0 +1,207 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// hostileID is the run of a hostile team. It runs alone: it has the limits on requests that an installation has, and the other
+// benchmarks none.
+const hostileID = "B-HOSTILE"
+
+// The goals of a hostile team's neighbours, and of the processes that both share.
+const (
+	goalHostileLateness = 250.0
+	goalHostileMiB      = 512.0
+	hostileMinutes      = 10
+	// besideEvery is how often a neighbour posts at once and lists, besides what it has scheduled.
+	besideEvery = 2 * time.Second
+)
+
+// hostility is what became of a hostile team and its neighbours.
+type hostility struct {
+	lateness
+	Lost  int `json:"lost"`
+	Twice int `json:"twice"`
+	// Refused are the neighbours' requests that were not answered with a success, of all that they made.
+	Refused  int `json:"refused"`
+	Requests int `json:"requests"`
+	// ManagerMiB and APIServerMiB are the most that the kernel counted.
+	ManagerMiB   float64 `json:"manager_mib"`
+	APIServerMiB float64 `json:"apiserver_mib"`
+	// EtcdMiB is by how much what etcd stores has grown, history aside; BudgetMiB is what the team may store.
+	EtcdMiB   float64 `json:"etcd_mib"`
+	BudgetMiB float64 `json:"budget_mib"`
+	// Attacks counts the answers to each attack, by their status or error.
+	Attacks map[string]map[string]int `json:"attacks"`
+}
+
+// runHostile lets a team do its worst beside others for a while, within the limits that every team has.
+func runHostile(ctx context.Context, s *session, r *report, id string) error {
+	if err := s.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	h, err := s.beset(ctx)
+	if err := errors.Join(err, s.stack.StopHerald()); err != nil {
+		return err
+	}
+	r.add(id, h)
+	r.limit(id, "lateness beside a hostile team, 99th percentile", fmt.Sprintf("%.0f ms", h.P99), fmt.Sprintf("≤ %.0f ms", goalHostileLateness), h.P99 <= goalHostileLateness)
+	r.limit("", "posts of its neighbours that were lost, or published twice", fmt.Sprintf("%d, %d", h.Lost, h.Twice), "0, 0", h.Lost+h.Twice == 0)
+	r.limit("", "requests of its neighbours that failed", fmt.Sprintf("%d of %d", h.Refused, h.Requests), "0", h.Refused == 0)
+	r.limit("", "manager's memory, at most", fmt.Sprintf("%.0f MiB", h.ManagerMiB), fmt.Sprintf("≤ %.0f MiB", goalHostileMiB), h.ManagerMiB <= goalHostileMiB)
+	r.limit("", "apiserver's memory, at most", fmt.Sprintf("%.0f MiB", h.APIServerMiB), fmt.Sprintf("≤ %.0f MiB", goalHostileMiB), h.APIServerMiB <= goalHostileMiB)
+	r.limit("", "etcd's growth, of all teams", fmt.Sprintf("%.0f MiB", h.EtcdMiB), fmt.Sprintf("≤ %.0f MiB", h.BudgetMiB), h.EtcdMiB <= h.BudgetMiB)
+	for _, name := range slices.Sorted(maps.Keys(h.Attacks)) {
+		s.sayf("  %-34s %s", name, tally(h.Attacks[name]))
+	}
+	return nil
+}
+
+// beset runs the attacks and the neighbours, and measures.
+func (s *session) beset(ctx context.Context) (hostility, error) {
+	enemy, err := s.newEnemy(ctx)
+	if err != nil {
+		return hostility{}, err
+	}
+	minutes := hostileMinutes * s.scale
+	t := &timely{session: s, content: s.texts()}
+	t.b3Minutes = minutes
+	due, begin, err := t.schedule(ctx, max(int(minutes*perMinute), 1))
+	if err != nil {
+		return hostility{}, err
+	}
+	before, err := s.stack.StoredBytes(ctx)
+	if err != nil {
+		return hostility{}, err
+	}
+	pids := map[string]int{}
+	for _, p := range s.stack.Herald() {
+		pids[p.Name] = p.PID()
+	}
+	s.sayf("  %s: %d posts of the neighbours are due within %.1f minutes; the hostile team begins", hostileID, len(due), minutes)
+	end := begin.Add(time.Duration(minutes * float64(time.Minute)))
+	attacking, stop := context.WithDeadline(ctx, end)
+	defer stop()
+	n := &neighbour{session: s, due: due}
+	var all sync.WaitGroup
+	enemy.attack(attacking, &all)
+	all.Go(func() { keepOn(attacking, besideEvery, func(nth int) { n.use(attacking, nth) }) })
+	all.Wait()
+	if ctx.Err() != nil {
+		return hostility{}, context.Cause(ctx)
+	}
+	h := hostility{Attacks: enemy.answers, BudgetMiB: enemy.budgetMiB, Refused: n.refused, Requests: n.requests}
+	if err := s.settled(ctx, end, n.due); err != nil {
+		return h, err
+	}
+	for _, p := range s.stack.Herald() {
+		if pids[p.Name] != p.PID() {
+			return h, fmt.Errorf("%s died and was started again", p.Name)
+		}
+		_, peak := stack.Memory(p.PID())
+		if strings.Contains(p.Name, "manager") {
+			h.ManagerMiB = float64(peak) / (1 << 20)
+		} else {
+			h.APIServerMiB = float64(peak) / (1 << 20)
+		}
+	}
+	after, err := s.stack.StoredBytes(ctx)
+	h.EtcdMiB = float64(after-before) / (1 << 20)
+	return h, errors.Join(err, h.count(ctx, s, n.due))
+}
+
+// settled waits until the neighbours' posts are published, or a minute has passed since the last was due.
+func (s *session) settled(ctx context.Context, end time.Time, due map[string]time.Time) error {
+	return until(ctx, time.Second, "the neighbours' posts are published", func(ctx context.Context) (bool, error) {
+		published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
+		there := 0
+		for i := range published {
+			if _, ok := due[published[i].Text]; ok {
+				there++
+			}
+		}
+		return there >= len(due) || time.Now().After(end.Add(time.Minute)), err
+	})
+}
+
+// count compares when the neighbours' posts were due with when they were published.
+func (h *hostility) count(ctx context.Context, s *session, due map[string]time.Time) error {
+	published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
+	if err != nil {
+		return err
+	}
+	var late []float64
+	times := map[string]int{}
+	for i := range published {
+		at, ours := due[published[i].Text]
+		if !ours {
+			continue
+		}
+		times[published[i].Text]++
+		if times[published[i].Text] > 1 {
+			h.Twice++
+			continue
+		}
+		late = append(late, float64(published[i].CreatedAt.Sub(at).Microseconds())/1000)
+	}
+	h.Lost = len(due) - len(late)
+	h.lateness = lateness{
+		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1), Goal: goalHostileLateness, Posts: len(late),
+	}
+	h.Met = h.P99 <= goalHostileLateness
+	return nil
+}
+
+// neighbour uses Herald as people do while the hostile team is at work: it lists its posts, and schedules some a moment ahead.
+type neighbour struct {
+	*session
+	due               map[string]time.Time
+	refused, requests int
+}
+
+// use schedules a post and lists.
+func (n *neighbour) use(ctx context.Context, nth int) {
+	const ahead = 5 * time.Second
+	team := n.connected[nth%len(n.connected)]
+	at := time.Now().Add(ahead).Truncate(time.Millisecond)
+	text := fmt.Sprintf("A post in between, number %d", nth)
+	posted := call(ctx, http.MethodPost, n.stack.APIURL("/posts"), team.Token, map[string]any{
+		"category": v1alpha1.CategoryText, "scheduled_at": v1alpha1.NewTime(at).String(),
+		"targets": []map[string]string{{"connection_id": team.Connections[nth%len(team.Connections)].Name, "caption": text}},
+	}, nil)
+	if posted == nil {
+		n.due[text] = at
+	}
+	listed := call(ctx, http.MethodGet, n.stack.APIURL("/posts"), team.Token, nil, nil)
+	if ctx.Err() != nil {
+		return // the run ended, and with it the request
+	}
+	n.requests++
+	if err := errors.Join(posted, listed); err != nil {
+		n.refused++
+		n.sayf("  a neighbour's request failed: %v", err)
+	}
+}
+
+// keepOn calls once again and again, with pauses, until the context ends.
+func keepOn(ctx context.Context, pause time.Duration, once func(nth int)) {
+	for nth := 0; ctx.Err() == nil; nth++ {
+		once(nth)
+		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop ends with the context too
+	}
+}
