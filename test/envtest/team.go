@@ -1,0 +1,45 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+)
+
+// Team makes a namespace, and a Team of the same name that owns it, for suites in which no
+// team controller runs.
+func (e *Environment) Team(ctx context.Context, namespace string) error {
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: namespace}}}
+	if err := e.Client.Create(ctx, made); err != nil {
+		return fmt.Errorf("cannot make the namespace of a team: %w", err)
+	}
+	return Own(ctx, e.Client, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}})
+}
+
+// Own creates a Team, and says in its status that it has its namespace, as the team
+// controller does.
+func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
+	if err := c.Create(ctx, team); err != nil {
+		return fmt.Errorf("cannot make a team: %w", err)
+	}
+	conditions.Apply(&team.Status.Conditions, conditions.Summary{
+		Ready: true, Reason: v1alpha1.ReasonNamespaceReady, Message: "as the test says", Progress: conditions.Settled,
+	}, team.Generation, time.Now())
+	if err := c.Status().Update(ctx, team); err != nil {
+		return fmt.Errorf("cannot give a team its namespace: %w", err)
+	}
+	return nil
+}
+
+// EveryNamespace is owned: for suites in which whose a namespace is is not the concern.
+func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
