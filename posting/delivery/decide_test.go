@@ -180,7 +180,7 @@ func TestDecide(t *testing.T) {
 		"deleted while a call is under way": {"the object stays until the outcome is known", func(s *situation) {
 			s.claimed(time.Second)
 			s.deleted()
-		}, []string{"wait 16.001s"}},
+		}, []string{"wait 16.001s for inputs"}},
 		"deleted with a call to look up": {"what became of it is asked before the object goes", func(s *situation) {
 			s.claimed(time.Minute)
 			s.deleted()
