@@ -47,6 +47,7 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/finalizers,verbs=update
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // forbiddenPause is how soon a namespace is tried again in which the manager may not
