@@ -124,6 +124,6 @@ func step(name string, work func() error) error {
 	case err != nil:
 		mark = "✗"
 	}
-	fmt.Printf("  %s %-20s %6.1f s\n", mark, name, time.Since(begun).Seconds())
+	fmt.Printf("  %s %-24s %6.1f s\n", mark, name, time.Since(begun).Seconds())
 	return err
 }
