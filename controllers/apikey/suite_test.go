@@ -52,6 +52,7 @@ var (
 	env    *envtest.Environment
 	k8s    client.WithWatch
 	serial atomic.Int64
+	passes *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -75,8 +76,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
+	passes = &envtest.Passes{Owned: teams.Owned}
 	r, err := apikey.New(apikey.Options{
-		Owned:  teams.Owned,
+		Owned:  passes.Ask,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-apikey"),
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -55,6 +55,7 @@ var (
 	site     sandboxtest.Client
 	platform platforms.Platform
 	serial   atomic.Int64
+	passes   *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -85,9 +86,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
+	passes = &envtest.Passes{Owned: teams.Owned}
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
-		Owned:     teams.Owned,
+		Owned:     passes.Ask,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -141,4 +142,52 @@ func (e ending) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		obj.SetDeletionTimestamp(new(metav1.Now()))
 	}
 	return err
+}
+
+var _ = Describe("A store that stalls", func() {
+	It("holds a look at a file for some minutes, and the try to delete one for a minute", func(ctx SpecContext) {
+		d := newDesk(loose())
+		var ends []time.Duration
+		d.Verify = func(ctx context.Context, _ *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+			ends = append(ends, left(ctx))
+			return v1alpha1.MediaStatus{}, context.DeadlineExceeded
+		}
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).To(MatchError(context.DeadlineExceeded))
+		}).Should(Succeed())
+		Expect(ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Verification))))
+
+		stalled := &stalling{Store: d.Store}
+		d.Store = stalled
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Eventually(func() (int, error) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			return len(stalled.ends), client.IgnoreNotFound(err)
+		}).WithTimeout(10 * time.Second).Should(BeNumerically(">", 0))
+		Expect(stalled.ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", dropWithin))))
+	})
+})
+
+// stalling is a store that does not answer.
+type stalling struct {
+	Store
+	ends []time.Duration
+}
+
+func (s *stalling) DeleteAll(ctx context.Context, _ string) error {
+	s.ends = append(s.ends, left(ctx))
+	return context.DeadlineExceeded
+}
+
+// left is how long a context lasts; zero for ever.
+func left(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return time.Until(end)
 }

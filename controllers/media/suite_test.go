@@ -60,6 +60,7 @@ var (
 	bucket *store.Store
 	web    *httptest.Server
 	serial atomic.Int64
+	passes *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -84,7 +85,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
 	o := options(mgr, loose(), clock.RealClock{})
-	o.Owned = teams.Owned
+	passes = &envtest.Passes{Owned: teams.Owned}
+	o.Owned = passes.Ask
 	r, err := New(o)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -5,7 +5,6 @@ package post_test
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,15 +22,9 @@ import (
 var _ = Describe("A post in a namespace that no Team owns", func() {
 	It("waits, whatever it is, and goes on when a Team owns the namespace", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		var mu sync.Mutex
-		var longest time.Duration
+		passes := &heraldtest.Passes{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Owned = func(ctx context.Context, namespace string) (bool, error) {
-				if end, ok := ctx.Deadline(); ok {
-					mu.Lock()
-					longest = max(longest, time.Until(end))
-					mu.Unlock()
-				}
+			passes.Owned = func(ctx context.Context, namespace string) (bool, error) {
 				var teams v1alpha1.TeamList
 				err := k8s.List(ctx, &teams)
 				for i := range teams.Items {
@@ -41,6 +34,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 				}
 				return namespace != t.namespace, err
 			}
+			o.Owned = passes.Ask
 		})
 		DeferCleanup(m.stop)
 		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
@@ -51,9 +45,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(read(ctx, draft).Status.Phase).To(Equal(v1alpha1.PhaseDraft))
 		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "its time has come")
 		Expect(publishesBy(t.account)).To(BeZero())
-		mu.Lock()
-		Expect(longest).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Post)), "a pass has an end")
-		mu.Unlock()
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Post)), "a pass has an end")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
 		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())

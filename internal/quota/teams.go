@@ -45,8 +45,12 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 // Owner returns the team that owns a namespace, or nil: the oldest of those that
 // want it.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+	return t.owner(ctx, namespace)
+}
+
+func (t *Teams) owner(ctx context.Context, namespace string, options ...client.ListOption) (*v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
-	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}); err != nil {
+	if err := t.cache.List(ctx, &found, append(options, client.MatchingFields{byNamespace: namespace})...); err != nil {
 		return nil, fmt.Errorf("cannot look up the team of namespace %q: %w", namespace, err)
 	}
 	var owner *v1alpha1.Team
@@ -61,7 +65,7 @@ func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, er
 // Owned reports whether a team owns a namespace, which is where Herald works: one wants
 // it and was not refused it.
 func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
-	owner, err := t.Owner(ctx, namespace)
+	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
 	return owns(owner), err
 }
 

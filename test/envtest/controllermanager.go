@@ -89,7 +89,7 @@ func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	defer log.Close() //nolint:errcheck // the program has its own descriptor
 	c.command = exec.Command(program, processes.ControllerManagerArgs(file, number, append([]string{"--cert-dir=" + c.folder}, c.more...)...)...)
 	c.command.Stdout, c.command.Stderr = log, log
-	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.command.SysProcAttr = attributes()
 	if err := c.command.Start(); err != nil {
 		return fmt.Errorf("cannot start kube-controller-manager: %w", err)
 	}

@@ -6,6 +6,7 @@ package envtest
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,3 +44,33 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 
 // EveryNamespace is owned: for suites in which whose a namespace is is not the concern.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
+
+// Passes notes how long the passes of a controller may take.
+type Passes struct {
+	// Owned is asked in each pass.
+	Owned func(ctx context.Context, namespace string) (bool, error)
+
+	mu      sync.Mutex
+	longest time.Duration
+	endless bool
+}
+
+// Ask is Owned, which notes the deadline of the pass that asks.
+func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
+	end, ok := ctx.Deadline()
+	p.mu.Lock()
+	p.endless = p.endless || !ok
+	p.longest = max(p.longest, time.Until(end))
+	p.mu.Unlock()
+	return p.Owned(ctx, namespace)
+}
+
+// Longest is what the passes had left at most when they asked; zero if one had no end, or none asked.
+func (p *Passes) Longest() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.endless {
+		return 0
+	}
+	return p.longest
+}
