@@ -18,8 +18,10 @@ BIN := $(CURDIR)/bin
 # version behind its v, for charts; a commit may consist of digits alone, and gets a letter.
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null | sed 's/^/g/;q' | grep . || echo unknown)")
 
-# etcd and kube-apiserver for the suites that need a real API server.
+# etcd and kube-apiserver for the suites that need a real API server, and kube-controller-manager, which setup-envtest does not bring:
+# where KUBEBUILDER_ASSETS lacks it, that of bin/ is used.
 ASSETS = $(or $(KUBEBUILDER_ASSETS),$(BIN))
+servers = $(if $(KUBEBUILDER_ASSETS),,$(BIN)/etcd $(BIN)/kube-apiserver) $(if $(and $(KUBEBUILDER_ASSETS),$(wildcard $(KUBEBUILDER_ASSETS)/kube-controller-manager)),,$(BIN)/kube-controller-manager)
 
 # RACE=1 runs tests under the race detector, LONG=1 the crash matrix in full and the exploration further, FUZZTIME is spent on each fuzz target.
 RACE ?=
@@ -209,7 +211,7 @@ build: ## Build bin/herald and bin/herald-sandbox
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
-controlplane: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/etcd $(BIN)/kube-apiserver) $(BIN)/herald-store build ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
+controlplane: $(servers) $(BIN)/herald-store build ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
 
 # What a killed build leaves must not pass for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.
@@ -224,12 +226,13 @@ $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
 # Without a version in them, kubectl and Helm refuse kube-apiserver, and kubectl takes every server for too new or too old.
 $(BIN)/etcd: package := go.etcd.io/etcd/server/v3
 $(BIN)/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
+$(BIN)/kube-controller-manager: package := k8s.io/kubernetes/cmd/kube-controller-manager
 $(BIN)/kubectl: package := k8s.io/kubernetes/cmd/kubectl
 $(BIN)/oldest/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
-$(addprefix $(BIN)/,etcd kube-apiserver kubectl): hack/controlplane/go.mod hack/controlplane/go.sum
+$(addprefix $(BIN)/,etcd kube-apiserver kube-controller-manager kubectl): hack/controlplane/go.mod hack/controlplane/go.sum
 # The oldest that Herald works with (cmd/herald/internal/preflight), for its suites.
 $(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
-$(addprefix $(BIN)/,etcd kube-apiserver kubectl oldest/kube-apiserver):
+$(addprefix $(BIN)/,etcd kube-apiserver kube-controller-manager kubectl oldest/kube-apiserver):
 	@echo "building $(@:$(CURDIR)/%=%) (a few minutes the first time)"
 	mkdir -p $(@D)
 	version=$$(GOWORK=off go -C $(<D) list -m -f '{{.Version}}' k8s.io/kubernetes)

@@ -126,6 +126,31 @@ var _ = Describe("API keys", func() {
 		Expect(works(next)).To(Equal(200))
 	})
 
+	It("are not taken over by a copy of their hash, whatever becomes of them", func(ctx context.Context) {
+		t, thief := newTeam(ctx), newTeam(ctx)
+		hash := t.key.Spec.Tokens[0].SHA256
+		copied := func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].SHA256 = hash }
+		thief.newKey(ctx, t.key.Name+"-too", copied)
+		t.newKey(ctx, "another", copied)
+		// A key of the same name as the victim's, of another team.
+		Expect(admin.Delete(ctx, thief.key)).To(Succeed())
+		thief.newKey(ctx, t.key.Name, copied)
+		works := func() int { return t.call(ctx, "GET", "/posts", "").status }
+		Consistently(works, "300ms").Should(Equal(200))
+
+		By("the key being deleted, when the copies are the oldest with this hash")
+		Expect(admin.Delete(ctx, t.key)).To(Succeed())
+		Eventually(works).Should(Equal(401))
+		Consistently(works, "500ms").Should(Equal(401), "a copy opens nothing")
+
+		By("the key being applied again, as a restore does")
+		again := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.key.Name}, Spec: t.key.Spec}
+		Expect(admin.Create(ctx, again)).To(Succeed())
+		Eventually(works).Should(Equal(200))
+		sent := t.call(ctx, "POST", "/posts", "{}")
+		Expect(sent.status).To(Equal(400), "it is the key of its own team again: %s", sent.body)
+	})
+
 	It("note when they are used", func(ctx context.Context) {
 		t := newTeam(ctx)
 		Eventually(func(g Gomega) {

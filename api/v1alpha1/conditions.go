@@ -105,6 +105,19 @@ const (
 	ReasonCredentialsUnavailable = "CredentialsUnavailable"
 )
 
+// ReasonNoTeam: no Team owns the namespace, so Herald does nothing for what is in it. A
+// Connection, a Media, an APIKey and a Post that is not accepted have it.
+const ReasonNoTeam = "NoTeam"
+
+// Reasons of the events that tell how the deletion of an object ended.
+const (
+	// ReasonOutcomeAbandoned: a Post went, and it cannot be found out whether its last call
+	// published.
+	ReasonOutcomeAbandoned = "OutcomeAbandoned"
+	// ReasonFileAbandoned: a Media went, and its file may be in the store still.
+	ReasonFileAbandoned = "FileAbandoned"
+)
+
 // Reasons of a Team's Ready condition.
 const (
 	ReasonNamespaceReady   = "NamespaceReady"

@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/test/envtest"
 )
 
 // The manager reads what the apiserver has written.
@@ -25,6 +26,7 @@ var _ = Describe("A connected account", func() {
 		GinkgoHelper()
 		manager, err := connection.New(connection.Options{
 			Client: env.Client, APIReader: env.Client, Clock: d.clock, Platforms: registry,
+			Owned: envtest.EveryNamespace,
 			Store: credentials.NewStore(env.Client, env.Client, d.clock, "the manager"),
 		})
 		Expect(err).NotTo(HaveOccurred())

@@ -41,7 +41,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
 			tone: bad, label: "Not ready", text: sentence(ready.Message),
-			reconnect: ready.Reason != v1alpha1.ReasonPlatformUnavailable && ready.Reason != v1alpha1.ReasonPlanLimit,
+			reconnect: !slices.Contains([]string{v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonPlanLimit, v1alpha1.ReasonNoTeam}, ready.Reason),
 		}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
 		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}

@@ -223,6 +223,7 @@ func TestStateOf(t *testing.T) {
 		"Ended":      {"a new token is needed", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
 		"Down":       {"a new token is no help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
 		"Plan":       {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
+		"NoTeam":     {"nor does it bring a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
 		"NotKnown":   {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
 		"Limited":    {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "no more calls", false},
 		"WasLimited": {"is over", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},

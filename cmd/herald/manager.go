@@ -33,6 +33,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -186,7 +187,8 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		// The process ends as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
 		// A manager that waits for the lease has read what it needs to go on at once.
-		Controller: ctrlconfig.Controller{EnableWarmup: new(true)},
+		// A controller that names no deadline of its own has that of posts.
+		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: deadline.Post},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))

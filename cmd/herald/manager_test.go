@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/deadline"
 )
 
 func TestFindFFmpeg(t *testing.T) {
@@ -35,5 +36,13 @@ func TestFindFFmpeg(t *testing.T) {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
 		})
+	}
+}
+
+// TestEveryPassEnds: a controller that names no deadline has one.
+func TestEveryPassEnds(t *testing.T) {
+	options := managerOptions(configv1alpha1.DefaultManager())
+	if got := options.Controller.ReconciliationTimeout; got <= 0 || got > deadline.Post {
+		t.Errorf("a pass may take %s, want an end, at %s at the latest: one that hangs holds a worker until the next restart", got, deadline.Post)
 	}
 }

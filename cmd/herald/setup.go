@@ -59,6 +59,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Platforms, posts.Tracer, posts.Stopping = registry, tracer, ctx.Done()
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
 	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
+	posts.Owned = teams.Owned
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	setup := func(c controller, err error) error { return add(mgr, c, err) }
 	return errors.Join(
@@ -69,11 +70,12 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), MaxConcurrentReconciles: c.Concurrency.APIKeys,
+			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned,
+			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
 		setup(connection.New(connection.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
-			Platforms: registry, Store: store, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
+			Platforms: registry, Store: store, Owned: teams.Owned, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
 			MaxConcurrentReconciles: c.Concurrency.Connections,
 		})),
 		setup(media.New(media.Options{
@@ -81,6 +83,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Store:       files,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
+			Owned:       teams.Owned,
 			Namespaces:  c.Namespaces,
 			UnusedAfter: c.Retention.UnusedMedia.Duration,
 			Metrics:     media.NewMetrics(metrics.Registry),

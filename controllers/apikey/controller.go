@@ -35,6 +35,8 @@ import (
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // Secrets are not named here: the Team's role binding gives the manager the
@@ -45,19 +47,22 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/finalizers,verbs=update
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // forbiddenPause is how soon a namespace is tried again in which the manager may not
 // use Secrets yet; its Team may still be on the way.
 const forbiddenPause = 15 * time.Second
 
-// Options is what the reconciler needs. Client, APIReader and Clock are required.
+// Options is what the reconciler needs. Client, APIReader, Owned and Clock are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server; APIReader reads
 	// Secrets from the API server.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.PassiveClock
+	// Owned reports whether a team owns a namespace. In others, no token is made.
+	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Events takes the events of keys; nil emits none.
 	Events events.EventRecorder
 	// MaxConcurrentReconciles is how many keys are worked on at once (default 1).
@@ -73,8 +78,8 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
-		return nil, errors.New("the API key reconciler needs Client, APIReader and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Owned == nil || o.Clock == nil {
+		return nil, errors.New("the API key reconciler needs Client, APIReader, Owned and Clock")
 	}
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
@@ -82,11 +87,13 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager.
+// SetupWithManager adds the reconciler to a manager. A key is reconciled when its spec
+// changes, when a Team comes to own its namespace, and when it expires.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -122,6 +129,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
 	if err := r.withdraw(ctx, key); err != nil || key.Spec.Revoked {
 		return nil, err
+	}
+	if owned, err := r.Owned(ctx, key.Namespace); err != nil {
+		return nil, err
+	} else if !owned {
+		return &refusal{noTeam: true}, nil
 	}
 	var first *refusal
 	for _, token := range key.WantedTokens() {

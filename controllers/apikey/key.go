@@ -23,6 +23,8 @@ const wakeMargin = 100 * time.Millisecond
 
 // refusal is why a key cannot be activated.
 type refusal struct {
+	// noTeam is set if no team owns the namespace; one that comes to own it wakes the key.
+	noTeam  bool
 	message string
 	// again is how soon to try again; zero if only a person can help.
 	again time.Duration
@@ -78,6 +80,8 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 	switch {
 	case key.Spec.Revoked:
 		return conditions.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: conditions.Stuck}
+	case trouble != nil && trouble.noTeam:
+		return conditions.NoTeam(key.Namespace)
 	case trouble != nil && trouble.again > 0:
 		return conditions.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: conditions.Underway}
 	case trouble != nil:

@@ -30,6 +30,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/internal/apitoken"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -38,17 +39,20 @@ func TestAPIKeyController(t *testing.T) {
 	RunSpecs(t, "API key controller")
 }
 
-// The manager works in the namespace "managed" only, so that the specs which
+// The manager works in the namespaces "managed" and "homeless" only, so that the specs which
 // call Reconcile step by step have their namespace for themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
+	// homeless is owned by no team until a spec makes one, and the manager works there too.
+	homeless = "homeless"
 )
 
 var (
 	env    *envtest.Environment
 	k8s    client.WithWatch
 	serial atomic.Int64
+	passes *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -61,15 +65,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() error { return env.Stop() })
 	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
-	for _, namespace := range []string{managed, byHand} {
+	Expect(env.Team(ctx, managed)).To(Succeed())
+	for _, namespace := range []string{byHand, homeless} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 
 	options := ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
-	options.Cache.DefaultNamespaces = map[string]cache.Config{managed: {}}
+	options.Cache.DefaultNamespaces = map[string]cache.Config{managed: {}, homeless: {}}
 	mgr, err := ctrl.NewManager(env.Config, options)
 	Expect(err).NotTo(HaveOccurred())
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	Expect(err).NotTo(HaveOccurred())
+	passes = &envtest.Passes{Owned: teams.Owned}
 	r, err := apikey.New(apikey.Options{
+		Owned:  passes.Ask,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-apikey"),
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -225,7 +234,7 @@ var _ = Describe("An APIKey", func() {
 
 func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
 	GinkgoHelper()
-	r, err := apikey.New(apikey.Options{Client: c, APIReader: k8s, Clock: now})
+	r, err := apikey.New(apikey.Options{Client: c, APIReader: k8s, Owned: envtest.EveryNamespace, Clock: now})
 	Expect(err).NotTo(HaveOccurred())
 	return r
 }

@@ -32,6 +32,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -40,6 +42,7 @@ import (
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
@@ -49,7 +52,7 @@ const (
 	mostReports = 10
 )
 
-// Options is what the reconciler needs. Client, APIReader, Platforms, Store and
+// Options is what the reconciler needs. Client, APIReader, Platforms, Store, Owned and
 // Clock are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server, from which APIReader
@@ -63,6 +66,8 @@ type Options struct {
 	Store *credentials.Store
 	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
+	// Owned reports whether a team owns a namespace. In others, no account is used.
+	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Owner returns the team that owns a namespace, or nil: its plan may limit the
 	// number of accounts. A nil Owner sets no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
@@ -85,8 +90,8 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Clock == nil {
-		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Owned == nil || o.Clock == nil {
+		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store, Owned and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
@@ -98,12 +103,13 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when
 // its spec changes, when the annotation social.herald.dev/probe-requested asks for it,
-// when the plan of its team may cover other connections, and by the clock; never
-// because of its own status.
+// when the plan of its team may cover other connections, when a Team comes to own its
+// namespace, and by the clock; never because of its own status.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32)})
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
@@ -135,19 +141,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
 	}
-	allowed, err := r.beyondPlan(ctx, &conn)
+	held, err := r.withheld(ctx, &conn)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	declaredLead := r.declaredLead(&conn)
-	planned := (allowed > 0) == (conditions.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
-	if now := r.Clock.Now(); planned && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
+	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
 		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
-	o := outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}
-	if allowed == 0 {
+	o := held
+	if o.reason == "" {
 		o = r.examine(ctx, &conn)
 	}
 	// The result is written even if this process is told to end.

@@ -51,7 +51,7 @@ func progressOf(reason string) conditions.Progress {
 	switch reason {
 	case v1alpha1.ReasonConnected:
 		return conditions.Settled
-	case v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsUnavailable:
+	case v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsUnavailable, v1alpha1.ReasonNoTeam:
 		return conditions.Underway
 	default:
 		return conditions.Stuck

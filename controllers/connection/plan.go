@@ -19,6 +19,33 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
+// withheld returns why a connection is not used whatever its platform says; the zero
+// outcome if it may be.
+func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
+	owned, err := r.Owned(ctx, conn.Namespace)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !owned {
+		return outcome{reason: v1alpha1.ReasonNoTeam, message: conditions.NoTeam(conn.Namespace).Message}, nil
+	}
+	allowed, err := r.beyondPlan(ctx, conn)
+	if err != nil || allowed == 0 {
+		return outcome{}, err
+	}
+	return outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}, nil
+}
+
+// withheldBy is the reason for which a connection is not used, as its status says; "" if
+// it is.
+func withheldBy(conn *v1alpha1.Connection) string {
+	reason := conditions.Reason(conn.Status.Conditions)
+	if reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonPlanLimit {
+		return reason
+	}
+	return ""
+}
+
 // beyondPlan returns how many accounts the team's plan allows, if this connection is
 // beyond them; otherwise zero.
 func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) (int, error) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/envtest"
 )
 
 var _ = Describe("A connection of a starter team", func() {
@@ -28,7 +29,7 @@ var _ = Describe("A connection of a starter team", func() {
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: limitedTeam}, Spec: v1alpha1.TeamSpec{
 			Namespace: limitedTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},
 		}}
-		Expect(k8s.Create(ctx, team)).To(Succeed())
+		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
 		accounts := make([]*account, 12)
 		for i := range accounts {
 			accounts[i] = newAccount(ctx, limitedTeam, nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -45,6 +46,7 @@ func newManager(name string, api client.Client, p platforms.Platform) *connectio
 	GinkgoHelper()
 	r, err := connection.New(connection.Options{
 		Client: api, APIReader: api, Clock: clock.RealClock{},
+		Owned:     envtest.EveryNamespace,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, name),
 	})

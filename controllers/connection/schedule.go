@@ -93,7 +93,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)
 	switch {
-	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlanLimit:
+	case reason == v1alpha1.ReasonDisabled, withheldBy(conn) != "":
 		return never
 	case status.LastProbedAt == nil:
 		return time.Time{}
@@ -141,7 +141,7 @@ func pause(since, now time.Time, shortest, longest time.Duration) time.Duration 
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
-	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
+	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, withheldBy(conn) != "":
 		return 0
 	case reason == v1alpha1.ReasonConnected:
 		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/test/envtest"
 )
 
 var _ = Describe("A token that renews itself", func() {
@@ -42,6 +43,7 @@ var _ = Describe("A token that renews itself", func() {
 		}).create(ctx)
 		r, err := connection.New(connection.Options{
 			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
+			Owned:     envtest.EveryNamespace,
 			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{APIURL: site.URL + "/threads"}, transport.New(transport.Options{}))},
 			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one"),
 		})

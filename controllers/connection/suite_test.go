@@ -39,13 +39,15 @@ func TestConnectionController(t *testing.T) {
 	RunSpecs(t, "Connection controller")
 }
 
-// The manager works in the namespaces "managed" and "limited-team" only, so that the specs which
+// The manager works in the namespaces "managed", "limited-team" and "homeless" only, so that the specs which
 // call Reconcile step by step have their namespace for themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
 	// limitedTeam is the namespace of a team whose plan has limits.
 	limitedTeam = "limited-team"
+	// homeless is owned by no team until a spec makes one.
+	homeless = "homeless"
 )
 
 var (
@@ -53,6 +55,7 @@ var (
 	site     sandboxtest.Client
 	platform platforms.Platform
 	serial   atomic.Int64
+	passes   *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -64,7 +67,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(env.Stop)
 	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
-	for _, namespace := range []string{managed, byHand} {
+	Expect(env.Team(ctx, managed)).To(Succeed())
+	for _, namespace := range []string{byHand, homeless} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 
@@ -77,13 +81,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}}},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}, homeless: {}}},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
+	passes = &envtest.Passes{Owned: teams.Owned}
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
+		Owned:     passes.Ask,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),

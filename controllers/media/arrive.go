@@ -17,6 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
@@ -57,6 +58,16 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return w.again, r.write(ctx, m, before)
 }
 
+// unowned shows that no team owns the namespace of a file that has not arrived, and takes
+// its upload address away. A Team that comes to own it wakes the Media.
+func (r *Reconciler) unowned(ctx context.Context, m *v1alpha1.Media) error {
+	before := m.Status.DeepCopy()
+	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
+	state := conditions.NoTeam(m.Namespace)
+	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
+	return r.write(ctx, m, before)
+}
+
 // overwritten shows that the file is overwritten again and again, and returns when to
 // check it again. It offers no fresh address meanwhile, so that this ends.
 func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
@@ -80,6 +91,8 @@ func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before 
 
 // verify examines the file and sets the status that follows.
 func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline.Verification)
+	defer cancel()
 	status, err := r.Verify(ctx, m.DeepCopy())
 	if err != nil {
 		return err
@@ -161,7 +174,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
+	if m.Status.Phase == "" || interrupted(m) {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -186,10 +199,16 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 // awaitFetch sets the status to fetching, unless it already says how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if reason := conditions.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
+	if conditions.Reason(m.Status.Conditions) == "" || interrupted(m) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetching, "Fetching the file from its source.")
 	}
 	return m
+}
+
+// interrupted reports whether the status says why a fetch could not go on, which is over.
+func interrupted(m *v1alpha1.Media) bool {
+	reason := conditions.Reason(m.Status.Conditions)
+	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam
 }
 
 // current reports whether a Media is as it was read: an old copy in the cache must not

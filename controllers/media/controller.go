@@ -32,14 +32,17 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
@@ -86,6 +89,8 @@ type Options struct {
 	// Namespaces are those that this installation serves. Files of others stay in the
 	// store.
 	Namespaces configv1alpha1.Namespaces
+	// Owned reports whether a team owns a namespace. In others, no file is taken.
+	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.
@@ -109,8 +114,8 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Clock == nil {
-		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Owned == nil || o.Clock == nil {
+		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter, Owned and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
@@ -122,8 +127,8 @@ func New(o Options) (*Reconciler, error) {
 }
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A Media is
-// reconciled when it changes, when a post that refers to it comes or goes, and by the
-// clock.
+// reconciled when it changes, when a post that refers to it comes or goes, when a Team
+// comes to own its namespace, and by the clock.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, references); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
@@ -131,7 +136,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Media{}).
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16)}).
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
@@ -167,7 +173,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // zero means when something changes.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
-		return 0, r.finalize(ctx, m)
+		return r.finalize(ctx, m)
+	}
+	if m.Status.Phase == v1alpha1.MediaPending || m.Status.Phase == "" {
+		owned, err := r.Owned(ctx, m.Namespace)
+		if err != nil {
+			return 0, err
+		}
+		if !owned {
+			return 0, r.unowned(ctx, m)
+		}
 	}
 	if err := r.hold(ctx, m); err != nil {
 		return 0, err
@@ -193,30 +208,6 @@ func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 	}
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot put the finalizer on the media file: %w", err)
-	}
-	return nil
-}
-
-// finalize deletes the file of a Media that is being deleted, and then its finalizer.
-func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
-	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
-		return nil
-	}
-	if err := r.drop(ctx, m); err != nil {
-		return err
-	}
-	before := m.DeepCopy()
-	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
-	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot take the finalizer off the media file: %w", err)
-	}
-	return nil
-}
-
-// drop deletes the file and its renditions from the store; a missing file is no error.
-func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil && !errors.Is(err, store.ErrNone) {
-		return fmt.Errorf("cannot delete the media file from the store: %w", err)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -49,6 +50,8 @@ func TestMediaController(t *testing.T) {
 const (
 	managed = "managed"
 	byHand  = "by-hand"
+	// homeless is owned by no team until a spec makes one; the manager works there too.
+	homeless = "homeless"
 )
 
 var (
@@ -57,6 +60,7 @@ var (
 	bucket *store.Store
 	web    *httptest.Server
 	serial atomic.Int64
+	passes *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -67,7 +71,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	k8s = env.Client
-	for _, namespace := range []string{managed, byHand} {
+	Expect(env.Team(ctx, managed)).To(Succeed())
+	for _, namespace := range []string{byHand, homeless} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 	bucket, err = store.New(storetest.Start(GinkgoT()))
@@ -76,8 +81,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(web.Close)
 
 	limited := asManager(ctx, env)
-	mgr := start(limited, env, managed)
-	r, err := New(options(mgr, loose(), clock.RealClock{}))
+	mgr := start(limited, env, managed, homeless)
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	Expect(err).NotTo(HaveOccurred())
+	o := options(mgr, loose(), clock.RealClock{})
+	passes = &envtest.Passes{Owned: teams.Owned}
+	o.Owned = passes.Ask
+	r, err := New(o)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	hand = start(limited, env, byHand)
@@ -112,11 +122,15 @@ func asManager(ctx context.Context, env *envtest.Environment) *rest.Config {
 	return limited
 }
 
-func start(config *rest.Config, env *envtest.Environment, namespace string) ctrl.Manager {
+func start(config *rest.Config, env *envtest.Environment, namespaces ...string) ctrl.Manager {
 	GinkgoHelper()
+	watched := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		watched[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Cache: cache.Options{DefaultNamespaces: watched},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return mgr
@@ -141,6 +155,7 @@ func files(contents map[string]string) string {
 // options verify by the size alone: what is in a file is not the concern here.
 func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
 	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source, UnusedAfter: 24 * time.Hour}
+	o.Owned = envtest.EveryNamespace
 	o.Verify = func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 		object, err := bucket.Stat(ctx, store.Key(m))
 		if err != nil {

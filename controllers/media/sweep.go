@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
 )
@@ -54,11 +55,17 @@ func (s *sweeper) Start(ctx context.Context) error {
 			return nil
 		case <-timer.C():
 		}
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := s.sweepInTime(ctx); err != nil && ctx.Err() == nil {
 			log.Error(err, "cannot sweep all media files; the next sweep tries again")
 		}
 		timer.Reset(sweepEvery)
 	}
+}
+
+func (s *sweeper) sweepInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline.Sweep)
+	defer cancel()
+	return s.sweep(ctx)
 }
 
 // sweep continues after an error with the next namespace or step.

@@ -25,6 +25,13 @@ const (
 	// orphanAfter is how old a file without a Media must be before it is deleted.
 	orphanAfter = 24 * time.Hour
 
+	// dropWithin bounds one try to delete the file of a Media that goes, and abandonAfter
+	// how long it is tried. The pauses are a quarter of the time since the deletion, within
+	// these bounds.
+	dropWithin                      = time.Minute
+	abandonAfter                    = time.Hour
+	finalizeSoonest, finalizeLatest = 5 * time.Second, 5 * time.Minute
+
 	// An awaited file is checked after an eighth of the time that it has been
 	// awaited, within these bounds: the pauses grow.
 	pollSoonest, pollLatest = 2 * time.Second, 5 * time.Minute

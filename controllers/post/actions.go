@@ -142,6 +142,9 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 	r.owners.Note(p.post)
 	for _, a := range answers {
 		r.reporter.lookup(ctx, p, a)
+		if t := posting.Target(p.post, a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
+			r.recorder.abandoned(p.post, t, p.namespaceEnds)
+		}
 	}
 	return nil
 }
@@ -195,8 +198,8 @@ func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery
 // claim claims the targets whose turn it is, sends them and records what came of
 // them.
 func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
-	if ctx.Err() != nil {
-		return nil // the process ends; the next one goes on
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopping before a claim: %w", err)
 	}
 	deliveries := r.enter(p, targets)
 	if len(deliveries) == 0 {

@@ -21,6 +21,7 @@ import (
 	clientworkqueue "k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -32,7 +33,9 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
@@ -41,6 +44,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Tokens hands out the token of a connection for one call.
@@ -63,7 +68,7 @@ type (
 )
 
 // Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
-// Renditions, Clock and NewID are required.
+// Renditions, Owned, Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -80,6 +85,8 @@ type Options struct {
 	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg, so
 	// that posts go out without.
 	Thumbnails Thumbnails
+	// Owned reports whether a team owns a namespace. In others, nothing is sent.
+	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.
@@ -174,8 +181,8 @@ type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Clock and NewID")
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Owned == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{
@@ -204,7 +211,8 @@ func New(o Options) (*Reconciler, error) {
 }
 
 // SetupWithManager registers the reconciler and what wakes it: posts that are not
-// finished, changes of what posts wait for, and turns that have come.
+// finished, changes of what posts wait for, a Team that comes to own their namespace, and
+// turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
 	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
@@ -219,8 +227,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Post{}).
 		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
 		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
+		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post}).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -69,6 +70,19 @@ func (r *recorder) warn(about runtime.Object, reason, message string) {
 	if r.events != nil && r.warnings.AllowN(r.clock.Now(), 1) {
 		r.events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Deliver", "%s", text.TruncateBytes(message, maxNote))
 	}
+}
+
+// abandoned tells of a target of a post that goes that nobody will find out whether it is
+// published. In a namespace that is being deleted there can be no new event, so that the
+// namespace itself, which is in none, is what it is about.
+func (r *recorder) abandoned(post *v1alpha1.Post, t *v1alpha1.TargetStatus, namespaceEnds bool) {
+	about := runtime.Object(post)
+	if namespaceEnds {
+		about = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: post.Namespace}}
+	}
+	r.warn(about, v1alpha1.ReasonOutcomeAbandoned, fmt.Sprintf(
+		"post %q was deleted before it could be found out whether target %d was published: look at account %s on %s for a post made after %s",
+		post.Name, t.Index, t.Attempt.AccountID, t.Platform, t.Attempt.StartedAt))
 }
 
 // limited tells, on a connection, that its platform takes no calls for a while.

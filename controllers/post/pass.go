@@ -6,10 +6,13 @@ package post
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +23,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -44,6 +48,9 @@ type pass struct {
 	// one cannot be read.
 	tokens      map[string]platforms.Token
 	credentials map[string]error
+	// unowned is set if no team owns the namespace, and namespaceEnds if the post's last
+	// call is asked about while the namespace is being deleted.
+	unowned, namespaceEnds bool
 	// keepsSecret is set if uploads of the post are known to be kept in a Secret.
 	keepsSecret bool
 	// wrote is set once the pass has stored something, which wakes the post again, and
@@ -164,8 +171,32 @@ func (r *Reconciler) read(ctx context.Context, p *pass) (err error) {
 	if p.media, err = inputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
 		return err
 	}
-	p.appBlocked, err = r.limits.ofApps(ctx, p.connections, p.now)
-	return err
+	if p.appBlocked, err = r.limits.ofApps(ctx, p.connections, p.now); err != nil {
+		return err
+	}
+	return r.readNamespace(ctx, p)
+}
+
+// readNamespace reads whose the namespace is and, for a post that goes although its last
+// call has no outcome, whether the namespace goes as well.
+func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
+	owned, err := r.o.Owned(ctx, p.key.Namespace)
+	if err != nil {
+		return err
+	}
+	p.unowned = !owned
+	open := slices.ContainsFunc(p.post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.IsOpen(t.Attempt) })
+	if p.post.DeletionTimestamp.IsZero() || !open {
+		return nil
+	}
+	namespace := metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err = r.o.APIReader.Get(ctx, client.ObjectKey{Name: p.key.Namespace}, &namespace)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot read namespace %q: %w", p.key.Namespace, err)
+	}
+	p.namespaceEnds = err != nil || !namespace.DeletionTimestamp.IsZero()
+	return nil
 }
 
 // inputs reads inputs of the post, as far as they exist. Each is registered before it
@@ -197,6 +228,7 @@ func inputs[T any, P interface {
 func (r *Reconciler) facts(p *pass) *delivery.Facts {
 	f := &delivery.Facts{
 		Post: p.post, Now: p.now, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
+		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds,
 		Results:            p.memory.publish.Recall(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}

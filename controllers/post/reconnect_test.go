@@ -28,6 +28,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
+	heraldtest "github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -42,6 +43,7 @@ func (t team) keepConnections() *manager {
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
+		Owned:     heraldtest.EveryNamespace,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{APIURL: platform.URL + "/x", ClientID: "herald"}, out)},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "keeper"),
 	})

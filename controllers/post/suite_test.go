@@ -47,6 +47,7 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/sandbox"
+	heraldtest "github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -212,6 +213,7 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 		Tokens:                  tokens{live: mgr.GetAPIReader()},
 		Files:                   bucket,
 		Renditions:              rendition.NewMaker(bucket),
+		Owned:                   heraldtest.EveryNamespace,
 		Clock:                   clock.RealClock{},
 		NewID:                   rand.Text,
 		Events:                  mgr.GetEventRecorder("herald-post"),

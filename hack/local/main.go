@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command local runs all of Herald on this machine: a Kubernetes API server with its etcd, an S3 store, the simulated
-// platforms, and Herald's own manager and apiserver, each a process of its own. `make run` builds all of them and runs it.
+// Command local runs all of Herald on this machine: a Kubernetes control plane, an S3 store, the simulated platforms, and
+// Herald's own manager and apiserver, each a process of its own. `make run` builds all of them and runs it.
 //
 //	bin/local run     starts everything and keeps it running until Ctrl-C
 //	bin/local reset   forgets everything that was run before
@@ -124,6 +124,6 @@ func step(name string, work func() error) error {
 	case err != nil:
 		mark = "✗"
 	}
-	fmt.Printf("  %s %-20s %6.1f s\n", mark, name, time.Since(begun).Seconds())
+	fmt.Printf("  %s %-24s %6.1f s\n", mark, name, time.Since(begun).Seconds())
 	return err
 }

@@ -209,7 +209,7 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 		return "", err
 	}
 	manager, apiserver := children.Start(setup.Manager()), children.Start(setup.APIServer())
-	if err := waitReady(ctx, manager, apiserver); err != nil {
+	if err := waitReady(ctx, manager, apiserver, children.Start(setup.KubeControllerManager())); err != nil {
 		return "", err
 	}
 	err = step("demo team", func() error {

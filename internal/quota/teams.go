@@ -7,9 +7,17 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // byNamespace is the index of teams by the namespace that they want.
@@ -37,8 +45,12 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 // Owner returns the team that owns a namespace, or nil: the oldest of those that
 // want it.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+	return t.owner(ctx, namespace)
+}
+
+func (t *Teams) owner(ctx context.Context, namespace string, options ...client.ListOption) (*v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
-	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}); err != nil {
+	if err := t.cache.List(ctx, &found, append(options, client.MatchingFields{byNamespace: namespace})...); err != nil {
 		return nil, fmt.Errorf("cannot look up the team of namespace %q: %w", namespace, err)
 	}
 	var owner *v1alpha1.Team
@@ -48,6 +60,61 @@ func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, er
 		}
 	}
 	return owner, nil
+}
+
+// Owned reports whether a team owns a namespace, which is where Herald works: one wants
+// it and was not refused it.
+func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
+	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
+	return owns(owner), err
+}
+
+// owns reports whether a team has the namespace that it wants. A team that is to be
+// deleted has it until it is gone.
+func owns(team *v1alpha1.Team) bool {
+	return team != nil && conditions.IsReady(team.Status.Conditions)
+}
+
+// OwnershipChanged passes the changes of Teams by which one comes to own its namespace,
+// or loses it, and nothing else: Teams are written often. A Team that has just been
+// created owns nothing yet.
+func OwnershipChanged() predicate.Predicate {
+	ownsObject := func(obj client.Object) bool {
+		team, _ := obj.(*v1alpha1.Team)
+		return owns(team)
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return ownsObject(e.ObjectOld) != ownsObject(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return ownsObject(e.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// InNamespace wakes the objects of one kind in the namespace of a Team. cache holds them,
+// and empty returns an empty list of the kind.
+func InNamespace(cache client.Reader, empty func() client.ObjectList) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
+		team, ok := obj.(*v1alpha1.Team)
+		if !ok {
+			return nil
+		}
+		found := empty()
+		err := cache.List(ctx, found, client.InNamespace(team.Spec.Namespace), client.UnsafeDisableDeepCopy)
+		if err == nil {
+			err = meta.EachListItem(found, func(item runtime.Object) error {
+				object, err := meta.Accessor(item)
+				if err == nil {
+					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetName()}})
+				}
+				return err
+			})
+		}
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot list what is in the namespace of a team that changed", "team", team.Name, "namespace", team.Spec.Namespace)
+		}
+		return requests
+	})
 }
 
 // Older reports whether team a is older than b, and so owns a namespace that both

@@ -45,6 +45,17 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 	askPerson(t, why)
 }
 
+// Abandon closes an open attempt of which nobody can be asked any more. The post of the
+// target goes, so that nothing is sent for it again.
+func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
+	if !IsOpen(t.Attempt) {
+		return ErrSettled
+	}
+	why := "it cannot be found out any more: the post, or the connection by which the platform is asked, was deleted"
+	unknown(t, v1alpha1.OnUnknownFail, now, why)
+	return nil
+}
+
 // fail settles a target that is not published, as far as the latest attempt
 // tells. If an earlier one may have published, only a person can say so.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {

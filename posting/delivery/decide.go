@@ -36,6 +36,9 @@ func Decide(f *Facts) []Action {
 	case f.mayHaveBeenSent():
 		return f.failAll(restored)
 	}
+	if f.Unowned {
+		return f.withhold(v1alpha1.ReasonNoTeam, noTeam(post).Problem, func(int) v1alpha1.Blocked { return noTeam(post) })
+	}
 	if errs := f.Invalid(); len(errs) > 0 {
 		return f.refuse(errs)
 	}
@@ -68,14 +71,20 @@ var restored = v1alpha1.Blocked{
 }
 
 // release lets a post that is being deleted go once no call for it can be under
-// way.
+// way and what became of the last one is known, or cannot be found out. A connection
+// that goes meanwhile wakes it: then nobody can be asked any more. In a namespace that is
+// being deleted the platform is asked once more, without a pause.
 func (f *Facts) release() []Action {
-	if lookups := f.dueLookups(); len(lookups) > 0 {
+	lookups := f.dueLookups()
+	if f.NamespaceEnds {
+		lookups = f.quietAttempts()
+	}
+	if len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
 	}
 	for i := range f.Post.Status.Targets {
 		if attempt.IsOpen(f.Post.Status.Targets[i].Attempt) {
-			return []Action{f.wait(time.Time{}, false)}
+			return []Action{f.wait(time.Time{}, true)}
 		}
 	}
 	return []Action{Release{}}

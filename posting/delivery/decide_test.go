@@ -180,7 +180,45 @@ func TestDecide(t *testing.T) {
 		"deleted while a call is under way": {"the object stays until the outcome is known", func(s *situation) {
 			s.claimed(time.Second)
 			s.deleted()
-		}, []string{"wait 16.001s"}},
+		}, []string{"wait 16.001s for inputs"}},
+		"deleted with its namespace while a call is under way": {"its result may come still", func(s *situation) {
+			s.claimed(time.Second)
+			s.deleted()
+			s.NamespaceEnds = true
+		}, []string{"wait 16.001s for inputs"}},
+		"deleted with its namespace while a platform is left alone": {"what can be asked goes: it is asked now, once more", func(s *situation) {
+			t := s.claimed(time.Hour)
+			s.Post.Status.Targets[0].NextTryAt = v1alpha1.NewTimePtr(t0.Add(time.Minute))
+			t.Attempt.EndedAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
+			s.deleted()
+			s.NamespaceEnds = true
+		}, []string{"lookup [0]"}},
+		"deleted with its namespace, answered for": {"nothing is open any more", func(s *situation) {
+			t := s.claimed(time.Hour)
+			if err := attempt.Abandon(t, t0); err != nil {
+				panic(err)
+			}
+			s.deleted()
+			s.NamespaceEnds = true
+		}, []string{"release"}},
+		"immediate, in a namespace without a team": {"nothing is sent there, and it fails if none comes in time", func(s *situation) { s.Unowned = true }, []string{
+			"write and warn of NoTeam", "wait 59m50.001s for inputs",
+		}},
+		"scheduled, in a namespace without a team": {"it stays what it is", func(s *situation) { s.Unowned = true; s.scheduled(time.Minute) }, []string{
+			"write and warn of NoTeam", "wait 1m0s for inputs in turn",
+		}},
+		"a draft in a namespace without a team": {"it stays what it is", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
+			"write and warn of NoTeam", "wait for inputs",
+		}},
+		"between two tries, in a namespace that lost its team": {"it is not tried again", func(s *situation) {
+			t := s.claimed(time.Minute)
+			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Unowned = true
+		}, []string{"write", "wait 1h0m0.001s for inputs"}},
+		"a call to look up, in a namespace that lost its team": {"asking sends nothing", func(s *situation) {
+			s.claimed(time.Minute)
+			s.Unowned = true
+		}, []string{"lookup [0]"}},
 		"deleted with a call to look up": {"what became of it is asked before the object goes", func(s *situation) {
 			s.claimed(time.Minute)
 			s.deleted()

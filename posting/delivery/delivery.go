@@ -52,6 +52,11 @@ type Facts struct {
 	// BlockedUntil returns when the platform takes calls for a connection again;
 	// zero if it takes them now.
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
+	// Unowned is set if no team owns the post's namespace: nothing is sent there.
+	Unowned bool
+	// NamespaceEnds is set if the post's namespace is being deleted, and was asked for
+	// because the post is. What could tell of its last call goes with it.
+	NamespaceEnds bool
 	// Invalid returns the rules that the post breaks.
 	Invalid func() field.ErrorList
 	// Results are the results that this process knows and could not record.

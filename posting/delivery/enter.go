@@ -150,10 +150,13 @@ type LookupAnswer struct {
 	platforms.LookupResult
 	// Err is why there is no answer.
 	Err *platforms.Error
+	// Last is set if there will be no other answer: what could be asked is gone, or goes.
+	Last bool
 }
 
 // EnterLookup enters an answer about an open attempt. timing is that of its
-// platform.
+// platform. Of a post that is being deleted, the last answer closes the attempt, as
+// unknown if it does not tell: nothing is sent for such a post again.
 func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, now time.Time) error {
 	t := posting.Target(post, a.Target)
 	var err error
@@ -161,6 +164,9 @@ func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, no
 		err = attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 	} else {
 		err = attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Cards(&post.Spec), a.AskedAt)
+	}
+	if err == nil && a.Last && !post.DeletionTimestamp.IsZero() && attempt.IsOpen(t.Attempt) {
+		err = attempt.Abandon(t, now)
 	}
 	if err != nil {
 		return fmt.Errorf("target %d: %w", a.Target, err)

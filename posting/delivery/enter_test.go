@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
@@ -153,6 +155,16 @@ func TestEnterIDs(t *testing.T) {
 	}
 }
 
+func goes(p *v1alpha1.Post) *v1alpha1.Post {
+	p.DeletionTimestamp = new(metav1.NewTime(t0))
+	return p
+}
+
+func resent(p *v1alpha1.Post) *v1alpha1.Post {
+	p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry
+	return p
+}
+
 func TestEnterLookup(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
@@ -166,6 +178,18 @@ func TestEnterLookup(t *testing.T) {
 		}, false},
 		{"it is asked again", open(), LookupAnswer{Err: platforms.Errorf(platforms.ClassTransient, "busy")}, func(t *v1alpha1.TargetStatus) bool {
 			return attempt.IsOpen(t.Attempt) && strings.Contains(t.Blocked.Problem, "busy")
+		}, false},
+		{"nobody can be asked again, but the post stays", open(), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
+			return attempt.IsOpen(t.Attempt)
+		}, false},
+		{"nobody can be asked again, and the post goes", goes(open()), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
+			return t.Attempt.Outcome == v1alpha1.OutcomeUnknown && t.State == v1alpha1.TargetUndecided
+		}, false},
+		{"the post goes and is to be sent again if in doubt: it is not", goes(resent(open())), LookupAnswer{Last: true, AskedAt: t0}, func(t *v1alpha1.TargetStatus) bool {
+			return t.Attempt.Outcome == v1alpha1.OutcomeUnknown && t.State == v1alpha1.TargetUndecided
+		}, false},
+		{"the last answer tells", goes(open()), LookupAnswer{Last: true, AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
+			return t.ExternalID == "7" && t.State == v1alpha1.TargetPosted
 		}, false},
 		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
 	} {

@@ -71,6 +71,19 @@ func TestDecideEnters(t *testing.T) {
 			"what to do about it is told", missing, accepted,
 			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post goes on by itself`,
 		},
+		"a namespace without a team": {
+			"what to do about it is told", func(s *situation) { s.Unowned = true }, accepted,
+			`False NoTeam: no Team owns namespace "team", so Herald does nothing in it; use the namespace of a Team, or have an administrator create a Team ` +
+				`that owns this one, and the post goes on by itself`,
+		},
+		"a namespace without a team, for too long": {"failed is final, and says why", func(s *situation) {
+			s.Unowned = true
+			s.scheduled(-2 * time.Hour)
+		}, entries, `0 x failed (NoTeam: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
+		"a team that came": {"nothing is in the way any more", func(s *situation) {
+			s.scheduled(time.Hour)
+			attempt.Block(s.entered(), noTeam(s.Post))
+		}, entries, "0 x pending;"},
 		"a connection that did not come": {"what has failed before has failed for its own reason", func(s *situation) {
 			missing(s)
 			s.twoTargets()

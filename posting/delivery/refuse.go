@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -20,6 +21,14 @@ var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
 	v1alpha1.ReasonMediaNotReady:      "upload the media file",
+	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
+}
+
+// noTeam says that a post waits for a team to own its namespace.
+func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
+	return v1alpha1.Blocked{
+		Reason: v1alpha1.ReasonNoTeam, Problem: conditions.NoTeamProblem(post.Namespace), Remedy: conditions.NoTeamRemedy(post.Namespace),
+	}
 }
 
 // comes reports whether a post that is not accepted for this reason goes on by
@@ -51,6 +60,11 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 // they are. A post that is due waits, so that it can be mended, until the starting
 // deadline: an old post does not go out because of a new connection.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
+	return f.withhold(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
+}
+
+// withhold does that for a reason, and says of each target what is in the way.
+func (f *Facts) withhold(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	scheduled := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) > 0
 	for i := range f.Post.Spec.Targets {
@@ -58,7 +72,7 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 		if attempt.Settled(t) {
 			continue
 		}
-		attempt.Block(t, f.refusal(errs, i))
+		attempt.Block(t, blocked(i))
 		if scheduled || f.Post.Spec.Draft {
 			continue
 		}
@@ -67,8 +81,6 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 			f.giveUp(i, t)
 		}
 	}
-	reason := f.refusalReason(errs)
-	message := errs.ToAggregate().Error()
 	if posting.AllSettled(f.Post) {
 		setAccepted(f.Post, f.Now, reason, message)
 		return []Action{Write{Event{Warning: true, Reason: reason}}}

@@ -80,6 +80,18 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
+// quietAttempts lists the targets whose open attempt is certainly over, whether their next
+// lookup is due or not.
+func (f *Facts) quietAttempts() (quiet []int) {
+	for i := range f.Post.Status.Targets {
+		t := &f.Post.Status.Targets[i]
+		if timing, _ := f.Timing(t.Platform); attempt.IsOpen(t.Attempt) && attempt.Quiet(t.Attempt, timing, f.Now) {
+			quiet = append(quiet, int(t.Index))
+		}
+	}
+	return quiet
+}
+
 // decideTarget decides whether a target that is neither settled nor open may be
 // sent now, and enters what it waits for.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
@@ -185,9 +197,12 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	return true
 }
 
-// blocked says what keeps a target from being sent now: its connection, its files,
-// or a rate limit; nil if nothing does.
+// blocked says what keeps a target from being sent now: that no team owns the
+// namespace, its connection, its files, or a rate limit; nil if nothing does.
 func (f *Facts) blocked(i int) *v1alpha1.Blocked {
+	if f.Unowned {
+		return new(noTeam(f.Post))
+	}
 	if b := f.connectionProblem(i); b != nil {
 		return b
 	}

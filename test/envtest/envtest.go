@@ -31,19 +31,26 @@ type Environment struct {
 	// Scheme knows Kubernetes' own kinds and Herald's.
 	Scheme *kruntime.Scheme
 
-	env  *envtest.Environment
-	temp string
+	env         *envtest.Environment
+	controllers *controllerManager
+	temp        string
 }
+
+// Option is what an Environment has beside etcd and kube-apiserver.
+type Option func(*Environment)
 
 // Start starts etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS
 // names, and installs the CRDs of config/crd/bases. An etcd that was built
 // under its module's name, "server", is taken as well.
-func Start() (*Environment, error) {
+func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it must name the folder with etcd and kube-apiserver; `make test` builds them and sets it")
 	}
 	e := &Environment{Scheme: kruntime.NewScheme()}
+	for _, option := range options {
+		option(e)
+	}
 	if err := e.start(assets); err != nil {
 		return nil, errors.Join(err, e.Stop())
 	}
@@ -68,8 +75,11 @@ func (e *Environment) start(assets string) error {
 		return fmt.Errorf("cannot start the API server from %s: %w", assets, err)
 	}
 	e.Config.QPS = -1
-	e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme})
-	return err
+	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
+		return err
+	}
+	// It finds the resources that there are when it starts, and the next ones half a minute later.
+	return e.controllers.start(e, assets)
 }
 
 // Kubeconfig returns a kubeconfig with which a process acts as a user, whose rights
@@ -94,8 +104,11 @@ func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 // Stop ends what Start started.
 func (e *Environment) Stop() error {
 	var err error
+	if e.controllers != nil {
+		err = e.controllers.stop()
+	}
 	if e.env != nil {
-		err = e.env.Stop()
+		err = errors.Join(err, e.env.Stop())
 	}
 	if e.temp != "" {
 		err = errors.Join(err, os.RemoveAll(e.temp))

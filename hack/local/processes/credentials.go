@@ -38,13 +38,16 @@ const (
 	contextName = "herald-local"
 )
 
-// Admin is the identity of the administrator, beside Manager and APIServer.
+// Admin is the identity of the administrator, beside KubeControllerManager, Manager and APIServer.
 const Admin = "admin"
 
 // users are what Kubernetes knows of each identity: its name and groups. Manager and apiserver have the names of their
 // service accounts in a cluster, so that they run with exactly the rights that config/rbac gives them.
 var users = map[string][2]string{
-	Admin:     {"herald-local-admin", "system:masters"},
+	Admin: {"herald-local-admin", "system:masters"},
+	// It deletes whatever is in a namespace, and counts all that there is. In a cluster, each of its controllers has an account.
+	KubeControllerManager: {"system:kube-controller-manager", "system:masters"},
+
 	Manager:   {"system:serviceaccount:" + SystemNamespace + ":herald-manager", serviceAccountGroups},
 	APIServer: {"system:serviceaccount:" + SystemNamespace + ":herald-apiserver", serviceAccountGroups},
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package processes says how each process of a Herald on one machine is started and when it is ready: etcd,
-// kube-apiserver, an S3 store, the simulated platforms, Herald's manager and its apiserver. All listen on loopback
-// addresses only. The local run and the benchmarks start the same.
+// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, Herald's manager and its apiserver. All listen
+// on loopback addresses only. The local run and the benchmarks start the same.
 package processes
 
 import (
@@ -19,12 +19,13 @@ import (
 
 // Names of the processes. Each has a port of this name, except Manager and APIServer.
 const (
-	Etcd          = "etcd"
-	KubeAPIServer = "kube-apiserver"
-	Store         = "store"
-	Sandbox       = "sandbox"
-	Manager       = "manager"
-	APIServer     = "apiserver"
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	KubeControllerManager = "kube-controller-manager"
+	Store                 = "store"
+	Sandbox               = "sandbox"
+	Manager               = "manager"
+	APIServer             = "apiserver"
 )
 
 // What else has a port.
@@ -40,8 +41,8 @@ const (
 )
 
 var portNames = []string{
-	Etcd, etcdPeer, KubeAPIServer, Store, Sandbox, Site, ManagerMetrics, managerHealth, ManagerWebhook, APIServerMetrics,
-	apiserverHealth,
+	Etcd, etcdPeer, KubeAPIServer, KubeControllerManager, Store, Sandbox, Site, ManagerMetrics, managerHealth, ManagerWebhook,
+	APIServerMetrics, apiserverHealth,
 }
 
 const (
@@ -53,7 +54,8 @@ const (
 
 // Setup is what the processes need to know of each other. Prepare completes it.
 type Setup struct {
-	// Assets is the folder of etcd and kube-apiserver, Bin that of our own programs.
+	// Assets is the folder of etcd, kube-apiserver and kube-controller-manager, Bin that of our own programs, and of
+	// kube-controller-manager if Assets lacks it.
 	Assets, Bin string
 	// Dir takes the state.
 	Dir string
@@ -78,6 +80,9 @@ func (s *Setup) Prepare() error {
 		if err := isProgram(filepath.Join(s.Assets, program)); err != nil {
 			return fmt.Errorf("%w\nput it there, or unset KUBEBUILDER_ASSETS and run make again, which builds it", err)
 		}
+	}
+	if err := isProgram(s.controllerManager()); err != nil {
+		return fmt.Errorf("%w\nrun make again, which builds it (`make controlplane`)", err)
 	}
 	var err error
 	if s.ports, err = choosePorts(s.path("ports.json"), append(portNames, s.MorePorts...), s.SitePort); err != nil {

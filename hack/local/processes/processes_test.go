@@ -27,7 +27,7 @@ import (
 func prepared(t *testing.T) *Setup {
 	t.Helper()
 	dir := t.TempDir()
-	for _, program := range []string{Etcd, KubeAPIServer} {
+	for _, program := range []string{Etcd, KubeAPIServer, KubeControllerManager} {
 		if err := os.WriteFile(filepath.Join(dir, program), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -60,9 +60,31 @@ func TestPrepareTellsWhichProgramIsMissing(t *testing.T) {
 	}
 }
 
+// TestControllerManagerIsTakenFromWhereItIs: the archives that setup-envtest fetches do not hold it.
+func TestControllerManagerIsTakenFromWhereItIs(t *testing.T) {
+	s := prepared(t)
+	s.Bin = t.TempDir()
+	if got := s.KubeControllerManager().Path; got != filepath.Join(s.Assets, KubeControllerManager) {
+		t.Errorf("with one in the assets, %s is run", got)
+	}
+	if err := os.Remove(filepath.Join(s.Assets, KubeControllerManager)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), "make controlplane") {
+		t.Errorf("without any, the error is %v; it must say what to do", err)
+	}
+	own := filepath.Join(s.Bin, KubeControllerManager)
+	if err := os.WriteFile(own, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prepare(); err != nil || s.KubeControllerManager().Path != own {
+		t.Errorf("%v; %s is run, want the one that make has built, %s", err, s.KubeControllerManager().Path, own)
+	}
+}
+
 func TestEverythingListensOnLoopback(t *testing.T) {
 	s := prepared(t)
-	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
+	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.KubeControllerManager(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
 		addresses := 0
 		// Herald's own processes have their addresses in a file.
 		arguments := spec.Args
@@ -70,6 +92,9 @@ func TestEverythingListensOnLoopback(t *testing.T) {
 			arguments = slices.Concat(arguments, strings.Split(read(t, arguments[i+1]), "\n"))
 		}
 		for _, argument := range arguments {
+			if argument == "--bind-address=127.0.0.1" {
+				addresses++
+			}
 			if strings.Contains(argument, ":2") || strings.Contains(argument, ":8080") {
 				addresses++
 				if !strings.Contains(argument, "127.0.0.1:") {

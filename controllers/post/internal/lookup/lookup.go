@@ -10,6 +10,7 @@ import (
 	"errors"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,6 +51,7 @@ func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*
 			ctx, span := tracing.Child(ctx, "look up")
 			defer span.End()
 			a.LookupResult, a.Err = l.ask(ctx, f, i)
+			a.Last = f.NamespaceEnds || a.Err != nil && errors.Is(a.Err.Err, errGone)
 			trace(span, posting.Target(f.Post, i), a)
 		})
 	}
@@ -74,6 +76,17 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
+// errGone is the cause of an answer that there is none, and will be none: the account that
+// was called has no connection any more, or its credentials are deleted.
+var errGone = errors.New("gone")
+
+// gone is such an answer.
+func gone(format string, args ...any) *platforms.Error {
+	err := platforms.Errorf(platforms.ClassReconnect, format, args...)
+	err.Err = errGone
+	return err
+}
+
 // ask asks about the open attempt of one target.
 func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platforms.LookupResult, _ *platforms.Error) {
 	t := posting.Target(f.Post, i)
@@ -84,10 +97,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 	case !known:
 		return none, platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)
 	case conn == nil:
-		return none, platforms.Errorf(platforms.ClassReconnect, "connection %q does not exist any more", name)
+		return none, gone("connection %q does not exist any more", name)
 	case conn.Spec.Platform != t.Platform || !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
-		return none, platforms.Errorf(platforms.ClassReconnect,
-			"connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
+		return none, gone("connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
 	}
 	to, _ := f.Platforms[t.Platform].(platforms.Publisher)
 	job, err := l.job(ctx, f, t, conn, to)
@@ -119,6 +131,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 // job is what is looked up for a target.
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
 	token, err := l.Token(ctx, conn)
+	if apierrors.IsNotFound(err) {
+		return job, gone("the credentials of connection %q cannot be used: %v", conn.Name, err)
+	}
 	if err != nil {
 		return job, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}

@@ -129,7 +129,13 @@ func (s *Stack) startServers(ctx context.Context) error {
 	s.Sandbox = sandboxtest.Client{URL: s.Setup.URL(processes.Sandbox)}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	return cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook))
+	if err := cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook)); err != nil {
+		return err
+	}
+	// Without it no quota is in force.
+	controllers := s.children.Start(s.Setup.KubeControllerManager())
+	s.servers = append(s.servers, controllers)
+	return controllers.WaitReady(ctx)
 }
 
 // StartHerald starts the manager and the apiserver with their defaults and returns once both do their work.

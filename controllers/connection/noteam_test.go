@@ -1,0 +1,38 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+var _ = Describe("A connection in a namespace that no Team owns", func() {
+	It("is neither checked nor renewed until a Team owns it", func(ctx SpecContext) {
+		asked, renewed := calls(ctx, "identity"), calls(ctx, "refresh_token")
+		// Its token ends in a moment, so that it would be renewed at once.
+		a := newAccount(ctx, homeless, map[string]any{"token_ttl_s": 1}).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False NoTeam"))
+		Expect(meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReconciling)).NotTo(BeNil(), "a Team may be on the way")
+		probe := a.probe(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False NoTeam "+probe), "who asks for a check is answered")
+		Expect(calls(ctx, "identity")).To(Equal(asked))
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Connection)), "a pass has an end")
+		Expect(calls(ctx, "refresh_token")).To(Equal(renewed))
+
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: homeless}, Spec: v1alpha1.TeamSpec{Namespace: homeless}}
+		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
+		Expect(calls(ctx, "refresh_token")).To(BeNumerically(">", renewed))
+
+		Expect(k8s.Delete(ctx, team)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("False NoTeam " + probe))
+	})
+})

@@ -1,0 +1,117 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// finalize deletes the file of a Media that is being deleted, and then its finalizer. It
+// returns when to try again.
+//
+// A store that does not delete the file keeps the Media for abandonAfter; a namespace that
+// is being deleted, and a store that was switched off, not at all. The sweep deletes files
+// that have no Media.
+func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
+		return 0, nil
+	}
+	failed := r.tryDrop(ctx, m)
+	if failed == nil {
+		return 0, r.letGo(ctx, m)
+	}
+	if ctx.Err() != nil {
+		return 0, failed // the process ends
+	}
+	left := abandonAfter - r.Clock.Since(m.DeletionTimestamp.Time)
+	ending, err := r.namespaceEnds(ctx, m.Namespace)
+	switch {
+	case err != nil:
+		return 0, errors.Join(failed, err)
+	case left > 0 && !ending && !errors.Is(failed, store.ErrNone):
+		ctrllog.FromContext(ctx).Error(failed, "the deletion of a media file is tried again")
+		return min(left, jitter.Around(min(max((abandonAfter-left)/4, finalizeSoonest), finalizeLatest), m.UID)), nil
+	}
+	if err := r.letGo(ctx, m); err != nil {
+		return 0, err
+	}
+	ctrllog.FromContext(ctx).Error(failed, "a Media went although its file could not be deleted", "key", store.Key(m))
+	r.tellAbandoned(m, ending)
+	return 0, nil
+}
+
+// tryDrop deletes the file within a time that leaves some for what follows. An installation
+// that keeps no files has none to delete of a Media that was never uploaded.
+func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
+	ctx, cancel := context.WithTimeout(ctx, dropWithin)
+	defer cancel()
+	err := r.Store.DeleteAll(ctx, store.Key(m))
+	if err == nil || errors.Is(err, store.ErrNone) && m.Status.Phase != v1alpha1.MediaUploaded {
+		return nil
+	}
+	return fmt.Errorf("cannot delete the media file from the store: %w", err)
+}
+
+// letGo takes the finalizer off.
+func (r *Reconciler) letGo(ctx context.Context, m *v1alpha1.Media) error {
+	before := m.DeepCopy()
+	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
+	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot take the finalizer off the media file: %w", err)
+	}
+	return nil
+}
+
+// namespaceEnds reports whether a namespace is being deleted. It asks the API server: the
+// answer decides whether a file is given up.
+func (r *Reconciler) namespaceEnds(ctx context.Context, name string) (bool, error) {
+	namespace := metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read namespace %q: %w", name, err)
+	}
+	return !namespace.DeletionTimestamp.IsZero(), nil
+}
+
+// tellAbandoned tells that a file may be left. In a namespace that is being deleted there
+// can be no new event, so that the namespace itself, which is in none, is what it is about.
+func (r *Reconciler) tellAbandoned(m *v1alpha1.Media, ending bool) {
+	if r.Events == nil {
+		return
+	}
+	note := fmt.Sprintf("Media %q is gone, but the store did not delete its file %q. While a Team owns the namespace, the sweep deletes the file "+
+		"when the store answers again; otherwise delete it from the bucket.", m.Name, store.Key(m))
+	if ending {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Namespace}}
+		r.Events.Eventf(namespace, nil, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)
+		return
+	}
+	r.Events.Eventf(m, nil, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)
+}
+
+// drop deletes the file and its renditions from the store; a missing file is no error.
+func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
+	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil && !errors.Is(err, store.ErrNone) {
+		return fmt.Errorf("cannot delete the media file from the store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// lost is a store whose bucket is gone.
+type lost struct {
+	Store
+	tries int
+}
+
+var errLost = errors.New("the specified bucket does not exist")
+
+func (l *lost) DeleteAll(context.Context, string) error {
+	l.tries++
+	return errLost
+}
+
+// heard keeps what events say, and of what kind of object.
+type heard struct {
+	events.EventRecorder
+	said []string
+}
+
+func (h *heard) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	h.said = append(h.said, fmt.Sprintf("%T %s %s: ", regarding, kind, reason)+fmt.Sprintf(note, args...))
+}
+
+var _ = Describe("A Media that is deleted while its store does not delete its file", func() {
+	var (
+		d      *desk
+		broken *lost
+		told   *heard
+	)
+	BeforeEach(func() {
+		d, told = newDesk(loose()), &heard{}
+		broken = &lost{Store: d.Store}
+	})
+	deleted := func(ctx context.Context) *v1alpha1.Media {
+		GinkgoHelper()
+		m := d.uploaded(ctx, fromTheAPI)
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		Eventually(func() (bool, error) {
+			var cached v1alpha1.Media
+			err := d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)
+			return !cached.DeletionTimestamp.IsZero(), err
+		}).Should(BeTrue())
+		d.Store, d.Events = broken, told
+		d.clock.SetTime(m.DeletionTimestamp.Time)
+		return m
+	}
+	pass := func(ctx context.Context, m *v1alpha1.Media) time.Duration {
+		GinkgoHelper()
+		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		Expect(err).NotTo(HaveOccurred())
+		return again.RequeueAfter
+	}
+	isGone := func(ctx context.Context, m *v1alpha1.Media) bool {
+		return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))
+	}
+
+	It("is tried again for an hour, and then goes; the file is left to the sweep", func(ctx SpecContext) {
+		m := deleted(ctx)
+		key := store.Key(m)
+		for elapsed := time.Duration(0); elapsed < abandonAfter; {
+			pause := pass(ctx, m)
+			Expect(isGone(ctx, m)).To(BeFalse(), "after %s", elapsed)
+			Expect(pause).To(And(BeNumerically(">", 0), BeNumerically("<=", abandonAfter-elapsed)))
+			elapsed += pause
+			d.clock.Step(pause)
+		}
+		Expect(told.said).To(BeEmpty())
+		Expect(pass(ctx, m)).To(BeZero())
+		Expect(isGone(ctx, m)).To(BeTrue())
+		Expect(told.said).To(HaveExactElements(And(HavePrefix("*v1alpha1.Media Warning FileAbandoned: "), ContainSubstring(key), ContainSubstring("sweep"))))
+		Expect(broken.tries).To(BeNumerically("<", 100), "the pauses grow")
+
+		By("the bucket being there again")
+		d.Store = broken.Store
+		d.clock.SetTime(time.Now().Add(orphanAfter + time.Minute))
+		Expect(d.sweepFiles(ctx, map[string][]*v1alpha1.Media{byHand: {}})).To(Succeed())
+		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
+	})
+
+	It("goes at the first try that succeeds", func(ctx SpecContext) {
+		m := deleted(ctx)
+		pass(ctx, m)
+		d.Store = broken.Store
+		Expect(pass(ctx, m)).To(BeZero())
+		Expect(isGone(ctx, m)).To(BeTrue())
+		Expect(told.said).To(BeEmpty())
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
+	})
+
+	It("goes at once when the store was switched off, and says where the file is", func(ctx SpecContext) {
+		m := deleted(ctx)
+		d.Store = store.None()
+		Expect(pass(ctx, m)).To(BeZero())
+		Expect(isGone(ctx, m)).To(BeTrue())
+		Expect(told.said).To(HaveExactElements(ContainSubstring(store.Key(m))))
+	})
+
+	It("goes after one failed try in a namespace that is being deleted, and the event is of the namespace", func(ctx SpecContext) {
+		m := deleted(ctx)
+		live := d.APIReader
+		d.APIReader = ending{live}
+		Expect(pass(ctx, m)).To(BeZero())
+		Expect(isGone(ctx, m)).To(BeTrue())
+		Expect(broken.tries).To(Equal(1))
+		Expect(told.said).To(HaveExactElements(And(HavePrefix("*v1.Namespace Warning FileAbandoned: "), ContainSubstring(store.Key(m)))))
+	})
+})
+
+// ending reads namespaces as if they were being deleted.
+type ending struct{ client.Reader }
+
+func (e ending) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := e.Reader.Get(ctx, key, obj, opts...)
+	if obj.GetObjectKind().GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		obj.SetDeletionTimestamp(new(metav1.Now()))
+	}
+	return err
+}
+
+var _ = Describe("A store that stalls", func() {
+	It("holds a look at a file for some minutes, and the try to delete one for a minute", func(ctx SpecContext) {
+		d := newDesk(loose())
+		var ends []time.Duration
+		d.Verify = func(ctx context.Context, _ *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+			ends = append(ends, left(ctx))
+			return v1alpha1.MediaStatus{}, context.DeadlineExceeded
+		}
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).To(MatchError(context.DeadlineExceeded))
+		}).Should(Succeed())
+		Expect(ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Verification))))
+
+		stalled := &stalling{Store: d.Store}
+		d.Store = stalled
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Eventually(func() (int, error) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			return len(stalled.ends), client.IgnoreNotFound(err)
+		}).WithTimeout(10 * time.Second).Should(BeNumerically(">", 0))
+		Expect(stalled.ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", dropWithin))))
+	})
+})
+
+// stalling is a store that does not answer.
+type stalling struct {
+	Store
+	ends []time.Duration
+}
+
+func (s *stalling) DeleteAll(ctx context.Context, _ string) error {
+	s.ends = append(s.ends, left(ctx))
+	return context.DeadlineExceeded
+}
+
+// left is how long a context lasts; zero for ever.
+func left(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return time.Until(end)
+}

@@ -1,0 +1,58 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/deadline"
+	heraldtest "github.com/herald-social/herald/test/envtest"
+)
+
+var _ = Describe("A post in a namespace that no Team owns", func() {
+	It("waits, whatever it is, and goes on when a Team owns the namespace", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		passes := &heraldtest.Passes{}
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			passes.Owned = func(ctx context.Context, namespace string) (bool, error) {
+				var teams v1alpha1.TeamList
+				err := k8s.List(ctx, &teams)
+				for i := range teams.Items {
+					if teams.Items[i].Spec.Namespace == namespace {
+						return conditions.IsReady(teams.Items[i].Status.Conditions), err
+					}
+				}
+				return namespace != t.namespace, err
+			}
+			o.Owned = passes.Ask
+		})
+		DeferCleanup(m.stop)
+		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
+		draft := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
+		for _, p := range []*v1alpha1.Post{due, later, draft} {
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
+		}
+		Expect(read(ctx, draft).Status.Phase).To(Equal(v1alpha1.PhaseDraft))
+		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "its time has come")
+		Expect(publishesBy(t.account)).To(BeZero())
+		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", deadline.Post)), "a pass has an end")
+
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
+		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())
+		for _, p := range []*v1alpha1.Post{due, later} {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonDraft))
+		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+})

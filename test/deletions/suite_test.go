@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deletions_test deletes what Herald looks after in a control plane that deletes as a cluster does: with the
+// controllers of namespaces and of garbage. Everything has to end, however the rest of the world is.
+package deletions_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/managertest"
+	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func TestDeletions(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Deletions")
+}
+
+var (
+	admin    client.Client
+	platform sandboxtest.Client
+	serial   atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	// The controller of namespaces looks again every eight seconds at one that is not empty.
+	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	env, err := envtest.Start(envtest.ControllerManager())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	admin = env.Client
+	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(envtest.Root(), "config", "rbac"))).To(Succeed())
+	server, err := sandbox.New(sandbox.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	site := httptest.NewServer(server)
+	DeferCleanup(func() {
+		site.Close()
+		Expect(server.Close()).To(Succeed())
+	})
+	platform = sandboxtest.Client{URL: site.URL}
+	installation := managertest.Installation{
+		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: storetest.Start(GinkgoT()),
+	}
+	installation.Manager(GinkgoT(), installation.Config(GinkgoT()))
+})
+
+// team is a team with an account of X.
+type team struct {
+	name    string
+	account sandboxtest.Account
+}
+
+func newTeam(ctx context.Context) *team {
+	GinkgoHelper()
+	t := &team{name: fmt.Sprintf("team-%d", serial.Add(1))}
+	made := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{
+		Namespace: t.name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
+	}}
+	Expect(admin.Create(ctx, made)).To(Succeed())
+	t.ready(ctx, made, &made.Status.Conditions)
+	var err error
+	t.account, err = platform.Account(ctx, "x", fmt.Sprintf("19%08d", serial.Add(1)), nil)
+	Expect(err).NotTo(HaveOccurred())
+	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}}
+	Expect(cluster.CreateConnection(ctx, admin, conn, v1alpha1.PlatformX, cluster.Account{
+		ID: t.account.ID, AccessToken: t.account.AccessToken, RefreshToken: t.account.RefreshToken,
+		ExpiresAt: t.account.ExpiresAt.UTC().Format(time.RFC3339),
+	})).To(Succeed())
+	t.ready(ctx, conn, &conn.Status.Conditions)
+	return t
+}
+
+func (t *team) ready(ctx context.Context, object client.Object, conditions *[]metav1.Condition) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(*conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", *conditions)
+	}).Should(Succeed())
+}
+
+func (t *team) fault(ctx context.Context, operation, kind string, times int) {
+	GinkgoHelper()
+	Expect(platform.Fault(ctx, sandboxtest.Fault{Platform: "x", Account: t.account.ID, Operation: operation, Kind: kind, Times: times, Status: 503})).To(Succeed())
+}
+
+// post applies a post, as kubectl does.
+func (t *team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	GinkgoHelper()
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: fmt.Sprintf("p-%d", serial.Add(1))},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: text}},
+		},
+	}
+	for _, edit := range change {
+		edit(p)
+	}
+	Expect(admin.Create(ctx, p)).To(Succeed())
+	return p
+}
+
+func phase(ctx context.Context, p *v1alpha1.Post) func() (v1alpha1.PostPhase, error) {
+	return func() (v1alpha1.PostPhase, error) {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(p), p)
+		return p.Status.Phase, err
+	}
+}
+
+// inDoubt is a post whose answer was lost, and about which the platform does not answer: for an hour, it would be asked.
+func (t *team) inDoubt(ctx context.Context) *v1alpha1.Post {
+	GinkgoHelper()
+	t.fault(ctx, "publish", "drop_after", 1)
+	t.fault(ctx, "list", "status", 10_000)
+	p := t.post(ctx, fmt.Sprintf("lost %d", serial.Add(1)))
+	Eventually(func() (bool, error) {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(p), p)
+		open := len(p.Status.Targets) == 1 && p.Status.Targets[0].Attempt != nil && p.Status.Targets[0].Attempt.Outcome == ""
+		return open && p.Status.Targets[0].Attempt.EndedAt != nil, err
+	}).Should(BeTrue(), "a call of unknown outcome is open")
+	return p
+}
+
+// events are the messages of those with a reason in a namespace.
+func events(ctx context.Context, namespace, reason string) func() ([]string, error) {
+	return func() ([]string, error) {
+		var found corev1.EventList
+		err := admin.List(ctx, &found, client.InNamespace(namespace))
+		var messages []string
+		for i := range found.Items {
+			if found.Items[i].Reason == reason {
+				messages = append(messages, found.Items[i].Message)
+			}
+		}
+		return messages, err
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+)
+
+// Team makes a namespace, and a Team of the same name that owns it, for suites in which no
+// team controller runs.
+func (e *Environment) Team(ctx context.Context, namespace string) error {
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: namespace}}}
+	if err := e.Client.Create(ctx, made); err != nil {
+		return fmt.Errorf("cannot make the namespace of a team: %w", err)
+	}
+	return Own(ctx, e.Client, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}})
+}
+
+// Own creates a Team, and says in its status that it has its namespace, as the team
+// controller does.
+func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
+	if err := c.Create(ctx, team); err != nil {
+		return fmt.Errorf("cannot make a team: %w", err)
+	}
+	conditions.Apply(&team.Status.Conditions, conditions.Summary{
+		Ready: true, Reason: v1alpha1.ReasonNamespaceReady, Message: "as the test says", Progress: conditions.Settled,
+	}, team.Generation, time.Now())
+	if err := c.Status().Update(ctx, team); err != nil {
+		return fmt.Errorf("cannot give a team its namespace: %w", err)
+	}
+	return nil
+}
+
+// EveryNamespace is owned: for suites in which whose a namespace is is not the concern.
+func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
+
+// Passes notes how long the passes of a controller may take.
+type Passes struct {
+	// Owned is asked in each pass.
+	Owned func(ctx context.Context, namespace string) (bool, error)
+
+	mu      sync.Mutex
+	longest time.Duration
+	endless bool
+}
+
+// Ask is Owned, which notes the deadline of the pass that asks.
+func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
+	end, ok := ctx.Deadline()
+	p.mu.Lock()
+	p.endless = p.endless || !ok
+	p.longest = max(p.longest, time.Until(end))
+	p.mu.Unlock()
+	return p.Owned(ctx, namespace)
+}
+
+// Longest is what the passes had left at most when they asked; zero if one had no end, or none asked.
+func (p *Passes) Longest() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.endless {
+		return 0
+	}
+	return p.longest
+}
