@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,6 +34,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -230,7 +232,9 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	if options.WebhookServer, err = hook.server(); err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(cluster.Config, options)
+	config := rest.CopyConfig(cluster.Config)
+	config.Wrap(pages.Count)
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -48,28 +49,23 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 	return len(posts.Items) > 0, nil
 }
 
-// postsPage is how many posts are read at a time.
-const postsPage = 500
-
 // referenced asks the API server which of the given Media the posts of a namespace
 // refer to, finished ones too.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
-	next := ""
-	for {
+	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		var posts v1alpha1.PostList
-		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
+		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {
-			for _, name := range references(&posts.Items[i]) {
+			for _, name := range posting.MediaNames(&posts.Items[i].Spec) {
 				if names[name] {
 					found[name] = true
 				}
 			}
 		}
-		if next = posts.Continue; next == "" {
-			return found, nil
-		}
-	}
+		return posts.Continue, nil
+	})
+	return found, err
 }
