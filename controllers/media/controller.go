@@ -125,7 +125,7 @@ func New(o Options) (*Reconciler, error) {
 // reconciled when it changes, when a post that refers to it comes or goes, and by the
 // clock.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, references); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, buckets); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
