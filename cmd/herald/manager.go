@@ -195,13 +195,10 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
 	// Finished posts are not cached: they cost no memory. Of large objects of teams, the cache
 	// keeps what is read.
-	options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	options.Cache.DefaultTransform = cached.Transform
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
-		&v1alpha1.Post{}:       {Field: fields.OneTermNotEqualSelector("status.finished", "true"), Transform: cached.Transform},
-		&v1alpha1.Connection{}: {Transform: cached.Transform},
-		&v1alpha1.Media{}:      {Transform: cached.Transform},
-		&v1alpha1.APIKey{}:     {Transform: cached.Transform},
-		&rbacv1.RoleBinding{}:  namesOf(c.ReleaseName).RoleBindings(),
+		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 	}
 	if len(c.Namespaces) > 0 {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}

@@ -53,7 +53,7 @@ const (
 
 // Store keeps the files; *store.Store implements it.
 type Store interface {
-	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+	PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error)
 	Stat(ctx context.Context, key string) (store.Object, error)
 	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error

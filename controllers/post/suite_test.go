@@ -186,10 +186,8 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 		Scheme:  scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.Post{}:       {Field: fields.OneTermNotEqualSelector("status.finished", "true"), Transform: cached.Transform},
-			&v1alpha1.Connection{}: {Transform: cached.Transform},
-			&v1alpha1.Media{}:      {Transform: cached.Transform},
+		Cache: cache.Options{DefaultTransform: cached.Transform, ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			inner, err := client.NewWithWatch(config, options)

@@ -47,35 +47,37 @@ func Whole(obj metav1.Object) bool {
 	return !marked
 }
 
-// Transform is what the cache does to each object before it keeps it.
+// Transform is what the cache does to each object before it keeps it. Of all kinds it
+// leaves out the record of who wrote which field; of what teams make, what is large.
 func Transform(obj any) (any, error) {
 	object, ok := obj.(metav1.Object)
 	if !ok {
 		return obj, nil // the note of a deletion that was missed
 	}
 	object.SetManagedFields(nil)
-	if !Whole(object) {
-		return obj, nil
-	}
-	foreign := foreignMetadata(object)
-	post, isPost := obj.(*v1alpha1.Post)
-	if !isPost {
-		if foreign > Small {
+	switch obj := obj.(type) {
+	case *v1alpha1.Post:
+		transformPost(obj)
+	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant:
+		if Whole(object) && foreignMetadata(object) > Small {
 			dropMetadata(object, "")
 		}
-		return obj, nil
 	}
-	if foreign+textsOf(&post.Spec) <= Small && refsOf(&post.Spec) <= smallRefs {
-		return obj, nil
+	return obj, nil
+}
+
+func transformPost(post *v1alpha1.Post) {
+	refs := refsOf(&post.Spec)
+	if !Whole(post) || foreignMetadata(post)+textsOf(&post.Spec) <= Small && refs <= smallRefs {
+		return
 	}
 	buckets := ""
-	if refsOf(&post.Spec) > smallRefs {
+	if refs > smallRefs {
 		buckets = bucketsOf(&post.Spec)
 		dropRefs(&post.Spec)
 	}
 	dropTexts(&post.Spec)
 	dropMetadata(post, buckets)
-	return obj, nil
 }
 
 // foreignMetadata is how many bytes the metadata takes that Herald does not read.
