@@ -90,6 +90,8 @@ var _ = Describe("asking for an upload address", func() {
 		Expect(address.Query().Get("X-Amz-Expires")).To(Equal("900"))
 		Expect(put(ctx, got.UploadURL, "image/jpeg", picture)).To(Equal(http.StatusForbidden), "another type")
 		Expect(put(ctx, got.UploadURL, "", picture)).To(Equal(http.StatusForbidden), "no type")
+		Expect(put(ctx, got.UploadURL, "image/png", append(picture, 0))).To(Equal(http.StatusForbidden), "a larger file than was said")
+		Expect(put(ctx, got.UploadURL, "image/png", picture[1:])).To(Equal(http.StatusForbidden), "a smaller one")
 		Expect(put(ctx, got.UploadURL, "image/png", picture)).To(Equal(http.StatusOK))
 		m := t.media(ctx, got.MediaID)
 		Expect(m.Spec).To(Equal(v1alpha1.MediaSpec{FileName: "launch.png", MimeType: "image/png", SizeBytes: int64(len(picture))}))

@@ -7,8 +7,16 @@ import (
 	"encoding/json"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 )
+
+// MaxPost is how many bytes of JSON a new post may take, with its annotations, labels
+// and owners: what a team stores is bounded by how many posts it has. Of the platforms
+// only Facebook takes more than some thousand characters, and a post to a hundred
+// accounts has room for 2,600 each.
+const MaxPost = 256 << 10
 
 const (
 	// maxObject is how many bytes of JSON a resource may have: etcd refuses
@@ -27,13 +35,19 @@ const (
 	roomPerCard = 256
 )
 
-// Size returns how many bytes a post takes of what the Kubernetes API can store,
-// and how many it may take so that its delivery can be recorded to the end:
-// a claim that cannot be stored would keep the post from ever going out.
-func Size(post *v1alpha1.Post) (bytes, most int) {
+// Size returns how many bytes a post takes of what the Kubernetes API can store.
+func Size(post *v1alpha1.Post) int {
+	return stored(&post.Spec) + stored(&metav1.ObjectMeta{
+		Annotations: post.Annotations, Labels: post.Labels, OwnerReferences: post.OwnerReferences, Finalizers: post.Finalizers,
+	})
+}
+
+// Room returns how many bytes a post may take so that its delivery can be recorded to
+// the end: a claim that cannot be stored would keep the post from ever going out. For a
+// new post MaxPost holds as well.
+func Room(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
-	most = maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
-	return stored(&post.Spec) + stored(post.Annotations), most
+	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
 // stored is the size of a value in the API server's JSON, which like this one

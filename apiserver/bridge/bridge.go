@@ -54,7 +54,7 @@ type Media interface {
 
 // Files signs addresses to upload to and to download from; package store does.
 type Files interface {
-	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+	PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error)
 	PresignGet(ctx context.Context, key string, valid time.Duration) (url string, err error)
 }
 

@@ -24,7 +24,9 @@ type judgement struct {
 	wanted *v1alpha1.Post
 	// problems are those of the request that the post does not show.
 	problems []string
-	now      time.Time
+	// stored is the post before it is changed; nil for a new one.
+	stored *v1alpha1.Post
+	now    time.Time
 }
 
 // judge refuses a post that breaks a rule, that the team's plan does not allow, or
@@ -47,7 +49,7 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 		asked = j.wanted
 	}
 	errs := checkTime(asked)
-	errs = append(errs, rules.Validate(asked, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
+	errs = append(errs, rules.Validate(asked, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities, Stored: j.stored})...)
 	errs = append(errs, rules.ValidateTime(asked, j.now)...)
 	if connections.err != nil {
 		return nil, nil, fmt.Errorf("read a connection: %w", connections.err)

@@ -61,7 +61,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if !again {
 		s.Acted(ctx, caller, ActUploadBegun, made)
 	}
-	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.Spec.MimeType))
+	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}

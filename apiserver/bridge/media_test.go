@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,8 +86,8 @@ func (f *files) AwaitUntil(_ context.Context, _, name string, until time.Time) e
 	return f.awaiting
 }
 
-func (f *files) PresignPut(_ context.Context, key, mimeType string) (string, time.Time, error) {
-	return "https://store/" + key + "?type=" + mimeType, now.Add(time.Hour), f.signing
+func (f *files) PresignPut(_ context.Context, key, mimeType string, size int64) (string, time.Time, error) {
+	return "https://store/" + key + "?type=" + mimeType + "&size=" + strconv.FormatInt(size, 10), now.Add(time.Hour), f.signing
 }
 
 func (f *files) PresignGet(_ context.Context, key string, valid time.Duration) (string, error) {
@@ -246,7 +247,7 @@ func TestCreateMediaUpload(t *testing.T) {
 				}
 				return
 			}
-			if got.Name != "a.jpg" || f.stored[got.ID] == nil || !strings.HasSuffix(got.UploadURL, "?type=image/jpeg") {
+			if got.Name != "a.jpg" || f.stored[got.ID] == nil || !strings.HasSuffix(got.UploadURL, "?type=image/jpeg&size=5") {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 			if m := f.stored[got.ID]; m.Namespace != caller.Namespace || len(m.Name) != 26 || m.Annotations[v1alpha1.RequestAnnotation] != "" {

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
 )
 
 // What the apiserver may do, and nothing else.
@@ -80,6 +81,7 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
+	cfg.Wrap(pages.Count)
 	httpClient, err := newHTTPClient(cfg)
 	if err != nil {
 		return nil, err

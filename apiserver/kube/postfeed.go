@@ -16,12 +16,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/pages"
 )
-
-// feedPage is how many posts are in memory at once while all of them are
-// listed: some megabytes. With a quarter of it, most of the time went into the
-// requests themselves.
-const feedPage = 2000
 
 // PostFeed feeds the index of posts from a watch. It keeps no post: each one is
 // summed up as it passes by, and a list of all of them comes in by pages.
@@ -65,34 +61,42 @@ func (f *PostFeed) Follow(namespace, name string) (changes <-chan struct{}, stop
 // together first. What it asks for is not heeded. Only a list without a
 // resourceVersion comes in pages.
 func (f *PostFeed) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	options := metav1.ListOptions{Limit: feedPage}
 	var relist *postindex.Relist
-	for {
+	all := &v1alpha1.PostList{}
+	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		var page v1alpha1.PostList
+		options := metav1.ListOptions{Limit: of.Limit, Continue: of.Continue}
 		err := f.client.Get().Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if relist == nil {
 			version, err := postindex.ParseVersion(page.ResourceVersion)
 			if err != nil {
-				return nil, err
+				return "", err
 			}
 			relist = f.index.Relist(version)
 		}
-		for i := range page.Items {
-			post := &page.Items[i]
-			version, err := postindex.ParseVersion(post.ResourceVersion)
-			if err != nil {
-				return nil, err
-			}
-			relist.Put(post.Namespace, f.summarise(post), version)
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			relist.Done()
-			return &v1alpha1.PostList{ListMeta: metav1.ListMeta{ResourceVersion: page.ResourceVersion}}, nil
-		}
+		all.ResourceVersion = page.ResourceVersion
+		return page.Continue, f.take(relist, page.Items)
+	})
+	if err != nil {
+		return nil, err
 	}
+	relist.Done()
+	return all, nil
+}
+
+// take takes the posts of a page into the index.
+func (f *PostFeed) take(relist *postindex.Relist, posts []v1alpha1.Post) error {
+	for i := range posts {
+		version, err := postindex.ParseVersion(posts[i].ResourceVersion)
+		if err != nil {
+			return err
+		}
+		relist.Put(posts[i].Namespace, f.summarise(&posts[i]), version)
+	}
+	return nil
 }
 
 // noWatchList has the reflector call List. A list that comes by the watch would be

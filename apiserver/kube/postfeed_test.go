@@ -127,7 +127,7 @@ func TestPostFeed(t *testing.T) {
 		lists  map[string]string
 		answer any
 	}
-	first := step{query: map[string]string{"limit": "2000"}, lists: map[string]string{}, answer: page("10", "", post("a", "3", "one"), post("b", "4", "two"))}
+	first := step{query: map[string]string{"limit": "50"}, lists: map[string]string{}, answer: page("10", "", post("a", "3", "one"), post("b", "4", "two"))}
 	two := map[string]string{"a": "one", "b": "two"}
 	tests := map[string]struct {
 		reason string
@@ -136,8 +136,8 @@ func TestPostFeed(t *testing.T) {
 		"ListComesByPages": {
 			reason: "the whole list of a hundred thousand posts would not fit into memory",
 			steps: []step{
-				{map[string]string{"limit": "2000"}, map[string]string{}, page("10", "more", post("a", "3", "one"))},
-				{map[string]string{"limit": "2000", "continue": "more"}, map[string]string{"a": "one"}, page("10", "", post("b", "4", "two"))},
+				{map[string]string{"limit": "50"}, map[string]string{}, page("10", "more", post("a", "3", "one"))},
+				{map[string]string{"continue": "more"}, map[string]string{"a": "one"}, page("10", "", post("b", "4", "two"))},
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, expired},
 			},
 		},
@@ -146,9 +146,9 @@ func TestPostFeed(t *testing.T) {
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, expired},
-				{map[string]string{"limit": "2000"}, two, page("20", "more", post("b", "4", "two"))},
-				{map[string]string{"limit": "2000", "continue": "more"}, two, expired},
-				{map[string]string{"limit": "2000"}, two, page("21", "", post("b", "4", "two"))},
+				{map[string]string{"limit": "50"}, two, page("20", "more", post("b", "4", "two"))},
+				{map[string]string{"continue": "more"}, two, expired},
+				{map[string]string{"limit": "50"}, two, page("21", "", post("b", "4", "two"))},
 				{map[string]string{"watch": "true", "resourceVersion": "21"}, map[string]string{"b": "two"}, expired},
 			},
 		},
@@ -170,7 +170,7 @@ func TestPostFeed(t *testing.T) {
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, []event{{"ERROR", expired}}},
-				{map[string]string{"limit": "2000", "resourceVersion": ""}, two, page("30", "", post("b", "25", "changed"), post("c", "26", "three"))},
+				{map[string]string{"limit": "50", "resourceVersion": ""}, two, page("30", "", post("b", "25", "changed"), post("c", "26", "three"))},
 				{map[string]string{"watch": "true", "resourceVersion": "30"}, map[string]string{"b": "changed", "c": "three"}, expired},
 			},
 		},
@@ -179,7 +179,7 @@ func TestPostFeed(t *testing.T) {
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, expired},
-				{map[string]string{"limit": "2000"}, two, page("5", "", post("b", "4", "two"))},
+				{map[string]string{"limit": "50"}, two, page("5", "", post("b", "4", "two"))},
 				{map[string]string{"watch": "true", "resourceVersion": "5"}, map[string]string{"b": "two"}, []event{{"ADDED", post("c", "6", "three")}}},
 				{map[string]string{"watch": "true", "resourceVersion": "6"}, map[string]string{"b": "two", "c": "three"}, expired},
 			},

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/quota"
 )
 
 // watched keeps all resources of one kind in memory, without the record of who
-// wrote which field. What is read from memory is shared: the caller does not
+// wrote which field, and of large metadata what is Herald's. What is read from memory is shared: the caller does not
 // change it.
 type watched[T any, P object[T]] struct {
 	cache.SharedIndexInformer
@@ -31,7 +31,7 @@ type watched[T any, P object[T]] struct {
 func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers) watched[T, P] {
 	source := cache.NewListWatchFromClient(client, resource, "", fields.Everything())
 	informer := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-	_ = informer.SetTransform(ctrlcache.TransformStripManagedFields()) // it fails once the informer runs
+	_ = informer.SetTransform(cached.Transform) // it fails once the informer runs
 	return watched[T, P]{informer, kind[T, P]{client, resource}}
 }
 

@@ -262,7 +262,7 @@ func (c connectionsOf) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connect
 // store signs addresses of a store that there is not.
 type store struct{}
 
-func (store) PresignPut(_ context.Context, key, _ string) (string, time.Time, error) {
+func (store) PresignPut(_ context.Context, key, _ string, _ int64) (string, time.Time, error) {
 	return "https://store.example/" + key + "?put", now.Add(time.Hour), nil
 }
 

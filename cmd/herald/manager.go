@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,7 +34,9 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -192,7 +195,9 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
-	// Finished posts are not cached: they cost no memory.
+	// Finished posts are not cached: they cost no memory. Of large objects of teams, the cache
+	// keeps what is read.
+	options.Cache.DefaultTransform = cached.Transform
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
@@ -232,7 +237,9 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	if options.WebhookServer, err = hook.server(); err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(cluster.Config, options)
+	config := rest.CopyConfig(cluster.Config)
+	config.Wrap(pages.Count)
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}

@@ -53,7 +53,7 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _, err := files.PresignPut(t.Context(), "a/b", "image/png")
+	address, _, err := files.PresignPut(t.Context(), "a/b", "image/png", 10)
 	if err != nil || !strings.Contains(address, "from-the-environment") || !strings.Contains(address, "X-Amz-Security-Token=session") {
 		t.Errorf("got %q, %v", address, err)
 	}
@@ -64,7 +64,7 @@ func TestNoStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := files.PresignPut(t.Context(), "a/b", "image/png"); !errors.Is(err, store.ErrNone) {
+	if _, _, err := files.PresignPut(t.Context(), "a/b", "image/png", 10); !errors.Is(err, store.ErrNone) {
 		t.Errorf("no address is signed for a store that is not there: %v", err)
 	}
 	if _, err := files.Stat(t.Context(), "a/b"); !errors.Is(err, store.ErrNone) {

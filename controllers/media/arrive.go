@@ -44,7 +44,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
-		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType))
+		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
 		}

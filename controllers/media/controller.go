@@ -56,7 +56,7 @@ const (
 
 // Store keeps the files; *store.Store implements it.
 type Store interface {
-	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+	PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error)
 	Stat(ctx context.Context, key string) (store.Object, error)
 	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error
@@ -130,7 +130,7 @@ func New(o Options) (*Reconciler, error) {
 // reconciled when it changes, when a post that refers to it comes or goes, when a Team
 // comes to own its namespace, and by the clock.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, references); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, buckets); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).

@@ -6,32 +6,40 @@ package media
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/posting"
 )
 
-// mediaIndex finds posts by the names of their Media.
+// mediaIndex finds posts by the buckets of their Media; see package cached.
 const mediaIndex = "spec.mediaRefs"
 
-// references is posting.MediaNames for an index.
-func references(obj client.Object) []string {
+// buckets is cached.MediaBuckets for an index.
+func buckets(obj client.Object) []string {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok {
 		return nil
 	}
-	return posting.MediaNames(&post.Spec)
+	return cached.MediaBuckets(post)
 }
 
-// mediaOf enqueues the Media of a post.
+// mediaOf enqueues the Media of a post. Those of a post that names more than the cache
+// keeps, the sweep looks at.
 func mediaOf() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
-		for _, name := range references(obj) {
+		post, ok := obj.(*v1alpha1.Post)
+		if !ok {
+			return nil
+		}
+		for _, name := range posting.MediaNames(&post.Spec) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}})
 		}
 		return requests
@@ -42,34 +50,55 @@ func mediaOf() handler.EventHandler {
 // watched; the sweep reads them before anything is deleted.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
-	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), client.MatchingFields{mediaIndex: m.Name}, client.Limit(1)); err != nil {
+	inBucket := client.MatchingFields{mediaIndex: cached.MediaBucket(m.Name)}
+	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}
-	return len(posts.Items) > 0, nil
+	for i := range posts.Items {
+		names, err := r.mediaNames(ctx, &posts.Items[i])
+		if err != nil {
+			return false, err
+		}
+		if slices.Contains(names, m.Name) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
-// postsPage is how many posts are read at a time.
-const postsPage = 500
+// mediaNames are the names of the Media of a post, which is read from the API server if the
+// cache does not keep them.
+func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
+	if cached.KnowsMedia(post) {
+		return posting.MediaNames(&post.Spec), nil
+	}
+	var live v1alpha1.Post
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("cannot read post %s, which refers to many media files: %w", post.Name, err)
+	}
+	return posting.MediaNames(&live.Spec), nil
+}
 
 // referenced asks the API server which of the given Media the posts of a namespace
 // refer to, finished ones too.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
-	next := ""
-	for {
+	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		var posts v1alpha1.PostList
-		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
+		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {
-			for _, name := range references(&posts.Items[i]) {
+			for _, name := range posting.MediaNames(&posts.Items[i].Spec) {
 				if names[name] {
 					found[name] = true
 				}
 			}
 		}
-		if next = posts.Continue; next == "" {
-			return found, nil
-		}
-	}
+		return posts.Continue, nil
+	})
+	return found, err
 }

@@ -91,7 +91,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	hand = start(limited, env, byHand)
-	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references)).To(Succeed())
+	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, buckets)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
 		running, cancel := context.WithCancel(context.Background())
 		stopped := make(chan error, 1)

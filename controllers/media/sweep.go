@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pages"
 )
 
 // defaultTTL is how long finished objects are kept in a namespace without a Team: the
@@ -214,20 +215,18 @@ func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
 // them.
 func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
 	uids := map[string]bool{}
-	next := ""
-	for {
+	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		list := metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
-		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
+		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
 		}
 		for i := range list.Items {
 			uids[string(list.Items[i].UID)] = true
 		}
-		if next = list.Continue; next == "" {
-			return uids, nil
-		}
-	}
+		return list.Continue, nil
+	})
+	return uids, err
 }
 
 // maxOrphans is how many files one sweep deletes at most: if it is ever wrong, people

@@ -173,6 +173,9 @@ type Reconciler struct {
 	recorder  *recorder
 	reporter  *reporter
 
+	// reading bounds how many large posts are read at once.
+	reading chan struct{}
+
 	queue atomic.Pointer[workqueue]
 }
 
@@ -193,6 +196,7 @@ func New(o Options) (*Reconciler, error) {
 		owners:    lookup.NewOwners(o.APIReader, o.Clock),
 		limits:    newRateLimits(&o),
 		recorder:  newRecorder(o.Events, o.Clock),
+		reading:   make(chan struct{}, readAtOnce),
 	}
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
@@ -204,7 +208,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder}
 	r.lookups = &lookup.Lookups{
-		Client: o.Client, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
+		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
 	}
 	r.plans = &plans{o: &r.o, turnAway: r.turnAway}
 	return r, nil
@@ -239,8 +243,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // wakes has a change of an input wake the posts that wait for it.
 func (r *Reconciler) wakes(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
-		for _, post := range r.memories.take(input{kind, client.ObjectKeyFromObject(obj)}) {
-			requests = append(requests, reconcile.Request{NamespacedName: post})
+		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
+			for _, post := range r.memories.take(input{kind, key}) {
+				requests = append(requests, reconcile.Request{NamespacedName: post})
+			}
 		}
 		return requests
 	})

@@ -23,6 +23,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
 )
 
 // deletions lets finished posts go when they are deleted. The manager's
@@ -37,11 +38,8 @@ type deletions struct {
 	namespaces configv1alpha1.Namespaces
 }
 
-// Pauses and sizes of the watch.
-const (
-	deletionsPause = time.Second
-	deletionsPage  = 500
-)
+// deletionsPause is the pause between two watches.
+const deletionsPause = time.Second
 
 // finishedPosts selects what the manager's cache leaves out.
 const finishedPosts = "status.finished=true"
@@ -78,20 +76,20 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface)
 // follow reads the finished posts once, for those that were deleted while
 // no manager watched, and then follows their changes.
 func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface) error {
-	opts := metav1.ListOptions{FieldSelector: finishedPosts, Limit: deletionsPage}
 	var version string
-	for {
-		page, err := posts.List(ctx, opts)
+	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
-			return fmt.Errorf("cannot list finished posts: %w", err)
+			return "", fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range page.Items {
 			d.see(ctx, &page.Items[i])
 		}
 		version = page.ResourceVersion
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			break
-		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return err
 	}
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {

@@ -46,12 +46,19 @@ func (m *meddling) PresignGet(ctx context.Context, key string, valid time.Durati
 	return address, err
 }
 
-// overwrite sends another picture to an address for JPEGs.
-func overwrite(ctx context.Context, address string) {
+// another is another picture. An address takes a file of one size; those of the specs are
+// for one of this size.
+func another() *bytes.Buffer {
 	GinkgoHelper()
 	var other bytes.Buffer
 	Expect(jpeg.Encode(&other, image.NewGray(image.Rect(0, 0, 320, 320)), nil)).To(Succeed())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, &other)
+	return &other
+}
+
+// overwrite sends another picture to an address for JPEGs.
+func overwrite(ctx context.Context, address string) {
+	GinkgoHelper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, another())
 	Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Content-Type", "image/jpeg")
 	response, err := new(http.Client).Do(req)
@@ -80,7 +87,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
 		key = store.Key(&media)
-		address, _, err := bucket.PresignPut(ctx, key, "image/jpeg")
+		address, _, err := bucket.PresignPut(ctx, key, "image/jpeg", int64(another().Len()))
 		Expect(err).NotTo(HaveOccurred())
 		return hash, key, address
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -99,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
 	}
+	if there, err := r.complete(ctx, &post); err != nil || !there {
+		return ctrl.Result{}, err
+	}
 	defer r.preparer.Pass(req.String(), &post)
 	known := r.memories.of(req.NamespacedName, post.UID)
 	if known.publish.Stale(&post) {
@@ -128,6 +132,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	return r.requeue(p), nil
+}
+
+// readAtOnce is how many large posts are read from the API server at once: decoding one
+// takes several times its size.
+const readAtOnce = 16
+
+// complete reads a post from the API server of which the cache does not keep all. It
+// reports false if the post is gone, or another one of its name is there, of which the
+// cache will tell.
+func (r *Reconciler) complete(ctx context.Context, post *v1alpha1.Post) (there bool, err error) {
+	if cached.Whole(post) {
+		return true, nil
+	}
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-ctx.Done():
+		return false, fmt.Errorf("stopped before reading the post: %w", ctx.Err())
+	}
+	var live v1alpha1.Post
+	err = r.o.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot read the post: %w", err)
+	case live.UID != post.UID || !cached.Whole(&live):
+		return false, nil
+	}
+	live.ManagedFields = nil
+	*post = live
+	return true, nil
 }
 
 // conflictPause lets the cache catch up after a lost write.
@@ -199,6 +235,11 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
 	return nil
 }
 
+// fewInputs is for how many inputs of a kind a post waits by name. A post with more, of
+// thousands of files, is woken by any of its namespace: to remember each would take a
+// megabyte.
+const fewInputs = 200
+
 // inputs reads inputs of the post, as far as they exist. Each is registered before it
 // is read: a change between the two wakes.
 func inputs[T any, P interface {
@@ -206,12 +247,18 @@ func inputs[T any, P interface {
 	client.Object
 }](ctx context.Context, r *Reconciler, p *pass, kind string, names []string) (map[string]P, error) {
 	found := map[string]P{}
+	many := len(names) > fewInputs
+	if many {
+		r.memories.wait(p.key, input{kind, types.NamespacedName{Namespace: p.key.Namespace}})
+	}
 	for _, name := range names {
 		if found[name] != nil {
 			continue
 		}
 		key := types.NamespacedName{Namespace: p.key.Namespace, Name: name}
-		r.memories.wait(p.key, input{kind, key})
+		if !many {
+			r.memories.wait(p.key, input{kind, key})
+		}
 		obj := P(new(T))
 		err := r.o.Client.Get(ctx, key, obj)
 		if client.IgnoreNotFound(err) != nil {
@@ -247,6 +294,7 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 			Connection:   func(name string) *v1alpha1.Connection { return p.connections[name] },
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
+			Stored:       p.post,
 		}
 		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}

@@ -40,6 +40,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -186,7 +187,7 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 		Scheme:  scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: cached.Transform, ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {

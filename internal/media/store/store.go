@@ -15,6 +15,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -170,13 +171,15 @@ const maxTries = 3
 func Key(m *v1alpha1.Media) string { return m.Namespace + "/" + string(m.UID) }
 
 // PresignPut returns an address that takes a file by PUT with exactly this
-// Content-Type, and when the address expires.
-func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error) {
+// Content-Type and Content-Length, and when the address expires. Every HTTP client sends
+// the length of a body that it knows.
+func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error) {
 	if s.none {
 		return "", time.Time{}, ErrNone
 	}
 	expires = s.clock.Now().Add(v1alpha1.UploadURLLifetime)
-	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, http.Header{"Content-Type": {mimeType}})
+	signed := http.Header{"Content-Type": {mimeType}, "Content-Length": {strconv.FormatInt(size, 10)}}
+	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, signed)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("cannot sign an upload address: %w", err)
 	}

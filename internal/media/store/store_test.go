@@ -38,11 +38,27 @@ func put(t *testing.T, address, mimeType, body string) int {
 	return response.StatusCode
 }
 
+// putUnsized sends a body in chunks, without saying its length before.
+func putUnsized(t *testing.T, address string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, io.LimitReader(strings.NewReader(strings.Repeat("a", 1<<20)), 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "image/png")
+	response, err := new(http.Client).Do(req)
+	if err != nil {
+		return http.StatusBadRequest // the store cut the connection
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode
+}
+
 func TestStore(t *testing.T) {
 	files := open(t, storetest.Start(t))
 
-	t.Run("an address takes exactly its type", func(t *testing.T) {
-		address, _, err := files.PresignPut(t.Context(), "team/a", "image/png")
+	t.Run("an address takes exactly its type and size", func(t *testing.T) {
+		address, _, err := files.PresignPut(t.Context(), "team/a", "image/png", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +66,14 @@ func TestStore(t *testing.T) {
 			if got := put(t, address, mimeType, "0123456789"); got != want {
 				t.Errorf("type %q: status %d instead of %d", mimeType, got, want)
 			}
+		}
+		for _, body := range []string{"", "012345678", "0123456789a", strings.Repeat("a", 1<<20)} {
+			if got := put(t, address, "image/png", body); got != http.StatusForbidden {
+				t.Errorf("%d bytes: status %d instead of 403", len(body), got)
+			}
+		}
+		if got := putUnsized(t, address); got < 400 {
+			t.Errorf("a body whose length is not said: status %d", got)
 		}
 		object, err := files.Stat(t.Context(), "team/a")
 		if err != nil || object.Size != 10 || object.ContentType != "image/png" || object.ETag == "" || object.ModifiedAt.IsZero() {
@@ -233,7 +257,7 @@ func TestAddressesAreThePublicOnes(t *testing.T) {
 		Endpoint: "store.internal:9000", PublicEndpoint: "media.example.com", Region: "eu-central-1", Bucket: "herald", Insecure: true,
 		AccessKey: "key", SecretKey: "secret", Clock: clocktesting.NewFakePassiveClock(noon),
 	})
-	address, expires, err := files.PresignPut(t.Context(), "team/a", "image/png")
+	address, expires, err := files.PresignPut(t.Context(), "team/a", "image/png", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +267,7 @@ func TestAddressesAreThePublicOnes(t *testing.T) {
 	}
 	query := u.Query()
 	got := []string{u.Scheme, u.Host, u.Path, query.Get("X-Amz-Expires"), query.Get("X-Amz-SignedHeaders")}
-	if diff := cmp.Diff([]string{"https", "herald.media.example.com", "/team/a", "900", "content-type;host"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"https", "herald.media.example.com", "/team/a", "900", "content-length;content-type;host"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !expires.Equal(noon.Add(15 * time.Minute)) {

@@ -96,7 +96,7 @@ func TestVerified(t *testing.T) {
 	}
 	overwrite := func(t *testing.T, key string) {
 		t.Helper()
-		address, _, err := files.PresignPut(t.Context(), key, "image/png")
+		address, _, err := files.PresignPut(t.Context(), key, "image/png", int64(len("others")))
 		if err != nil {
 			t.Fatal(err)
 		}

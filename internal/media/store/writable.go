@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/conditions"
 )
 
-// LateUploads is how long after the end of its address an upload may still arrive:
-// the store checks the address when the upload begins.
+// LateUploads is how long after the end of its address an upload is waited for: the store
+// checks the address when the upload begins.
 const LateUploads = time.Hour
 
 // HandedOutUntil returns the end of the last upload address that the HTTP API handed
@@ -39,23 +38,8 @@ func KeyUntil(m *v1alpha1.Media) time.Time {
 
 func underKey(m *v1alpha1.Media) bool { return m.Annotations[v1alpha1.RequestAnnotation] != "" }
 
-// Overwritable reports whether the client that uploaded the file of a verified Media
-// may still replace it, through an address that it has or can get. No client can
+// Overwritable reports whether the client that uploaded a file may replace it, through an
+// address that it has or can get: at any time, since a store checks an address when an
+// upload begins, and an upload may dribble for as long as its client likes. No client can
 // replace a file that Herald fetched itself.
-func Overwritable(m *v1alpha1.Media, now time.Time) bool {
-	switch verified := conditions.Since(m.Status.Conditions); {
-	case m.Spec.Source != nil:
-		return false
-	case underKey(m), verified.IsZero():
-		// Under its Idempotency-Key the client can get a fresh address as long as
-		// the Media exists, between any two looks.
-		return true
-	default:
-		until := HandedOutUntil(m)
-		// An address in the status was replaced until the file was verified.
-		if offered := verified.Add(v1alpha1.UploadURLLifetime); offered.After(until) {
-			until = offered
-		}
-		return now.Before(until.Add(LateUploads))
-	}
-}
+func Overwritable(m *v1alpha1.Media) bool { return m.Spec.Source == nil }

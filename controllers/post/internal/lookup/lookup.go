@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
@@ -27,8 +28,8 @@ import (
 
 // Lookups asks platforms about open attempts. All of it is required.
 type Lookups struct {
-	// Client reads from the cache.
-	Client client.Reader
+	// Client reads from the cache, and APIReader from the API server.
+	Client, APIReader client.Reader
 	// Token returns the current token of a connection.
 	Token    func(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
 	Preparer *prepare.Preparer
@@ -189,12 +190,36 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 		}
 		for n := range post.Status.Targets {
 			t := &post.Status.Targets[n]
-			if t != self && l.mayBe(f, t, self) && text.Fold(delivery.Text(post, int(t.Index))) == said {
+			if t == self || !l.mayBe(f, t, self) {
+				continue
+			}
+			if !cached.Whole(post) {
+				live, err := l.whole(ctx, post)
+				if err != nil {
+					return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
+				}
+				post = live
+			}
+			if text.Fold(delivery.Text(post, int(t.Index))) == said {
 				return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
 			}
 		}
 	}
 	return nil
+}
+
+// whole reads a post from the API server of which the cache does not keep the texts. One
+// that is gone, or another one of its name, says nothing.
+func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	live := &v1alpha1.Post{}
+	err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil || live.UID != post.UID {
+		return &v1alpha1.Post{}, nil
+	}
+	return live, nil
 }
 
 // mayBe reports whether the call of another target to the same account may have made

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
 )
 
 // Owners knows which platform ids belong to which post, so that a lookup does not
@@ -53,7 +54,6 @@ type ownership struct {
 const (
 	remembered = 24 * time.Hour
 	pruneEvery = 10 * time.Minute
-	pageSize   = 500
 
 	// successionTime covers the call (60 s at most) and the patience of its
 	// record (60 s) of a process that was replaced.
@@ -159,13 +159,13 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 	if since.After(oldest) || (ok && settled && !since.Before(from)) {
 		return nil
 	}
-	token := ""
-	for {
+	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		var page v1alpha1.PostList
-		if err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(token)); err != nil {
-			return fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
+		if err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
 		}
 		o.mu.Lock()
+		defer o.mu.Unlock()
 		for i := range page.Items {
 			if slices.ContainsFunc(page.Items[i].Status.Targets, func(t v1alpha1.TargetStatus) bool {
 				return t.PostedAt != nil && !t.PostedAt.Before(since)
@@ -173,10 +173,10 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 				o.add(&page.Items[i])
 			}
 		}
-		o.mu.Unlock()
-		if token = page.Continue; token == "" {
-			break
-		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return err
 	}
 	o.mu.Lock()
 	o.loaded[namespace] = since

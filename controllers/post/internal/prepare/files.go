@@ -106,5 +106,5 @@ func (p *Preparer) bytes(m *v1alpha1.Media, s *sent) stored {
 	if m == nil {
 		return stored{files: p.o.Files, sent: s}
 	}
-	return stored{files: p.o.Files, sent: s, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m, p.o.Clock.Now())}
+	return stored{files: p.o.Files, sent: s, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m)}
 }
