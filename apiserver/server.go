@@ -93,6 +93,7 @@ type Server struct {
 	config Config
 
 	informers []cache.SharedIndexInformer
+	current   *current
 	posts     *kube.PostFeed
 	used      *apikeys.LastUsed
 	web       *web
@@ -122,8 +123,10 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces)), kube.NewTeams(client), kube.NewConnections(client)
+	keys := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces), config.Clock)
+	teams, connections := kube.NewTeams(client, config.Clock), kube.NewConnections(client, config.Clock)
 	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
+	s.current = &current{clock: config.Clock, watches: []watching{keys, teams}}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
@@ -134,6 +137,7 @@ func New(config Config) (*Server, error) {
 	}
 	bridgeConfig := bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
+		Current:     s.current.check,
 		Used:        s.used.Record,
 		Owner:       teams.Owner,
 		Connections: connections,
@@ -176,7 +180,8 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *metrics) error {
 	api := rest.NewHandler(service, limits)
-	agents, err := newMCP(&s.config, service, api, s.web.authorization())
+	granted := &current{clock: s.config.Clock, watches: append(s.web.watches(), s.current.watches...)}
+	agents, err := newMCP(&s.config, service, api, s.web.authorization(), granted.check)
 	if err != nil {
 		return err
 	}
@@ -209,10 +214,15 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 }
 
 // readyz says whether requests should be sent here: not before everything that
-// has to be known is, and not while the server is stopping.
+// has to be known is, nor when it is not known any more, and not while the server
+// is stopping.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !s.ready.Load() {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	if err := s.current.check(); err != nil {
+		http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

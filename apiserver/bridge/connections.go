@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 			ID:          c.Name,
 			Platform:    c.Spec.Platform,
 			AccountName: c.Status.AccountName,
-			IconURL:     c.Status.IconURL,
+			IconURL:     platforms.PictureURL(c.Status.IconURL), // an earlier version stored any
 			ConnectedAt: c.CreationTimestamp.Time,
 		}
 		if c.Status.ConnectedAt != nil {

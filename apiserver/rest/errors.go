@@ -27,7 +27,7 @@ func invalid(format string, args ...any) *bridge.Error {
 }
 
 // checkAgainAfter is after how many seconds a platform that could not tell whether an
-// account is good may be asked again.
+// account is good may be asked again, and a server that cannot tell whether a key is.
 const checkAgainAfter = "30"
 
 // WriteError answers with the envelope that every error has. A 401 asks for a token, unless
@@ -130,6 +130,12 @@ func failureOf(ctx context.Context, err error) failure {
 	info := request.From(ctx)
 	info.Err = err
 	f := failure{status: http.StatusInternalServerError, code: bridge.CodeInternal}
+	if errors.Is(err, bridge.ErrBehind) {
+		f.status, f.header = http.StatusServiceUnavailable, [][2]string{{"Retry-After", checkAgainAfter}}
+		f.message = fmt.Sprintf("this server has not heard of the Kubernetes API for some minutes and cannot tell which keys are good; "+
+			"try again in %s seconds (request id %s)", checkAgainAfter, info.ID)
+		return f
+	}
 	if errors.Is(err, bridge.ErrUncertain) {
 		f.message = fmt.Sprintf(
 			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID)
