@@ -5,10 +5,20 @@ package posting
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
+
+// MaxPost is how many bytes of JSON a new post may take, with its annotations, labels
+// and owners: what a team stores is bounded by how many posts it has. Of the platforms
+// only Facebook takes more than some thousand characters, and a post to a hundred
+// accounts has room for 2,600 each.
+const MaxPost = 256 << 10
 
 const (
 	// maxObject is how many bytes of JSON a resource may have: etcd refuses
@@ -27,13 +37,78 @@ const (
 	roomPerCard = 256
 )
 
-// Size returns how many bytes a post takes of what the Kubernetes API can store,
-// and how many it may take so that its delivery can be recorded to the end:
-// a claim that cannot be stored would keep the post from ever going out.
-func Size(post *v1alpha1.Post) (bytes, most int) {
+// Size returns how many bytes a post takes of what the Kubernetes API can store. Texts
+// are counted and not encoded: a post that is refused for its size may have a mebibyte
+// of them, which would take six.
+func Size(post *v1alpha1.Post) int {
+	spec := post.Spec
+	spec.Targets = slices.Clone(spec.Targets)
+	texts := 0
+	for i := range spec.Targets {
+		target := &spec.Targets[i]
+		target.Caption, texts = counted(target.Caption, texts)
+		if target.YouTube != nil {
+			options := *target.YouTube
+			options.Title, texts = counted(options.Title, texts)
+			target.YouTube = &options
+		}
+	}
+	if spec.Tree != nil {
+		tree := *spec.Tree
+		tree.Cards = slices.Clone(tree.Cards)
+		for i := range tree.Cards {
+			tree.Cards[i].Caption, texts = counted(tree.Cards[i].Caption, texts)
+		}
+		spec.Tree = &tree
+	}
+	return texts + stored(&spec) + stored(&metav1.ObjectMeta{
+		Annotations: post.Annotations, Labels: post.Labels, OwnerReferences: post.OwnerReferences, Finalizers: post.Finalizers,
+	})
+}
+
+// Room returns how many bytes a post may take so that its delivery can be recorded to
+// the end: a claim that cannot be stored would keep the post from ever going out. For a
+// new post MaxPost holds as well.
+func Room(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
-	most = maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
-	return stored(&post.Spec) + stored(post.Annotations), most
+	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
+}
+
+// counted adds to sum what a text takes more than the one letter that stands for it
+// then; an empty one stands for itself.
+func counted(text string, sum int) (placeholder string, more int) {
+	if text == "" {
+		return "", sum
+	}
+	return "x", sum + inJSON(text) - 1
+}
+
+// inJSON is how many bytes a text takes within the quotes of JSON, as encoding/json
+// writes it.
+func inJSON(text string) int {
+	const escape = len(`\u003c`)
+	size := 0
+	for i := 0; i < len(text); {
+		c, width := text[i], 1
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
+			size += 2
+		case c < ' ', c == '<', c == '>', c == '&':
+			size += escape
+		case c < utf8.RuneSelf:
+			size++
+		default:
+			var r rune
+			r, width = utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && width == 1 || r == '\u2028' || r == '\u2029' {
+				size += escape
+			} else {
+				size += width
+			}
+		}
+		i += width
+	}
+	return size
 }
 
 // stored is the size of a value in the API server's JSON, which like this one

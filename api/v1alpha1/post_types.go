@@ -93,6 +93,7 @@ type PostSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="size(self) <= 4 || self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 262144",message="the captions of all targets together take more than 256 KiB; shorten them, or make several posts with fewer targets each"
 	Targets []PostTarget `json:"targets"`
 
 	// onUnknownOutcome says what to do when a platform cannot tell whether a
@@ -112,10 +113,8 @@ type PostTarget struct {
 	// caption is the text to publish there. Required unless the post is a
 	// draft or a tree, whose text stands in its cards. Each platform counts
 	// and limits it in its own way; where one sets no limit, as Facebook, it
-	// has at most 65,536 characters, because an object of Kubernetes has a
-	// greatest size. For the same reason all captions of a post together,
-	// with what becomes of it, must fit into 1.5 MiB, where <, > and & take
-	// six bytes each.
+	// has at most 65,536 characters. A post as a whole, with its annotations,
+	// takes at most 256 KiB, where <, > and & take six bytes each.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`

@@ -138,7 +138,7 @@ func problem(err *field.Error) string {
 // if it did not refuse the content.
 func refusedByKubernetes(err error) *Error {
 	if apierrors.IsRequestEntityTooLargeError(err) || posting.TooLarge(err) {
-		return errorf(CodeValidation, "the post is too large to be stored; shorten its captions, or make several posts with fewer targets each")
+		return errorf(CodeValidation, "the post is too large to be stored: it may take at most %d bytes; shorten its captions, or make several posts with fewer targets each", posting.MaxPost)
 	}
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -25,7 +25,9 @@ type judgement struct {
 	wanted *v1alpha1.Post
 	// problems are those of the request that the post does not show.
 	problems []string
-	now      time.Time
+	// stored is the post before it is changed; nil for a new one.
+	stored *v1alpha1.Post
+	now    time.Time
 }
 
 // judge refuses a post that breaks a rule, that the team's plan does not allow, or
@@ -66,7 +68,7 @@ func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *loo
 	if j.wanted != nil {
 		asked = j.wanted
 	}
-	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities}
+	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored}
 	errs := checkTime(asked)
 	errs = append(errs, rules.Validate(asked, env)...)
 	errs = append(errs, rules.ValidateTime(asked, j.now)...)

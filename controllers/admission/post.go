@@ -74,16 +74,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 
 // ValidateCreate judges a new post.
 func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
-	return p.judge(ctx, post)
+	return p.judge(ctx, nil, post)
 }
 
 // ValidateUpdate judges a post whose spec was changed. It ignores a post that is
 // cancelled, deleted, or already on its way, whose spec the schema fixes.
-func (p *Posts) ValidateUpdate(ctx context.Context, _, post *v1alpha1.Post) (admission.Warnings, error) {
+func (p *Posts) ValidateUpdate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if posting.Started(post) {
 		return nil, nil
 	}
-	return p.judge(ctx, post)
+	return p.judge(ctx, stored, post)
 }
 
 // ValidateDelete allows every deletion.
@@ -92,8 +92,9 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 }
 
 // judge refuses a post that contradicts existing objects. For missing objects it only
-// warns, since a GitOps tool applies a whole set at once.
-func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
+// warns, since a GitOps tool applies a whole set at once. stored is the post before a
+// change; nil for a new one.
+func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
@@ -104,6 +105,7 @@ func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warni
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked", "namespace", post.Namespace, "name", post.Name)
 		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
 	}
+	env.Stored = stored
 	var refused field.ErrorList
 	warnings := p.lateness(post)
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {

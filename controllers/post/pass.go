@@ -215,6 +215,7 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 			Connection:   func(name string) *v1alpha1.Connection { return p.connections[name] },
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
+			Stored:       p.post,
 		}
 		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}

@@ -12,10 +12,16 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// size refuses a post that is so large that what becomes of it could not be
-// stored beside it.
-func size(post *v1alpha1.Post, spec *field.Path) field.ErrorList {
-	bytes, most := posting.Size(post)
+// size refuses a post that is larger than a post may be, or so large that what becomes
+// of it could not be stored beside it. A post that an earlier version stored may be as
+// large as it is.
+func (v *validation) size(spec *field.Path) field.ErrorList {
+	post := v.post
+	bytes, room, allowed := posting.Size(post), posting.Room(post), posting.MaxPost
+	if v.env.Stored != nil {
+		allowed = max(allowed, posting.Size(v.env.Stored))
+	}
+	most := min(room, allowed)
 	if bytes <= most {
 		return nil
 	}
@@ -27,7 +33,7 @@ func size(post *v1alpha1.Post, spec *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
 			"what becomes of so many cards at so many targets cannot be stored; make several posts with fewer targets each")}
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		fmt.Sprintf("the post takes %d bytes to store, of which each <, > and & takes 6, and at most %d fit; shorten the %s, or make several posts with fewer targets each",
-			bytes, most, texts))}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+		"the post takes %d bytes to store, with its annotations and each <, > and & as 6, and a post may take at most %d; "+
+			"shorten the %s, or make several posts with fewer targets each", bytes, most, texts))}
 }

@@ -38,22 +38,29 @@ func TestSize(t *testing.T) {
 		}
 		return p
 	}
-	applied := text(3, strings.Repeat("<", 60_000))
-	applied.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat(`\u003c`, 180_000/5)}
-	applied.Annotations["more"] = strings.Repeat(`"`, 120_000)
+	applied := text(2, strings.Repeat("a", 65_000))
+	applied.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("a", 131_000)}
+	applied.Annotations["more"] = strings.Repeat(`"`, 1_000)
+	labelled := text(3, strings.Repeat("a", 65_000))
+	labelled.Labels = map[string]string{}
+	for i := range 900 {
+		labelled.Labels[fmt.Sprintf("example.com/%063d", i)] = "no"
+	}
 	for _, tt := range []struct {
 		name   string
 		post   *v1alpha1.Post
 		want   []string
 		reason string
 	}{
-		{"five long captions", text(5, strings.Repeat("a", 65_536)), nil, "there is room for what a platform without a limit takes"},
-		{"five long captions of angle brackets", text(5, strings.Repeat("<", 60_000)), []string{"spec.targets"}, "each takes six bytes where it is stored"},
-		{"of ampersands", text(5, strings.Repeat("&", 60_000)), []string{"spec.targets"}, "as does this one"},
-		{"three of them", text(3, strings.Repeat("<", 60_000)), nil, "1.08 MB leave room for three ledgers"},
-		{"three of them, applied", applied, []string{"spec.targets"}, "what kubectl notes beside it takes room too"},
-		{"a hundred targets", text(100, strings.Repeat("a", 6_500)), nil, "650 KB leave room for a hundred ledgers"},
-		{"a hundred targets with more to say", text(100, strings.Repeat("a", 7_500)), []string{"spec.targets"}, "750 KB do not"},
+		{"three long captions", text(3, strings.Repeat("a", 65_536)), nil, "there is room for what a platform without a limit takes"},
+		{"four of them", text(4, strings.Repeat("a", 65_536)), []string{"spec.targets"}, "256 KiB of text alone, with the names of the accounts more than a post may take"},
+		{"a long caption of angle brackets", text(1, strings.Repeat("<", 60_000)), []string{"spec.targets"}, "each takes six bytes where it is stored"},
+		{"of ampersands", text(1, strings.Repeat("&", 60_000)), []string{"spec.targets"}, "as does this one"},
+		{"a shorter one", text(1, strings.Repeat("<", 43_000)), nil, "258 KB are within 256 KiB"},
+		{"applied by kubectl", applied, []string{"spec.targets"}, "what kubectl notes beside it takes room too"},
+		{"with labels", labelled, []string{"spec.targets"}, "labels have no bound of their own"},
+		{"a hundred targets", text(100, strings.Repeat("a", 2_500)), nil, "2,500 characters for each of a hundred accounts"},
+		{"a hundred targets with more to say", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB are more than a post may take"},
 		{"a great tree", tree(40, 100), nil, "4,000 records fit"},
 		{"a greater tree", tree(50, 100), []string{"spec.tree.cards"}, "what becomes of 5,000 cards does not fit"},
 		{"the greatest tree", tree(100, 100), []string{"spec.tree.cards"}, "nor of 10,000, however short they are"},
@@ -70,5 +77,38 @@ func TestSize(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", tt.reason, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestSizeOfStored changes posts that an earlier version stored, when a post could take
+// 1.5 MiB: what is there goes on, and does not grow.
+func TestSizeOfStored(t *testing.T) {
+	with := func(targets, characters int) *v1alpha1.Post {
+		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText}}
+		for range targets {
+			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+				ConnectionRef: v1alpha1.LocalReference{Name: "page"}, Caption: strings.Repeat("a", characters),
+			})
+		}
+		return post
+	}
+	for _, tt := range []struct {
+		reason       string
+		stored, post *v1alpha1.Post
+		want         string
+	}{
+		{"a new post of 840 KB is refused, and the message says the size and what to do", nil, with(14, 60_000), "takes 84"},
+		{"the same one, stored, is delivered as it is", with(14, 60_000), with(14, 60_000), ""},
+		{"it may become smaller, and still be larger than a new one", with(14, 60_000), with(13, 60_000), ""},
+		{"it may not grow", with(14, 60_000), with(14, 60_001), "at most 84"},
+		{"one that is small may grow to the bound of a new one", with(1, 10), with(4, 65_000), ""},
+		{"and not beyond it", with(1, 10), with(5, 65_000), "at most 262144"},
+		{"what becomes of a stored one must fit beside it, however it came to be there", with(23, 65_000), with(23, 65_000), "shorten the captions"},
+	} {
+		v := validation{post: tt.post, env: Env{Stored: tt.stored}}
+		errs := v.size(field.NewPath("spec"))
+		if len(errs) > 1 || (len(errs) == 1) != (tt.want != "") || tt.want != "" && !strings.Contains(errs[0].Detail, tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.reason, errs, tt.want)
+		}
 	}
 }

@@ -82,13 +82,11 @@ func (fourImages) Capabilities() platforms.Capabilities { return platforms.Capab
 func TestSizeAtItsLimit(t *testing.T) {
 	filled := func(more int) (*v1alpha1.Post, field.ErrorList) {
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: to("x")}}
-		bytes, most := posting.Size(post)
-		post.Spec.Targets[0].Caption += strings.Repeat("a", most-bytes+more)
-		return post, size(post, field.NewPath("spec"))
+		post.Spec.Targets[0].Caption += strings.Repeat("a", posting.MaxPost-posting.Size(post)+more)
+		return post, (&validation{post: post}).size(field.NewPath("spec"))
 	}
 	if post, errs := filled(0); len(errs) > 0 {
-		bytes, most := posting.Size(post)
-		t.Errorf("%d bytes of %d: %v", bytes, most, errs)
+		t.Errorf("%d bytes of %d: %v", posting.Size(post), posting.MaxPost, errs)
 	}
 	if _, errs := filled(1); len(errs) != 1 || !strings.Contains(errs[0].Detail, "shorten the captions") {
 		t.Errorf("one byte more can be mended by a shorter caption: %v", errs)
@@ -101,7 +99,7 @@ func TestSizeAtItsLimit(t *testing.T) {
 		{"the records leave room for no byte of text", 46, 96},
 	} {
 		crowd := &v1alpha1.Post{Spec: tree(bare(make([]string, tt.targets)...), make([]v1alpha1.TreeCard, tt.cards)...)}
-		if errs := size(crowd, field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "so many cards at so many targets") {
+		if errs := (&validation{post: crowd}).size(field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "so many cards at so many targets") {
 			t.Errorf("%s, which no shorter text mends: %v", tt.reason, errs)
 		}
 	}

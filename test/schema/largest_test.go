@@ -1,0 +1,260 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// filledText is a post of text to so many accounts that takes the most bytes that are
+// admitted.
+func filledText(targets int) *v1alpha1.Post {
+	post := validPost()
+	post.Spec.Targets = nil
+	for i := range targets {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("account-%02d", i)}, Caption: "a",
+		})
+	}
+	for i := range post.Spec.Targets {
+		left := min(posting.MaxPost, posting.Room(post)) - posting.Size(post)
+		post.Spec.Targets[i].Caption += strings.Repeat("a", min(65_535, left))
+	}
+	return post
+}
+
+// filledTree is the same of a tree.
+func filledTree(targets, cards int) *v1alpha1.Post {
+	post := validPost()
+	post.Spec.Category, post.Spec.Tree, post.Spec.Targets = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}, nil
+	for i := range targets {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("account-%02d", i)}})
+	}
+	for range cards {
+		post.Spec.Tree.Cards = append(post.Spec.Tree.Cards, v1alpha1.TreeCard{Caption: "a"})
+	}
+	for i := range post.Spec.Tree.Cards {
+		left := min(posting.MaxPost, posting.Room(post)) - posting.Size(post)
+		post.Spec.Tree.Cards[i].Caption += strings.Repeat("a", min(65_535, left))
+	}
+	return post
+}
+
+// applied is what kubectl leaves behind: what was applied stands in an annotation too.
+func applied(post *v1alpha1.Post) *v1alpha1.Post {
+	post.Spec.Targets[0].Caption = strings.Repeat("a", 50_000)
+	for i := range post.Spec.Targets[1:] {
+		post.Spec.Targets[1+i].Caption = "a"
+	}
+	post.Annotations = map[string]string{}
+	post.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", min(posting.MaxPost, posting.Room(post))-posting.Size(post)-100)
+	return post
+}
+
+// toldOf is the most that is recorded of a target at once: the words of what is in the
+// way, what was prepared, and the attempt with all its times.
+func toldOf(index int32, cards int) v1alpha1.TargetStatus {
+	now := v1alpha1.NewTime(time.Now())
+	of := func(letter string, n int) string { return strings.Repeat(letter, n) }
+	t := v1alpha1.TargetStatus{
+		Index: index, Platform: v1alpha1.PlatformInstagram, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing,
+		Reason: v1alpha1.ReasonConnectionNotReady, Message: of("m", 2048), NextTryAt: &now, TryUntil: &now,
+		Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: of("p", 1024), Remedy: of("r", 512)},
+		Prepared: &v1alpha1.Prepared{
+			ContentHash: of("h", 64), Checkpoint: of("c", 1024), Problem: of("p", 1024), Secret: true, Complete: true, MadeAt: now,
+		},
+		Attempt: &v1alpha1.Attempt{
+			Number: 100, ID: of("i", 26), StartedAt: now, SendBefore: now, ContentHash: of("h", 64), Checkpoint: of("c", 1024),
+			AccountID: of("a", 64), SearchFrom: &now, UnknownSince: &now, EndedAt: &now, Lookups: 9,
+		},
+	}
+	if cards > 0 {
+		t.ExternalID, t.ExternalURL, t.PostedAt = of("e", 40), of("u", 200), &now
+		t.Attempt.Card = int32(cards - 1) //nolint:gosec // at most 100
+		for card := range cards - 1 {
+			t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: int32(card), ExternalID: of("e", 40), PostedAt: &now})
+		}
+	}
+	return t
+}
+
+var _ = DescribeTable("the largest post that is admitted has room for all that is ever recorded of it",
+	func(ctx SpecContext, post *v1alpha1.Post) {
+		most := min(posting.MaxPost, posting.Room(post))
+		Expect(posting.Size(post)).To(BeNumerically("~", most, 200), "it is filled")
+		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })
+
+		By("noting first that it is accepted, by a field manager of its own")
+		now := metav1.Now()
+		for _, kind := range []string{
+			v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionPrepared,
+			v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionOutcomeUnknown,
+		} {
+			post.Status.Conditions = append(post.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: "R", Message: strings.Repeat("c", 2000), LastTransitionTime: now,
+			})
+		}
+		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
+
+		By("claiming all targets, and recording the most that is said of them")
+		cards := posting.Cards(&post.Spec)
+		if post.Spec.Category != v1alpha1.CategoryTree {
+			cards = 0
+		}
+		post.Status.Phase, post.Status.Platforms = v1alpha1.PhaseProcessing, strings.Repeat("p", 60)
+		for i := range post.Spec.Targets {
+			post.Status.Targets = append(post.Status.Targets, toldOf(int32(i), cards)) //nolint:gosec // at most 100
+		}
+		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a claim that cannot be stored keeps the post from going out")
+
+		By("recording what became of them, also by a manager that writes under another name")
+		for i := range post.Status.Targets {
+			t := &post.Status.Targets[i]
+			t.Attempt.Outcome, t.Attempt.Duplicate, t.Attempt.OperationID = v1alpha1.OutcomeUnknown, true, strings.Repeat("o", 64)
+			t.ExternalURL = strings.Repeat("u", 200)
+		}
+		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "what was published must never be lost")
+		stored, err := json.Marshal(post)
+		Expect(err).NotTo(HaveOccurred())
+		AddReportEntry("bytes stored", len(stored))
+		Expect(len(stored)).To(BeNumerically("<", 1536<<10))
+	},
+	Entry("one caption after the other, to five accounts", filledText(5)),
+	Entry("a hundred accounts", filledText(100)),
+	Entry("a hundred accounts, with what kubectl keeps", applied(filledText(100))),
+	Entry("a tree of a hundred cards to forty accounts", filledTree(40, 100)),
+	Entry("a tree of 26 cards to a hundred accounts", filledTree(100, 26)),
+	Entry("a tree of four cards to a hundred accounts", filledTree(100, 4)),
+	Entry("a tree of a hundred cards to one account", filledTree(1, 100)),
+)
+
+// captionsOf is a post whose captions take so many characters together.
+func captionsOf(characters int) func(*v1alpha1.PostSpec) {
+	return func(s *v1alpha1.PostSpec) {
+		name := s.Targets[0].ConnectionRef
+		s.Targets = nil
+		for characters > 0 {
+			n := min(characters, 65_536)
+			s.Targets = append(s.Targets, v1alpha1.PostTarget{ConnectionRef: name, Caption: strings.Repeat("a", n)})
+			characters -= n
+		}
+	}
+}
+
+var _ = DescribeTable("the texts of a Post together", creates,
+	Entry("256 Ki characters of captions", with(asText, captionsOf(262_144)), ""),
+	Entry("one more", with(asText, captionsOf(262_145)), "take more than 256 KiB; shorten them"),
+	Entry("one more, as a draft", with(asText, drafted(captionsOf(262_145))), "take more than 256 KiB; shorten them"),
+	Entry("256 Ki characters of cards", with(asTree, cards(longCards(262_144)...)), ""),
+	Entry("one more in a card", with(asTree, cards(longCards(262_145)...)), "take more than 256 KiB; shorten them"),
+)
+
+func longCards(characters int) (made []v1alpha1.TreeCard) {
+	for characters > 0 {
+		n := min(characters, 65_536)
+		made = append(made, v1alpha1.TreeCard{Caption: strings.Repeat("a", n)})
+		characters -= n
+	}
+	return made
+}
+
+var _ = Describe("A Post that an earlier version stored, larger than one may be now", Serial, func() {
+	// The definitions of that version lacked the rules about size.
+	older := func(ctx SpecContext, make func()) {
+		GinkgoHelper()
+		crd := &unstructured.Unstructured{}
+		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		key := client.ObjectKey{Name: "posts.social.herald.dev"}
+		Expect(k8s.Get(ctx, key, crd)).To(Succeed())
+		now := crd.DeepCopy()
+		without(crd.Object)
+		Expect(k8s.Update(ctx, crd)).To(Succeed())
+		probe := func(fits bool) {
+			Eventually(func() bool {
+				post := validPost()
+				captionsOf(262_145)(&post.Spec)
+				return k8s.Create(ctx, post, client.DryRunAll) == nil
+			}).WithTimeout(30 * time.Second).Should(Equal(fits))
+		}
+		probe(true)
+		make()
+		now.SetResourceVersion(crd.GetResourceVersion())
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		probe(false)
+	}
+
+	It("goes on: its status is written, it is cancelled, published and deleted", func(ctx SpecContext) {
+		var posts []*v1alpha1.Post
+		older(ctx, func() {
+			for _, change := range []func(*v1alpha1.PostSpec){
+				func(s *v1alpha1.PostSpec) { captionsOf(840_000)(s); s.Draft = true },
+				func(s *v1alpha1.PostSpec) { captionsOf(840_000)(s); s.Draft = true },
+				func(s *v1alpha1.PostSpec) { asTree(s); s.Tree.Cards = longCards(840_000); s.ScheduledAt = future },
+			} {
+				post := validPost()
+				change(&post.Spec)
+				Expect(k8s.Create(ctx, post)).To(Succeed())
+				posts = append(posts, post)
+			}
+		})
+		for _, post := range posts {
+			post.Status.Phase = v1alpha1.PhaseDraft
+			Expect(k8s.Status().Update(ctx, post)).To(Succeed(), "what becomes of it is recorded")
+		}
+		change := func(post *v1alpha1.Post, edit func()) error {
+			base := post.DeepCopy()
+			edit()
+			return k8s.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		}
+		draft, other, tree := posts[0], posts[1], posts[2]
+		Expect(change(draft, func() { draft.Spec.Draft = false })).To(Succeed(), "it is published")
+		Expect(change(other, func() { other.Spec.Cancelled = true })).To(Succeed(), "it is cancelled")
+		Expect(change(tree, func() { tree.Spec.Cancelled = true })).To(Succeed(), "as is a tree")
+		Expect(change(tree, func() { tree.Labels = map[string]string{"a": "b"} })).To(Succeed())
+		grown := draft.DeepCopy()
+		refused(change(grown, func() { grown.Spec.Targets[0].Caption = "b" + grown.Spec.Targets[0].Caption[1:] }), "take more than 256 KiB")
+		for _, post := range posts {
+			Expect(k8s.Delete(ctx, post)).To(Succeed())
+		}
+	})
+})
+
+// without takes the rules about the size of all texts out of a definition.
+func without(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if rules, ok := v["x-kubernetes-validations"].([]any); ok {
+			var kept []any
+			for _, rule := range rules {
+				if of, ok := rule.(map[string]any); !ok || !strings.Contains(fmt.Sprint(of["rule"]), "262144") {
+					kept = append(kept, rule)
+				}
+			}
+			if v["x-kubernetes-validations"] = kept; len(kept) == 0 {
+				delete(v, "x-kubernetes-validations")
+			}
+		}
+		for _, inner := range v {
+			without(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			without(inner)
+		}
+	}
+}
