@@ -74,7 +74,9 @@ func serving(limits Limits) *Handler {
 	return NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner,
 		Connections: accounts{}, Media: pictures{}, Posts: taken{},
-		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result { return readiness.Result{State: readiness.Ready} },
+		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
+			return readiness.Result{State: readiness.Ready}
+		},
 		Capabilities: platforms.Registry{
 			v1alpha1.PlatformX: x.New(x.Config{}, client), v1alpha1.PlatformThreads: threads.New(threads.Config{}, client),
 			v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, client), v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, client),
@@ -118,32 +120,41 @@ func TestHostilePosts(t *testing.T) {
 	}
 	const draft = `,"draft":true`
 	both := `{"connection_id":"x-1"},{"connection_id":"threads-1"}`
-	same := `{"media_ids":[` + items(`"m%d"`, 100) + `]}`
+	ids := func(name string) string {
+		card := `{"media_ids":[` + items(`"`+name+`%d"`, 100) + `]}`
+		return strings.Repeat(card+",", 99) + card
+	}
 	for name, tc := range map[string]struct{ body, want string }{
-		"cards x ids, unknown accounts": {tree(items(`{"connection_id":"a%d"}`, 100), strings.Repeat(same+",", 99)+same, ""), "no such connection"},
-		"cards x ids, too many":         {tree(both, strings.Repeat(same+",", 99)+same, ""), "at most 4 media on a card"},
-		"cards x ids, not even names":   {tree(both, strings.ReplaceAll(strings.Repeat(same+",", 99)+same, "m", strings.Repeat("M", 90)), draft), "no such media file"},
-		"cards x ids, wrong types":      {tree(both, strings.ReplaceAll(strings.Repeat(same+",", 99)+same, `"m`, `1`), draft), "is not valid JSON"},
-		"cards x ids, numbers":          {tree(both, strings.Repeat(`{"media_ids":[`+items(`%d`, 100)+`]},`, 99)+`{}`, draft), "must be a string; tree_cards[0].media_ids[1]: must be a string"},
+		"cards x ids, unknown accounts": {tree(items(`{"connection_id":"a%d"}`, 100), ids("m"), ""), "what becomes of so many cards"},
+		"cards x ids, too many":         {tree(`{"connection_id":"x-1"}`, ids("m"), ""), "at most 4 media on a card"},
+		"cards x ids, not even names":   {tree(`{"connection_id":"x-1"}`, ids("M"), draft), "no such media file"},
+		"cards x ids, long ones":        {tree(`{"connection_id":"x-1"}`, ids(caption("M", 90)), draft), "shorten the cards"},
+		"cards x ids, numbers":          {tree(both, strings.Repeat(`{"media_ids":[`+items(`%d`, 100)+`]},`, 99)+`{}`, draft), "tree_cards[0].media_ids[1]: must be a string"},
 		"targets x options": {
 			text(`{"connection_id":"tiktok-%d","is_ai_generated":true,"tiktok_auto_add_music":true,"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY",`+
-				`"tiktok_allow_comment":false,"tiktok_allow_duet":true,"tiktok_allow_stitch":true,"caption":"`+caption("a", 9000)+`"}`, 100), "leave",
+				`"tiktok_allow_comment":false,"tiktok_allow_duet":true,"tiktok_allow_stitch":true,"caption":"`+caption("a", 2300)+`"}`, 100), "leave",
 		},
-		"targets x titles":        {text(`{"connection_id":"youtube-%d","youtube_title":"`+caption("<", 4000)+`","caption":"`+caption("<", 6000)+`"}`, 100), "targets[0]"},
-		"emoji that X counts":     {text(`{"connection_id":"x-%d","caption":"`+caption("👩‍👩‍👧‍👦", 64_000)+`"}`, 16), "too many for x"},
-		"links that X counts":     {text(`{"connection_id":"x-%d","caption":"`+caption("http://a.co ", 64_000)+`"}`, 16), "too many for x"},
-		"dots that X counts":      {text(`{"connection_id":"x-%d","caption":"`+caption("a.", 64_000)+`"}`, 16), "too many for x"},
-		"marks that X counts":     {text(`{"connection_id":"x-%d","caption":"`+caption("\u0301", 64_000)+`"}`, 16), "too many for x"},
-		"mentions":                {text(`{"connection_id":"threads-%d","caption":"`+caption("@a #b ", 64_000)+`"}`, 16), "too many for threads"},
-		"cards of two platforms":  {tree(both, items(`{"caption":"`+caption("é.co ", 10_000)+`%d"}`, 100), ""), "too many for x"},
-		"angle brackets, stored":  {text(`{"connection_id":"facebook-%d","caption":"`+caption("<", 10_000)+`"}`, 100), "shorten the captions"},
-		"a number of 1 MiB":       {`{"category":"video","media_id":"m","targets":[{"connection_id":"x-1","caption":"a"}],"thumbnail_time":` + caption("1", 1<<20-200) + `}`, "larger number"},
-		"a time of 1 MiB":         {`{"category":"text","targets":[{"connection_id":"x-1","caption":"a"}],"scheduled_at":"` + caption("2030-01-01T00:00:00.", 1<<20-200) + `"}`, "RFC 3339"},
-		"a category of 1 MiB":     {`{"category":"` + caption("a", 1<<20-200) + `"}`, "category: must be one of"},
-		"an escaped caption":      {`{"category":"text","targets":[{"connection_id":"x-1","caption":"` + caption(`\u00e4`, 1<<20-200) + `"}]}`, "at most 65536 characters"},
-		"deep, with many names":   {strings.Repeat(`{"`+caption("k", 4000)+`":1,"a":[`, 31) + strings.Repeat(`]}`, 31), "category: is missing"},
-		"names that nearly agree": {`{"x":[` + strings.TrimSuffix(strings.Repeat(names()+",", 60), ",") + `]}`, "category: is missing"},
-		"twice, at the end":       {`{"category":"text","targets":[],"x":"` + caption("a", 1<<20-200) + `","x":1}`, "stands twice"},
+		"targets x titles":          {text(`{"connection_id":"youtube-%d","youtube_title":"`+caption("é", 2000)+`","caption":"`+caption("<", 20)+`"}`, 100), "targets[0]"},
+		"targets x titles, 1 MiB":   {text(`{"connection_id":"youtube-%d","youtube_title":"`+caption("<", 4000)+`","caption":"`+caption("<", 6000)+`"}`, 100), "the post takes"},
+		"emoji that X counts":       {text(`{"connection_id":"x-%d","caption":"`+caption("👩‍👩‍👧‍👦", 64_000)+`"}`, 4), "too many for x"},
+		"links that X counts":       {text(`{"connection_id":"x-%d","caption":"`+caption("http://a.co ", 64_000)+`"}`, 4), "too many for x"},
+		"dots that X counts":        {text(`{"connection_id":"x-%d","caption":"`+caption("a.", 64_000)+`"}`, 4), "too many for x"},
+		"marks that X counts":       {text(`{"connection_id":"x-%d","caption":"`+caption("\u0301", 64_000)+`"}`, 4), "too many for x"},
+		"marks, 1 MiB":              {text(`{"connection_id":"x-%d","caption":"`+caption("\u0301", 64_000)+`"}`, 16), "the post takes"},
+		"mentions":                  {text(`{"connection_id":"threads-%d","caption":"`+caption("@a #b ", 64_000)+`"}`, 4), "too many for threads"},
+		"cards of two platforms":    {tree(both, items(`{"caption":"`+caption("é.co ", 2_400)+`%d"}`, 100), ""), "too many for x"},
+		"cards, 1 MiB":              {tree(both, items(`{"caption":"`+caption("é.co ", 10_000)+`%d"}`, 100), ""), "the post takes"},
+		"angle brackets, stored":    {text(`{"connection_id":"facebook-%d","caption":"`+caption("<", 10_000)+`"}`, 100), "shorten the captions"},
+		"a number of 1 MiB":         {`{"category":"video","media_id":"m","targets":[{"connection_id":"x-1","caption":"a"}],"thumbnail_time":` + caption("1", 1<<20-200) + `}`, "larger number"},
+		"a fraction of 1 MiB":       {`{"category":"video","media_id":"m","targets":[{"connection_id":"x-1","caption":"a"}],"thumbnail_time":-0.` + caption("1", 1<<20-200) + `}`, "at least 0"},
+		"a time of 1 MiB":           {`{"category":"text","targets":[{"connection_id":"x-1","caption":"a"}],"scheduled_at":"` + caption("2030-01-01T00:00:00.", 1<<20-200) + `"}`, "RFC 3339"},
+		"a category of 1 MiB":       {`{"category":"` + caption("a", 1<<20-200) + `"}`, "category: must be one of"},
+		"an escaped caption":        {`{"category":"text","targets":[{"connection_id":"x-1","caption":"` + caption(`\u00e4`, 1<<20-200) + `"}]}`, "at most 65536 characters"},
+		"deep, with many names":     {strings.Repeat(`{"`+caption("k", 4000)+`":1,"a":[`, 31) + strings.Repeat(`]}`, 31), "category: is missing"},
+		"names that nearly agree":   {`{"x":[` + strings.TrimSuffix(strings.Repeat(names()+",", 60), ",") + `]}`, "category: is missing"},
+		"twice, at the end":         {`{"category":"text","targets":[],"x":"` + caption("a", 1<<20-200) + `","x":1}`, "stands twice"},
+		"spaces":                    {`{` + caption(" ", 1<<20-200) + `"category":"text"}`, "targets: is missing"},
+		"wrong values, all of them": {tree(items(`{"connection_id":%d,"caption":1,"youtube_title":1,"is_ai_generated":1}`, 100), strings.Repeat(`{"caption":1,"media_ids":1},`, 99)+`1`, ""), "more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if len(tc.body) > maxBody {
