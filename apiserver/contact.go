@@ -17,6 +17,10 @@ import (
 // here and no longer. Watches are heard of every 90 seconds.
 const maxSilence = 5 * time.Minute
 
+// watchClock tells how long a watch has been silent. It is not the clock of the configuration: how
+// fast the Kubernetes API ends and takes up watches, no clock of a test decides.
+var watchClock clock.PassiveClock = clock.RealClock{}
+
 // watching is a watch that knows when it was last answered; zero for one that has not begun.
 type watching interface{ LastContact() time.Time }
 

@@ -123,10 +123,10 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces), config.Clock)
-	teams, connections := kube.NewTeams(client, config.Clock), kube.NewConnections(client, config.Clock)
+	keys := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces), watchClock)
+	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, watchClock)
 	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
-	s.current = &current{clock: config.Clock, watches: []watching{keys, teams}}
+	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
@@ -180,7 +180,7 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *metrics) error {
 	api := rest.NewHandler(service, limits)
-	granted := &current{clock: s.config.Clock, watches: append(s.web.watches(), s.current.watches...)}
+	granted := &current{clock: watchClock, watches: append(s.web.watches(), s.current.watches...)}
 	agents, err := newMCP(&s.config, service, api, s.web.authorization(), granted.check)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteMethodNotAllowed(w, r, http.MethodPost) // there are no streams and no sessions
 		return
 	}
-	body, done, err := h.REST.ReadBody(w, r, caller)
+	body, done, err := h.REST.ReadBody(w, r, caller, maxMessage)
 	defer done()
 	if err != nil {
 		rest.WriteFailure(ctx, w, err)
@@ -162,6 +162,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteInternal(ctx, w, err)
 	}
 }
+
+// maxMessage is how large a message may be, in bytes: twice the largest post. A call is decoded several times on its way.
+const maxMessage = 512 << 10
 
 // maxPassed is how large a message may be that the SDK's HTTP handler judges, in bytes: it decodes each about ten times. Such
 // messages name what they want in some words. Calls of tools, which carry posts, are given to the SDK's server directly.

@@ -74,7 +74,7 @@ func TestRefusedByHTTP(t *testing.T) {
 		"Put":        {"it is no method of this protocol", "PUT", ping, nil, 405, `"code":"VALIDATION_ERROR"`},
 		"Form":       {"it is no JSON", "POST", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, `"code":"VALIDATION_ERROR"`},
 		"Compressed": {"its size cannot be bounded", "POST", "x", []string{"Content-Encoding", "gzip"}, 415, `"code":"VALIDATION_ERROR"`},
-		"TooLarge":   {"one MiB is enough", "POST", callTool("create_post", text(strings.Repeat("a", 1<<20))), nil, 413, "larger than 1048576 bytes"},
+		"TooLarge":   {"twice the largest post is enough", "POST", callTool("create_post", text(strings.Repeat("a", 512<<10))), nil, 413, "larger than 524288 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

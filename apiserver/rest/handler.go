@@ -315,7 +315,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (don
 			return func() {}, err
 		}
 	}
-	body, done, err := h.ReadBody(w, r, c.caller)
+	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
 	if err != nil {
 		return done, err
 	}
@@ -333,9 +333,9 @@ func checkKey(key string) error {
 	return nil
 }
 
-// ReadBody reads the body of a caller's request, which has to be JSON of at most maxBody. Its
-// room is taken until done is called, which is never nil. Its errors are for WriteFailure.
-func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller) (body []byte, done func(), err error) {
+// ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes.
+// Its room is taken until done is called, which is never nil. Its errors are for WriteFailure.
+func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return nil, func() {}, errNotJSON
 	}
@@ -345,5 +345,5 @@ func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge
 			return nil, func() {}, errEncoded
 		}
 	}
-	return h.limits.Bodies.Read(w, r, caller.Namespace, maxBody)
+	return h.limits.Bodies.Read(w, r, caller.Namespace, most)
 }

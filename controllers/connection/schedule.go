@@ -38,10 +38,10 @@ const (
 	renewAgain   = 15 * time.Second
 	renewSoonest = 2 * time.Second
 
-	// askedSoonest is how soon after an examination another one is made because a client
-	// asks. A bad answer is not given twice, so that each post to a broken account asks
-	// anew; those that come meanwhile wait, within the five seconds that a request has, for
-	// the answer to the next question.
+	// askedSoonest is how soon after an examination that ended badly another one is made
+	// because a client asks. A bad answer is not given twice, so that each post to a broken
+	// account asks anew; those that come meanwhile wait, within the five seconds that a
+	// request has, for the answer to the next question.
 	askedSoonest = 2 * time.Second
 )
 
@@ -98,7 +98,7 @@ func isAsked(conn *v1alpha1.Connection) bool {
 // untilAsked returns after how long a connection is examined for a client; zero or less for
 // at once. A time by another process's clock, which is ahead, delays nobody.
 func untilAsked(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
-	if status.LastProbedAt == nil || status.LastProbedAt.After(now) {
+	if status.LastProbedAt == nil || status.LastProbedAt.After(now) || conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected {
 		return 0
 	}
 	return status.LastProbedAt.Add(askedSoonest).Sub(now)

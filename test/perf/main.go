@@ -104,6 +104,7 @@ func benchmarks() []benchmark {
 		{"B4", "list posts", runB4},
 		{"B-MCP", "list posts as an agent does", runMCP},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},
+		{"B9", "refuse bodies that are made to cost much", runB9},
 	}
 }
 
