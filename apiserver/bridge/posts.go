@@ -140,7 +140,9 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 	return post, nil
 }
 
-func noSuchPost(id string) *Error { return errorf(CodeNotFound, "this team has no post %q", shownID(id)) }
+func noSuchPost(id string) *Error {
+	return errorf(CodeNotFound, "this team has no post %q", shownID(id))
+}
 
 // shownID is an id as messages have it: one that is longer than any is cut.
 func shownID(id string) string {
