@@ -46,6 +46,9 @@ func (m *Meter) Whole(n int) {
 
 // Requests is how many requests the sum is worth, rounded down: zero for all that is usual.
 func (m *Meter) Requests() int {
+	if m == nil {
+		return 0
+	}
 	return int(m.bytes.Load()/bytesEach + m.parts.Load()/partsEach + m.whole.Load())
 }
 

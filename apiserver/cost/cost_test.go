@@ -38,4 +38,7 @@ func TestRequests(t *testing.T) {
 	none.Bytes(1)
 	none.Parts(1)
 	none.Whole(1)
+	if got := none.Requests(); got != 0 {
+		t.Errorf("where nothing is added up, a request costs %d more", got)
+	}
 }

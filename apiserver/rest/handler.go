@@ -286,15 +286,16 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 
 // perform calls an operation. What it returns may be used until done is called.
 func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
-	if !of.lists {
+	var spent *cost.Meter
+	if !of.lists { // those answer from memory
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
+		ctx, spent = cost.With(ctx)
+		spent.Bytes(c.bytes)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
 	out.body, out.made = out.body[:0], made{}
-	ctx, spent := cost.With(ctx)
-	spent.Bytes(c.bytes)
 	err = of.serve(h, ctx, c, out)
 	h.limits.Teams.Charge(c.caller.Namespace, spent.Requests(), request.From(ctx).Header)
 	if err != nil {
