@@ -161,7 +161,7 @@ var _ = Describe("A renewal", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the platform was asked a moment ago")
 			g.Expect(a.state(ctx)()).To(Equal("False Revoked " + probe))
-		}).WithTimeout(20 * time.Second).Should(Succeed())
+		}, "20s").Should(Succeed())
 	})
 
 	It("is waited for when another manager may still be at it", func(ctx SpecContext) {
