@@ -34,7 +34,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 	if err != nil {
 		return nil, err
 	}
-	a := &agents{grants: kube.NewGrants(client)}
+	a := &agents{grants: kube.NewGrants(client, watchClock)}
 	a.used = apikeys.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
 	a.oauth = oauth.New(oauth.Config{
 		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, Trail: service,
@@ -77,3 +77,11 @@ func (w *web) authorization() *oauth.Server {
 
 // open returns what serves a path of OAuth that needs no session; nil if none does.
 func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }
+
+// watches are those that say what people have allowed agents.
+func (w *web) watches() []watching {
+	if w == nil || w.agents == nil {
+		return nil
+	}
+	return []watching{w.agents.grants}
+}

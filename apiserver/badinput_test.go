@@ -283,7 +283,7 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("the least numbers of 64 bits", "page=-9223372036854775808&limit=-9223372036854775808", 1, 1),
 		Entry("numbers of more than 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9007199254740991, 100),
 		Entry("and below zero", "page=-99999999999999999999&limit=-99999999999999999999", 1, 1),
-		Entry("a very long limit", "limit="+strings.Repeat("9", 30_000), 1, 100),
+		Entry("a very long limit", "limit="+strings.Repeat("9", 15_000), 1, 100),
 		Entry("zeros before a number", "page=007&limit=0100", 7, 100),
 	)
 

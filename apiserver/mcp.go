@@ -15,8 +15,8 @@ import (
 )
 
 // newMCP returns the server for agents; nil if it is not wanted. They come with the tokens of authorization, which may be nil, or
-// with an API key.
-func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server) (http.Handler, error) {
+// with an API key. Those tokens are good as long as what people allowed is current.
+func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authorization *oauth.Server, current func() error) (http.Handler, error) {
 	if !config.MCP {
 		return nil, nil //nolint:nilnil // nil serves none
 	}
@@ -28,6 +28,9 @@ func newMCP(config *Config, service *bridge.Service, api *rest.Handler, authoriz
 		options.ResourceMetadata = authorization.ResourceMetadataURL()
 		options.Tokens = func(ctx context.Context, token string) (bridge.Caller, error) {
 			if strings.HasPrefix(token, oauth.TokenPrefix) {
+				if err := current(); err != nil { // a grant may have been revoked
+					return bridge.Caller{}, err
+				}
 				return authorization.Caller(ctx, token)
 			}
 			return service.Authenticate(token)

@@ -38,6 +38,7 @@ type observer struct {
 	next    http.Handler
 	metrics *metrics
 	tracer  *tracing.Tracer
+	proxies request.Proxies
 	clock   clock.PassiveClock
 	log     *slog.Logger
 }
@@ -46,7 +47,7 @@ type observer struct {
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
-	info := &request.Info{ID: requestID(r), Header: out.Header()}
+	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header()}
 	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")
@@ -55,7 +56,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.metrics.inFlight.Dec()
 		panicked := recover()
 		cut := o.afterPanic(ctx, out, info, panicked)
-		o.report(ctx, r, out, info, o.clock.Since(start))
+		o.report(r.WithContext(ctx), out, info, o.clock.Since(start))
 		trace(span, out, info)
 		if cut {
 			panic(http.ErrAbortHandler)
@@ -101,44 +102,49 @@ func trace(span tracing.Span, out *recorder, info *request.Info) {
 }
 
 // report writes the line of the access log and counts the request.
-func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, info *request.Info, took time.Duration) {
+func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
+	ctx := r.Context()
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
 	counted := status
-	if info.Err != nil && status == http.StatusOK && r.Context().Err() == nil {
+	if info.Err != nil && status == http.StatusOK && ctx.Err() == nil {
 		counted = http.StatusInternalServerError // agents are told of errors by 200, and alerts count this
 	}
 	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(counted)).Inc()
 	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
 
 	level := slog.LevelInfo
+	if info.Quiet {
+		level = slog.LevelDebug // it is counted all the same
+	}
 	attrs := []slog.Attr{
-		slog.String("method", r.Method),
+		slog.String("method", request.Method(r)),
 		slog.String("path", logged(r.URL.Path)),
 		slog.Int("status", status),
 		slog.Duration("took", took),
 		slog.Int64("bytes", out.bytes),
 		slog.String("operation", operation),
 		slog.String("requestId", info.ID),
-		slog.String("remote", r.RemoteAddr),
+		slog.String("remote", request.Remote(r)),
 	}
 	if info.Namespace != "" {
 		attrs = append(attrs, slog.String("namespace", info.Namespace), slog.String("key", info.Key))
 	}
 	if info.Err != nil {
 		attrs = append(attrs, slog.Any("error", info.Err))
-		if r.Context().Err() == nil { // else the client left, which is no error of the server
+		if ctx.Err() == nil { // else the client left, which is no error of the server
 			level = slog.LevelError
 		}
 	}
 	o.log.LogAttrs(ctx, level, "Request", attrs...)
 }
 
-// logged is a path as the log has it: that of a one-time link is a secret.
+// logged is a path as the log has it: that of a one-time link is a secret, and a long one is
+// cut, so that strangers fill no log.
 func logged(path string) string {
 	if strings.HasPrefix(path, signin.LinkPath) {
 		return signin.LinkPath + "…"
 	}
-	return path
+	return request.Short(path)
 }
 
 // requestID takes over the client's request id if it is fit for a log.

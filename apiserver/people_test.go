@@ -35,7 +35,7 @@ func serve() *bridge.Service {
 	Expect(err).NotTo(HaveOccurred())
 	events, err := kube.NewEvents(restricted, "pages", clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
-	keys, teams, connections := kube.NewAPIKeys(c, cache.Indexers{}), kube.NewTeams(c), kube.NewConnections(c)
+	keys, teams, connections := kube.NewAPIKeys(c, cache.Indexers{}, clock.RealClock{}), kube.NewTeams(c, clock.RealClock{}), kube.NewConnections(c, clock.RealClock{})
 	index := postindex.New()
 	var feed *kube.PostFeed
 	service := bridge.New(bridge.Config{

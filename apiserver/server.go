@@ -24,10 +24,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
@@ -66,9 +68,11 @@ type Config struct {
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Namespaces are those that this installation serves. Keys of others open nothing.
 	Namespaces configv1alpha1.Namespaces
-	// RequestsPerMinute is how many requests each API key may make; zero for
-	// no limit.
+	// RequestsPerMinute is how many requests each team may make, and how many the address of a
+	// stranger, who has no good key; zero for no limit.
 	RequestsPerMinute int
+	// Proxies are those that are believed when they say whom they speak for; may be empty.
+	Proxies request.Proxies
 	// Web is the web application; nil serves none.
 	Web *WebConfig
 	// MCP serves agents too, with Version as that of this program.
@@ -89,6 +93,7 @@ type Server struct {
 	config Config
 
 	informers []cache.SharedIndexInformer
+	current   *current
 	posts     *kube.PostFeed
 	used      *apikeys.LastUsed
 	web       *web
@@ -105,7 +110,10 @@ const (
 	requestTimeout = time.Minute
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
+	// maxHeaderBytes is what net/http takes of a header, less 4 KiB of its own. A person's
+	// cookies, of which browsers keep 4 KiB each, and a client_id in the address of a consent
+	// page take the most: the session, the way back after a sign-in, and a connection on the way.
+	maxHeaderBytes = 16 << 10
 )
 
 // New returns a Server that does nothing before Run.
@@ -115,8 +123,10 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces)), kube.NewTeams(client), kube.NewConnections(client)
+	keys := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces), watchClock)
+	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, watchClock)
 	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
+	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
@@ -127,6 +137,7 @@ func New(config Config) (*Server, error) {
 	}
 	bridgeConfig := bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
+		Current:     s.current.check,
 		Used:        s.used.Record,
 		Owner:       teams.Owner,
 		Connections: connections,
@@ -154,18 +165,23 @@ func New(config Config) (*Server, error) {
 	}
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
-	if s.web, err = newWeb(&s.config, service, teams, connections); err != nil {
+	limits := rest.Limits{
+		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: ratelimit.New(config.RequestsPerMinute, config.Clock),
+		Bodies: intake.NewGate(intake.Most),
+	}
+	if s.web, err = newWeb(&s.config, service, teams, connections, limits); err != nil {
 		return nil, err
 	}
-	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {
+	if err := s.setHandlers(service, limits, m); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	api := rest.NewHandler(service, limiter)
-	agents, err := newMCP(&s.config, service, api, s.web.authorization())
+func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *metrics) error {
+	api := rest.NewHandler(service, limits)
+	granted := &current{clock: watchClock, watches: append(s.web.watches(), s.current.watches...)}
+	agents, err := newMCP(&s.config, service, api, s.web.authorization(), granted.check)
 	if err != nil {
 		return err
 	}
@@ -185,7 +201,7 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 			ErrorLog:          errorLog,
 		}
 	}
-	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, clock: s.config.Clock, log: s.config.Log})
+	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock, log: s.config.Log})
 	if s.web != nil {
 		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
 		s.api.RegisterOnShutdown(s.web.close)
@@ -198,10 +214,15 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 }
 
 // readyz says whether requests should be sent here: not before everything that
-// has to be known is, and not while the server is stopping.
+// has to be known is, nor when it is not known any more, and not while the server
+// is stopping.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !s.ready.Load() {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	if err := s.current.check(); err != nil {
+		http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

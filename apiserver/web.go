@@ -68,7 +68,7 @@ type web struct {
 }
 
 // newWeb returns the web application; nil if it is not wanted.
-func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections) (*web, error) {
+func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections, limits rest.Limits) (*web, error) {
 	if config.Web == nil {
 		return nil, nil //nolint:nilnil // nil serves the REST API alone
 	}
@@ -107,7 +107,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		return nil, err
 	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(),
+		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), Teams: limits.Teams, Bodies: limits.Bodies,
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 			Counted: func(by signin.Method, outcome signin.Outcome) {

@@ -5,7 +5,9 @@ package posting
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,9 +37,31 @@ const (
 	roomPerCard = 256
 )
 
-// Size returns how many bytes a post takes of what the Kubernetes API can store.
+// Size returns how many bytes a post takes of what the Kubernetes API can store. Texts
+// are counted and not encoded: a post that is refused for its size may have a mebibyte
+// of them, which would take six.
 func Size(post *v1alpha1.Post) int {
-	return stored(&post.Spec) + stored(&metav1.ObjectMeta{
+	spec := post.Spec
+	spec.Targets = slices.Clone(spec.Targets)
+	texts := 0
+	for i := range spec.Targets {
+		target := &spec.Targets[i]
+		target.Caption, texts = counted(target.Caption, texts)
+		if target.YouTube != nil {
+			options := *target.YouTube
+			options.Title, texts = counted(options.Title, texts)
+			target.YouTube = &options
+		}
+	}
+	if spec.Tree != nil {
+		tree := *spec.Tree
+		tree.Cards = slices.Clone(tree.Cards)
+		for i := range tree.Cards {
+			tree.Cards[i].Caption, texts = counted(tree.Cards[i].Caption, texts)
+		}
+		spec.Tree = &tree
+	}
+	return texts + stored(&spec) + stored(&metav1.ObjectMeta{
 		Annotations: post.Annotations, Labels: post.Labels, OwnerReferences: post.OwnerReferences, Finalizers: post.Finalizers,
 	})
 }
@@ -48,6 +72,43 @@ func Size(post *v1alpha1.Post) int {
 func Room(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
 	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
+}
+
+// counted adds to sum what a text takes more than the one letter that stands for it
+// then; an empty one stands for itself.
+func counted(text string, sum int) (placeholder string, more int) {
+	if text == "" {
+		return "", sum
+	}
+	return "x", sum + inJSON(text) - 1
+}
+
+// inJSON is how many bytes a text takes within the quotes of JSON, as encoding/json
+// writes it.
+func inJSON(text string) int {
+	const escape = len(`\u003c`)
+	size := 0
+	for i := 0; i < len(text); {
+		c, width := text[i], 1
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
+			size += 2
+		case c < ' ', c == '<', c == '>', c == '&':
+			size += escape
+		case c < utf8.RuneSelf:
+			size++
+		default:
+			var r rune
+			r, width = utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && width == 1 || r == '\u2028' || r == '\u2029' {
+				size += escape
+			} else {
+				size += width
+			}
+		}
+		i += width
+	}
+	return size
 }
 
 // stored is the size of a value in the API server's JSON, which like this one

@@ -58,10 +58,17 @@ type Files interface {
 	PresignGet(ctx context.Context, key string, valid time.Duration) (url string, err error)
 }
 
-// Config is what a Service is made of. Every field is required.
+// ErrBehind is that nothing was heard of the Kubernetes API for so long that nobody can be let
+// in: who was, may have been shut out since.
+var ErrBehind = errors.New("nothing was heard of the Kubernetes API")
+
+// Config is what a Service is made of. Every field is required, unless it says otherwise.
 type Config struct {
 	// Key finds the API key of a token.
 	Key func(token string) (*v1alpha1.APIKey, error)
+	// Current returns ErrBehind if keys and teams in memory may not be what there is any more;
+	// nil is always current.
+	Current func() error
 	// Used is called with the key of every authenticated request.
 	Used func(*v1alpha1.APIKey)
 	// Owner finds the team that owns a namespace; nil if none does.
@@ -106,6 +113,11 @@ func New(config Config) *Service { return &Service{config, newAddresses(config.C
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {
+	if s.Current != nil {
+		if err := s.Current(); err != nil {
+			return Caller{}, err
+		}
+	}
 	key, err := s.Key(token)
 	switch {
 	case errors.Is(err, apikeys.ErrMalformed), errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):

@@ -90,13 +90,15 @@ func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.P
 	return check
 }
 
-// problemsOf returns everything that can be found without asking anyone.
+// problemsOf returns what can be found without asking anyone: the first maxFieldProblems
+// that the rules find, and what the plan does not cover.
 func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	var errs field.ErrorList
 	errs = append(errs, checkTime(post)...)
 	errs = append(errs, rules.Validate(post, env)...)
 	errs = append(errs, rules.ValidateTime(post, s.Clock.Now())...)
 	errs = append(errs, rules.ValidateOptions(post, env)...)
+	errs = errs[:min(len(errs), maxFieldProblems)]
 	problems := make([]Problem, 0, len(errs))
 	for _, err := range errs {
 		problems = append(problems, problemOf(err))

@@ -11,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -30,7 +32,7 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 			ID:          c.Name,
 			Platform:    c.Spec.Platform,
 			AccountName: c.Status.AccountName,
-			IconURL:     c.Status.IconURL,
+			IconURL:     platforms.PictureURL(c.Status.IconURL), // an earlier version stored any
 			ConnectedAt: c.CreationTimestamp.Time,
 		}
 		if c.Status.ConnectedAt != nil {
@@ -72,11 +74,14 @@ func (s *Service) ListAccounts(caller Caller) []Account {
 }
 
 // lookup finds the connections of one request. What is not in memory is asked
-// for once in the Kubernetes API: a connection made a moment ago counts.
+// for once in the Kubernetes API: a connection made a moment ago counts. Once as many
+// are not there as an answer names, no more are asked for: the post is refused in any
+// case.
 type lookup struct {
 	service   *Service
 	namespace string
 	known     map[string]*v1alpha1.Connection
+	missing   int
 	err       error
 }
 
@@ -104,12 +109,14 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
 		return connection
 	}
-	if !validName(name) {
+	if !validName(name) || l.missing >= maxProblems {
 		return nil
 	}
+	cost.From(ctx).Parts(1)
 	connection, err := l.service.Connections.Live(ctx, l.namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
+		l.missing++
 		return nil
 	case err != nil:
 		l.err = err

@@ -4,9 +4,6 @@
 package bridge
 
 import (
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,21 +69,5 @@ func TestContentOf(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-// A post that names more files than any platform shows is refused before one of
-// them is looked at.
-func TestTooManyFilesAreNotLookedAt(t *testing.T) {
-	post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, 100)}}}
-	for i := range post.Spec.Tree.Cards {
-		for n := range 21 {
-			post.Spec.Tree.Cards[i].MediaRefs = append(post.Spec.Tree.Cards[i].MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m%d-%d", i, n)})
-		}
-	}
-	_, err := (&Service{}).mediaOf(t.Context(), post)
-	var refused *Error
-	if !errors.As(err, &refused) || refused.Code != CodeValidation || !strings.HasPrefix(refused.Message, "tree_cards: the post names 2100 different media files") {
-		t.Errorf("got %v", err)
 	}
 }

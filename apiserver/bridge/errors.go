@@ -45,7 +45,8 @@ type Error struct {
 	// Message says what is wrong and what to do, for people.
 	Message string
 	// Problems are those of the post that Message tells of, one by one and with the
-	// fields that they concern; empty for what concerns no field.
+	// fields that they concern, the first maxFieldProblems; empty for what concerns no
+	// field.
 	Problems []Problem
 }
 
@@ -94,18 +95,31 @@ func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// maxProblems is how many problems one message names.
-const maxProblems = 5
+const (
+	// maxProblems is how many problems one message names.
+	maxProblems = 5
+	// maxFieldProblems is how many problems Error.Problems has at most: as many as a
+	// page of a form shows beside its fields. A tree can have 10,000, and what nobody
+	// reads is not worded.
+	maxFieldProblems = 100
+)
 
 // invalid words what is wrong with a post, with the paths of the wire, behind
 // problems that are worded already.
 func invalid(errs field.ErrorList, problems ...string) *Error {
 	refused := &Error{Code: CodeValidation}
-	for _, err := range errs {
-		problems = append(problems, WirePath(err.Field)+": "+problem(err))
-		refused.Problems = append(refused.Problems, problemOf(err))
+	more := 0
+	for i, err := range errs {
+		if len(problems) < maxProblems {
+			problems = append(problems, WirePath(err.Field)+": "+problem(err))
+		} else {
+			more++
+		}
+		if i < maxFieldProblems {
+			refused.Problems = append(refused.Problems, problemOf(err))
+		}
 	}
-	refused.Message = JoinProblems(problems)
+	refused.Message = JoinFirst(problems, more)
 	return refused
 }
 
@@ -145,11 +159,19 @@ func refusedByKubernetes(err error) *Error {
 }
 
 // JoinProblems makes one message of several problems.
-func JoinProblems(problems []string) string {
-	if more := len(problems) - maxProblems; more > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(problems[:maxProblems], "; "), more)
+func JoinProblems(problems []string) string { return JoinFirst(problems, 0) }
+
+// JoinFirst makes one message of the first of several problems; more are those that
+// nobody put into words.
+func JoinFirst(problems []string, more int) string {
+	if beyond := len(problems) - maxProblems; beyond > 0 {
+		problems, more = problems[:maxProblems], more+beyond
 	}
-	return strings.Join(problems, "; ")
+	message := strings.Join(problems, "; ")
+	if more > 0 {
+		return fmt.Sprintf("%s; and %d more", message, more)
+	}
+	return message
 }
 
 // wireNames are the names that REST has for what is called otherwise in the

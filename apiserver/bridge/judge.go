@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
 
@@ -40,22 +41,8 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 	if err != nil {
 		return nil, nil, err
 	}
-	media, err := s.mediaOf(ctx, j.post)
-	if err != nil {
+	if err := s.obeysRules(ctx, j, connections); err != nil {
 		return nil, nil, err
-	}
-	asked := j.post
-	if j.wanted != nil {
-		asked = j.wanted
-	}
-	errs := checkTime(asked)
-	errs = append(errs, rules.Validate(asked, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities, Stored: j.stored})...)
-	errs = append(errs, rules.ValidateTime(asked, j.now)...)
-	if connections.err != nil {
-		return nil, nil, fmt.Errorf("read a connection: %w", connections.err)
-	}
-	if len(errs) > 0 || len(j.problems) > 0 {
-		return nil, nil, invalid(errs, j.problems...)
 	}
 	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
 		return nil, nil, err
@@ -72,4 +59,35 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 		return nil, nil, notReady
 	}
 	return needs, connections, nil
+}
+
+// obeysRules refuses a post that breaks a rule. What the post says by itself comes first: its
+// files, of which it may name 2,000, are read only if that is right.
+func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *lookup) error {
+	asked := j.post
+	if j.wanted != nil {
+		asked = j.wanted
+	}
+	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored}
+	errs := checkTime(asked)
+	errs = append(errs, rules.Validate(asked, env)...)
+	errs = append(errs, rules.ValidateTime(asked, j.now)...)
+	if connections.err != nil {
+		return fmt.Errorf("read a connection: %w", connections.err)
+	}
+	if len(errs) > 0 || len(j.problems) > 0 {
+		return invalid(errs, j.problems...)
+	}
+	names := posting.MediaNames(&asked.Spec)
+	if len(names) == 0 {
+		return nil
+	}
+	var err error
+	if env.Media, err = s.mediaOf(ctx, asked, names); err != nil {
+		return err
+	}
+	if errs := rules.Validate(asked, env); len(errs) > 0 {
+		return invalid(errs)
+	}
+	return nil
 }

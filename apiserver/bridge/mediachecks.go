@@ -7,48 +7,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/rules"
 )
 
 // checksAtOnce is how many of a post's files are checked at the same time.
 const checksAtOnce = 8
 
-// mediaOf finds the files that a post names, and verifies at once those that
-// have been uploaded but not yet examined. The result answers the rules.
-func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post) (func(name string) *v1alpha1.Media, error) {
-	if errs := rules.ValidateFiles(post); len(errs) > 0 {
-		return nil, invalid(errs)
+// takenForGood stands for the files of a post that were not read: whatever there is to say of
+// one, it is not said of this.
+func takenForGood(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
+	file := &v1alpha1.Media{Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
+	if post.Spec.Category == v1alpha1.CategoryVideo {
+		file.Spec.MimeType = v1alpha1.MimeMP4
 	}
-	var mu sync.Mutex
-	found := map[string]*v1alpha1.Media{}
+	return func(string) *v1alpha1.Media { return file }
+}
+
+// mediaOf finds the files that a post names, and verifies at once those that
+// have been uploaded but not yet examined. The result answers the rules. Once as
+// many cannot be used as an answer names, the others are not read, and taken for good:
+// the post is refused in any case.
+func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
+	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
+	for batch := range slices.Chunk(names, checksAtOnce) {
+		media, err := s.verifiedTogether(ctx, post.Namespace, batch)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range batch {
+			found[name] = media[i]
+			if media[i] == nil || media[i].Status.Phase != v1alpha1.MediaUploaded {
+				unusable++
+			}
+		}
+		if unusable >= maxProblems {
+			break
+		}
+	}
+	unread := takenForGood(post)
+	return func(name string) *v1alpha1.Media {
+		if media, read := found[name]; read {
+			return media
+		}
+		return unread(name)
+	}, nil
+}
+
+// verifiedTogether returns files side by side, in the order of their names.
+func (s *Service) verifiedTogether(ctx context.Context, namespace string, names []string) ([]*v1alpha1.Media, error) {
+	media := make([]*v1alpha1.Media, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(checksAtOnce)
-	for _, name := range posting.MediaNames(&post.Spec) {
+	for i, name := range names {
 		if !validName(name) {
 			continue
 		}
-		group.Go(func() error {
-			media, err := s.verified(ctx, post.Namespace, name)
-			mu.Lock()
-			defer mu.Unlock()
-			found[name] = media
+		cost.From(ctx).Parts(1)
+		group.Go(func() (err error) {
+			media[i], err = s.verified(ctx, namespace, name)
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return func(name string) *v1alpha1.Media { return found[name] }, nil
+	return media, group.Wait()
 }
 
 // verified returns a media file as it is by now, nil if there is none. One that
@@ -64,6 +92,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	case !media.DeletionTimestamp.IsZero(), media.Status.Phase != "" && media.Status.Phase != v1alpha1.MediaPending:
 		return media, nil
 	}
+	cost.From(ctx).Whole(1)
 	status, err := s.Verify(ctx, media)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrNone):

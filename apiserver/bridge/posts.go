@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -139,7 +140,18 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 	return post, nil
 }
 
-func noSuchPost(id string) *Error { return errorf(CodeNotFound, "this team has no post %q", id) }
+func noSuchPost(id string) *Error {
+	return errorf(CodeNotFound, "this team has no post %q", shownID(id))
+}
+
+// shownID is an id as messages have it: one that is longer than any is cut.
+func shownID(id string) string {
+	const longest = 253 // of a name in Kubernetes
+	if len(id) <= longest {
+		return id
+	}
+	return strings.ToValidUTF8(id[:longest], "") + "…"
+}
 
 // validName reports whether a client's word can be the name of a resource.
 // Others are not sent to the Kubernetes API.

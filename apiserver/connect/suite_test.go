@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -73,7 +74,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	own, err := kube.NewClient(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
-	connections = kube.NewConnections(own)
+	connections = kube.NewConnections(own, clock.RealClock{})
 	secrets, err = kube.NewCredentials(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
 	watching, stop := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
@@ -26,13 +27,15 @@ import (
 type watched[T any, P object[T]] struct {
 	cache.SharedIndexInformer
 	kind[T, P]
+	*contact
 }
 
-func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers) watched[T, P] {
-	source := cache.NewListWatchFromClient(client, resource, "", fields.Everything())
+func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers, clock clock.PassiveClock) watched[T, P] {
+	contact := &contact{clock: clock}
+	source := contact.noted(cache.NewListWatchFromClient(client, resource, "", fields.Everything()))
 	informer := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
 	_ = informer.SetTransform(cached.Transform) // it fails once the informer runs
-	return watched[T, P]{informer, kind[T, P]{client, resource}}
+	return watched[T, P]{informer, kind[T, P]{client, resource}, contact}
 }
 
 // by returns the resources that an index has under a value, in no order.
@@ -54,8 +57,8 @@ type APIKeys struct {
 
 // NewAPIKeys returns the watch of API keys with the indexers by which
 // they are looked up.
-func NewAPIKeys(client rest.Interface, indexers cache.Indexers) *APIKeys {
-	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers)}
+func NewAPIKeys(client rest.Interface, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
+	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers, clock)}
 }
 
 // List reads the keys of a namespace from the Kubernetes API itself: one that was made a
@@ -89,8 +92,8 @@ type Grants struct {
 }
 
 // NewGrants returns the watch of grants.
-func NewGrants(client rest.Interface) *Grants {
-	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+func NewGrants(client rest.Interface, clock clock.PassiveClock) *Grants {
+	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock)}
 }
 
 // Get returns a grant from memory, or nil.
@@ -166,7 +169,7 @@ type Teams struct {
 }
 
 // NewTeams returns the watch of teams.
-func NewTeams(client rest.Interface) *Teams {
+func NewTeams(client rest.Interface, clock clock.PassiveClock) *Teams {
 	return &Teams{watch[v1alpha1.Team](client, "teams", cache.Indexers{
 		namespaceOfTeam: func(obj any) ([]string, error) {
 			team, ok := obj.(*v1alpha1.Team)
@@ -175,7 +178,7 @@ func NewTeams(client rest.Interface) *Teams {
 			}
 			return []string{team.Spec.Namespace}, nil
 		},
-	})}
+	}, clock)}
 }
 
 // Owner returns the team that owns a namespace, or nil. Of several that name
@@ -198,9 +201,9 @@ type Connections struct {
 }
 
 // NewConnections returns the watch of connections.
-func NewConnections(client rest.Interface) *Connections {
+func NewConnections(client rest.Interface, clock clock.PassiveClock) *Connections {
 	c := &Connections{
-		watched: watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		watched: watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock),
 		change:  make(chan struct{}),
 	}
 	_, _ = c.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped

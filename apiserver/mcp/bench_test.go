@@ -41,7 +41,7 @@ func BenchmarkListPosts(b *testing.B) {
 		},
 		Used: func(*v1alpha1.APIKey) {}, Index: index, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	})
-	api := rest.NewHandler(service, nil)
+	api := rest.NewHandler(service, rest.Limits{})
 	agents, err := New(Options{
 		Service: service, REST: api, SiteURL: "https://herald.example.com", Capabilities: capabilities,
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) { return service.Authenticate(token) },

@@ -172,7 +172,7 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 		Capabilities: capabilities, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	})
 	options := Options{
-		Service: service, REST: rest.NewHandler(service, ratelimit.New(1000, clock.RealClock{})), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
+		Service: service, REST: rest.NewHandler(service, rest.Limits{Teams: ratelimit.New(1000, clock.RealClock{})}), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
 		ResourceMetadata: "https://herald.example.com/.well-known/oauth-protected-resource/mcp",
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) {
 			caller, ok := callers[token]

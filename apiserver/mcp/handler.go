@@ -129,7 +129,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteMethodNotAllowed(w, r, http.MethodPost) // there are no streams and no sessions
 		return
 	}
-	body, err := rest.ReadBody(w, r)
+	body, done, err := h.REST.ReadBody(w, r, caller, maxMessage)
+	defer done()
 	if err != nil {
 		rest.WriteFailure(ctx, w, err)
 		return
@@ -150,6 +151,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{caller: h.named(caller, m), key: m.key(r), info: request.From(ctx)}
 	tool := m.direct(r, body)
 	if tool == nil {
+		if len(body) > maxPassed {
+			rest.WriteFailure(ctx, w, &http.MaxBytesError{Limit: maxPassed})
+			return
+		}
 		h.pass(w, r, body, c)
 		return
 	}
@@ -157,6 +162,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteInternal(ctx, w, err)
 	}
 }
+
+// maxMessage is how large a message may be, in bytes: twice the largest post. A call is decoded several times on its way.
+const maxMessage = 512 << 10
+
+// maxPassed is how large a message may be that the SDK's HTTP handler judges, in bytes: it decodes each about ten times. Such
+// messages name what they want in some words. Calls of tools, which carry posts, are given to the SDK's server directly.
+const maxPassed = 64 << 10
 
 // Fields of requests and answers that pages of other sites may use.
 const (
@@ -211,13 +223,13 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *c
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := rest.BearerToken(r)
 	if !ok {
-		return bridge.Caller{}, &bridge.Error{
+		return bridge.Caller{}, h.REST.Stranger(r, &bridge.Error{
 			Code: bridge.CodeUnauthorized, Message: `missing or invalid Authorization header; send "Authorization: Bearer <API key or access token>"`,
-		}
+		})
 	}
 	caller, err := h.Tokens(r.Context(), token)
 	if err != nil {
-		return bridge.Caller{}, err
+		return bridge.Caller{}, h.REST.Stranger(r, err)
 	}
 	return caller, h.REST.Admit(r.Context(), caller)
 }

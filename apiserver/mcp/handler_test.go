@@ -74,7 +74,7 @@ func TestRefusedByHTTP(t *testing.T) {
 		"Put":        {"it is no method of this protocol", "PUT", ping, nil, 405, `"code":"VALIDATION_ERROR"`},
 		"Form":       {"it is no JSON", "POST", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, `"code":"VALIDATION_ERROR"`},
 		"Compressed": {"its size cannot be bounded", "POST", "x", []string{"Content-Encoding", "gzip"}, 415, `"code":"VALIDATION_ERROR"`},
-		"TooLarge":   {"one MiB is enough", "POST", callTool("create_post", text(strings.Repeat("a", 1<<20))), nil, 413, "larger than 1048576 bytes"},
+		"TooLarge":   {"twice the largest post is enough", "POST", callTool("create_post", text(strings.Repeat("a", 512<<10))), nil, 413, "larger than 524288 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +249,9 @@ func TestScopes(t *testing.T) {
 // Requests of one token share a limit with REST.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	address := newWorld().serve(t, func(o *Options) { o.REST = rest.NewHandler(o.Service, ratelimit.New(1, clock.RealClock{})) })
+	address := newWorld().serve(t, func(o *Options) {
+		o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(1, clock.RealClock{})})
+	})
 	first, second := send(t, "POST", address, "key", ping), send(t, "POST", address, "key", callTool("list_posts", `{}`))
 	if first.status != 200 || first.header.Get("RateLimit-Remaining") != "0" {
 		t.Errorf("%d %v", first.status, first.header)
@@ -468,7 +470,7 @@ func FuzzReader(f *testing.F) {
 		f.Add(body)
 	}
 	w := newWorld()
-	handler := w.handler(f, func(o *Options) { o.REST = rest.NewHandler(o.Service, nil) })
+	handler := w.handler(f, func(o *Options) { o.REST = rest.NewHandler(o.Service, rest.Limits{}) })
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer read")

@@ -42,6 +42,9 @@ type message struct {
 	versioned bool
 }
 
+// maxWord is how long a word of a message may be, in characters: what it calls, and who calls.
+const maxWord = 1 << 10
+
 // errBatch is that of an array of messages. The protocol had those for some months of 2025.
 var errBatch = errors.New("a body is one JSON-RPC message; batches are not taken: send each message by itself")
 
@@ -60,7 +63,7 @@ func readMessage(body []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := func(v strictjson.Value) string { return v.Text(0, len(body)) }
+	text := func(v strictjson.Value) string { return v.Text(0, maxWord) } // a longer one means nothing here
 	params := root.Field("params")
 	meta := params.Field("_meta")
 	m := &message{

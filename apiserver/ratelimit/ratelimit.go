@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit bounds how many requests each API key may make. Each replica
-// counts for itself: the bound is there to protect the service, not to be sold.
+// Package ratelimit bounds how much each caller may ask for in a minute: a team, a person,
+// or the address of a stranger. Each replica counts for itself: the bound is there to protect
+// the service, not to be sold.
 package ratelimit
 
 import (
@@ -16,8 +17,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window is what a limit is counted over.
-const window = time.Minute
+const (
+	// window is what a limit is counted over.
+	window = time.Minute
+	// maxCallers is how many callers are remembered. There are fewer teams than that;
+	// strangers have more addresses than any memory. One that is forgotten begins anew, so
+	// that whoever fills the table sets others free and locks out nobody.
+	maxCallers = 10_000
+)
 
 // Limiter counts the requests of each caller. A nil Limiter lets everything
 // through.
@@ -48,26 +55,55 @@ func (l *Limiter) Take(caller string, answer http.Header) (allowed bool, retryAf
 	}
 	now := l.clock.Now()
 	l.mu.Lock()
-	bucket := l.callers[caller]
-	if bucket == nil {
-		bucket = rate.NewLimiter(rate.Every(window/time.Duration(l.perMinute)), l.perMinute)
-		l.callers[caller] = bucket
-	}
+	bucket := l.bucket(caller, now)
 	allowed = bucket.AllowN(now, 1)
 	left := bucket.TokensAt(now)
-	l.tidy(now)
 	l.mu.Unlock()
 
-	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))
-	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
-	answer.Set("RateLimit-Remaining", strconv.Itoa(max(int(left), 0)))
-	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
+	l.tell(answer, left)
 	if allowed {
 		return true, 0
 	}
 	retryAfter = time.Duration((1 - left) / float64(l.perMinute) * float64(window))
 	answer.Set("Retry-After", strconv.Itoa(max(seconds(retryAfter), 1)))
 	return false, retryAfter
+}
+
+// Charge counts what a request that is being served costs beyond one. It refuses nothing:
+// the caller is in debt then, of at most a whole limit, and its next requests wait until that
+// is paid.
+func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
+	if l == nil || requests <= 0 {
+		return
+	}
+	now := l.clock.Now()
+	l.mu.Lock()
+	bucket := l.bucket(caller, now)
+	most := int(bucket.TokensAt(now)) + l.perMinute
+	bucket.ReserveN(now, min(requests, l.perMinute, max(most, 0)))
+	left := bucket.TokensAt(now)
+	l.mu.Unlock()
+	l.tell(answer, left)
+}
+
+// tell says how much is left.
+func (l *Limiter) tell(answer http.Header, left float64) {
+	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))
+	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
+	answer.Set("RateLimit-Remaining", strconv.Itoa(max(int(left), 0)))
+	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
+}
+
+// bucket returns what a caller has left.
+func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
+	l.tidy(now)
+	bucket := l.callers[caller]
+	if bucket == nil {
+		l.makeRoom()
+		bucket = rate.NewLimiter(rate.Every(window/time.Duration(l.perMinute)), l.perMinute)
+		l.callers[caller] = bucket
+	}
+	return bucket
 }
 
 // tidy forgets, now and then, those who have made no request for so long that
@@ -81,6 +117,17 @@ func (l *Limiter) tidy(now time.Time) {
 		if bucket.TokensAt(now) >= float64(l.perMinute) {
 			delete(l.callers, caller)
 		}
+	}
+}
+
+// makeRoom forgets one caller, whichever it is, if there are too many.
+func (l *Limiter) makeRoom() {
+	if len(l.callers) < maxCallers {
+		return
+	}
+	for caller := range l.callers {
+		delete(l.callers, caller)
+		return
 	}
 }
 

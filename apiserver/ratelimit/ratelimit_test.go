@@ -5,6 +5,7 @@ package ratelimit
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,5 +51,51 @@ func TestNoLimit(t *testing.T) {
 	header := http.Header{}
 	if allowed, _ := New(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Take("a", header); !allowed || len(header) != 0 {
 		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
+	}
+}
+
+func TestCharge(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	l := New(60, clock)
+	for _, tt := range []struct {
+		after            time.Duration
+		requests         int
+		remaining, reset string
+		reason           string
+	}{
+		{0, 10, "50", "10", "a request costs what it costs"},
+		{0, 0, "", "", "one that costs no more than others says nothing"},
+		{0, 60, "0", "70", "beyond what is left it is a debt"},
+		{0, 1 << 40, "0", "120", "of at most a whole limit"},
+		{0, 5, "0", "120", "and no more"},
+		{90 * time.Second, 1, "29", "31", "which is paid by waiting"},
+	} {
+		clock.SetTime(clock.Now().Add(tt.after))
+		header := http.Header{}
+		l.Charge("a", tt.requests, header)
+		if got := header.Get("RateLimit-Remaining"); got != tt.remaining || header.Get("RateLimit-Reset") != tt.reset {
+			t.Errorf("%s: %s left, reset after %s; want %s and %s", tt.reason, got, header.Get("RateLimit-Reset"), tt.remaining, tt.reset)
+		}
+	}
+	l.Charge("a", 60, http.Header{})
+	header := http.Header{}
+	if allowed, wait := l.Take("a", header); allowed || wait != 32*time.Second || header.Get("Retry-After") != "32" {
+		t.Errorf("who is in debt is let in: %v, %s, %v", allowed, wait, header)
+	}
+	(*Limiter)(nil).Charge("a", 5, nil)
+}
+
+// TestBounded holds that strangers with many addresses fill no memory, and lock out nobody.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	l := New(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
+	for i := range 3 * maxCallers {
+		if allowed, _ := l.Take(strconv.Itoa(i), http.Header{}); !allowed {
+			t.Fatalf("a new caller is refused, after %d", i)
+		}
+	}
+	if len(l.callers) > maxCallers {
+		t.Errorf("%d callers are remembered, more than %d", len(l.callers), maxCallers)
 	}
 }

@@ -4,26 +4,91 @@
 package request
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 )
 
+// networkBits is how much of an address of version 6 a visitor is counted by: one has at
+// least the 64 bits behind it.
+const networkBits = 64
+
 // Address is what one visitor is counted by: an address, or the network of 64 bits that one
-// has in version 6. Behind a proxy all visitors have one.
+// has in version 6. Behind a proxy that is not trusted all visitors have one.
 func Address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+	address := From(r.Context()).Client
+	if !address.IsValid() {
+		address = Proxies(nil).Client(r)
+	}
+	switch {
+	case !address.IsValid():
 		return r.RemoteAddr
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	address = address.Unmap().WithZone("")
-	if address.Is4() {
+	case address.Is4():
 		return address.String()
 	}
-	network, _ := address.Prefix(64) // it has 128 bits
+	network, _ := address.Prefix(networkBits) // it has 128 bits
 	return network.String()
+}
+
+// Remote is where a request comes from, for the log: the address of the client that proxies
+// in front of this server speak for, or else that of the connection with its port.
+func Remote(r *http.Request) string {
+	if client := From(r.Context()).Client; client.IsValid() && client != parse(r.RemoteAddr) {
+		return client.String()
+	}
+	return r.RemoteAddr
+}
+
+// Proxies are the networks of the proxies that stand in front of this server. What they say
+// of their clients is believed, and what anybody else says is not.
+type Proxies []netip.Prefix
+
+// Client returns the address of who sent a request: that of the connection, or, if a proxy
+// made that, the last address of X-Forwarded-For that is not a proxy's. Each proxy adds the
+// address that it was called from at the end, so that what a client wrote there itself stands
+// before its own address and is never read. The field Forwarded (RFC 7239) is not read: a
+// proxy that does not know it passes on what its client wrote. The address is zero if the
+// connection has none.
+func (p Proxies) Client(r *http.Request) netip.Addr {
+	address := parse(r.RemoteAddr)
+	if !p.include(address) {
+		return address
+	}
+	fields := r.Header.Values("X-Forwarded-For")
+	for i := len(fields) - 1; i >= 0; i-- {
+		for rest := fields[i]; rest != ""; {
+			comma := strings.LastIndexByte(rest, ',')
+			said := parse(strings.TrimSpace(rest[comma+1:]))
+			if !said.IsValid() {
+				return address // what stands before it was said by strangers, for all that is known
+			}
+			if address = said; !p.include(address) {
+				return address
+			}
+			rest = rest[:max(comma, 0)]
+		}
+	}
+	return address
+}
+
+func (p Proxies) include(address netip.Addr) bool {
+	for _, network := range p {
+		if network.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// parse reads an address, with or without a port.
+func parse(text string) netip.Addr {
+	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		with, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}
+		}
+		address = with.Addr()
+	}
+	return address.Unmap().WithZone("")
 }

@@ -8,6 +8,8 @@ package request
 import (
 	"context"
 	"net/http"
+	"net/netip"
+	"strings"
 )
 
 // Info is what is known of one request. It belongs to the goroutine that
@@ -20,8 +22,13 @@ type Info struct {
 	// Namespace and Key say who called, "" before that is known.
 	Namespace string
 	Key       string
+	// Client is the address of who asks; it is behind trusted proxies, if there are any.
+	// The zero one is not known.
+	Client netip.Addr
 	// Header is that of the answer.
 	Header http.Header
+	// Quiet keeps the request out of the log: one of the many of a stranger.
+	Quiet bool
 	// Err is the cause of an internal error, for the log only.
 	Err error
 }
@@ -39,4 +46,24 @@ func From(ctx context.Context) *Info {
 		return info
 	}
 	return &Info{Header: http.Header{}}
+}
+
+// How much of what a client wrote goes into a log or an answer, in bytes: enough to know it
+// again.
+const (
+	maxShown  = 256
+	maxMethod = 16
+)
+
+// Short is the beginning of what a client wrote, such as a path.
+func Short(text string) string { return cut(text, maxShown) }
+
+// Method is the method of a request, which a client may make up.
+func Method(r *http.Request) string { return cut(r.Method, maxMethod) }
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

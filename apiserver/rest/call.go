@@ -67,6 +67,7 @@ func (c *call) take(h *Handler, of *operation, arguments []byte) error {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = []byte("{}")
 	}
+	c.bytes = len(arguments)
 	var err error
 	if c.body, err = strictjson.Parse(arguments); err != nil {
 		return invalid("%s", err)
@@ -89,8 +90,8 @@ func (c *call) take(h *Handler, of *operation, arguments []byte) error {
 	default:
 		c.id = c.body.Field("id").Text(1, len(arguments))
 	}
-	if problems := c.body.Problems(); len(problems) > 0 {
-		return invalid("%s", bridge.JoinProblems(problems))
+	if problems, more := c.body.Problems(); len(problems) > 0 {
+		return invalid("%s", bridge.JoinFirst(problems, more))
 	}
 	return nil
 }

@@ -11,15 +11,15 @@ import (
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/httpcode"
+	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
 var (
-	// errNotJSON, errEncoded and errUnread say why a body could not be read.
+	// errNotJSON and errEncoded say why a body is not read.
 	errNotJSON = errors.New("the body is not application/json")
 	errEncoded = errors.New("the body is encoded")
-	errUnread  = errors.New("read the body")
 )
 
 func invalid(format string, args ...any) *bridge.Error {
@@ -27,7 +27,7 @@ func invalid(format string, args ...any) *bridge.Error {
 }
 
 // checkAgainAfter is after how many seconds a platform that could not tell whether an
-// account is good may be asked again.
+// account is good may be asked again, and a server that cannot tell whether a key is.
 const checkAgainAfter = "30"
 
 // WriteError answers with the envelope that every error has. A 401 asks for a token, unless
@@ -56,14 +56,14 @@ type internalError struct{ error }
 
 // WriteNotFound answers to a path that there is not.
 func WriteNotFound(w http.ResponseWriter, r *http.Request) {
-	WriteError(w, http.StatusNotFound, bridge.CodeNotFound, fmt.Sprintf("there is nothing at %s", r.URL.Path))
+	WriteError(w, http.StatusNotFound, bridge.CodeNotFound, "there is nothing at "+request.Short(r.URL.Path))
 }
 
 // WriteMethodNotAllowed answers to a method that a path does not have.
 func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed string) {
 	w.Header().Set("Allow", allowed)
 	WriteError(w, http.StatusMethodNotAllowed, bridge.CodeValidation,
-		fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed))
+		fmt.Sprintf("%s does not take %s; it takes %s", request.Short(r.URL.Path), request.Method(r), allowed))
 }
 
 // WriteFailure answers for every error of an operation and of what comes before
@@ -116,7 +116,13 @@ func failureOf(ctx context.Context, err error) failure {
 			message: "the body must not be compressed; send it without Content-Encoding",
 			header:  [][2]string{{"Accept-Encoding", "identity"}},
 		}
-	case errors.Is(err, errUnread):
+	case errors.Is(err, intake.ErrFull):
+		return failure{
+			status: http.StatusTooManyRequests, code: bridge.CodeRateLimited,
+			message: "too many large bodies are being read at this moment; send the request again in a second",
+			header:  [][2]string{{"Retry-After", intake.RetryAfter}},
+		}
+	case errors.Is(err, intake.ErrUnread):
 		return failure{
 			status: http.StatusBadRequest, code: bridge.CodeValidation, message: "the body did not arrive in full; send it again",
 		}
@@ -124,6 +130,12 @@ func failureOf(ctx context.Context, err error) failure {
 	info := request.From(ctx)
 	info.Err = err
 	f := failure{status: http.StatusInternalServerError, code: bridge.CodeInternal}
+	if errors.Is(err, bridge.ErrBehind) {
+		f.status, f.header = http.StatusServiceUnavailable, [][2]string{{"Retry-After", checkAgainAfter}}
+		f.message = fmt.Sprintf("this server has not heard of the Kubernetes API for some minutes and cannot tell which keys are good; "+
+			"try again in %s seconds (request id %s)", checkAgainAfter, info.ID)
+		return f
+	}
 	if errors.Is(err, bridge.ErrUncertain) {
 		f.message = fmt.Sprintf(
 			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID)

@@ -7,19 +7,21 @@
 package rest
 
 import (
-	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
@@ -45,10 +47,21 @@ const (
 	maxKept = 128 << 10
 )
 
+// Limits bound what callers cost. Fields that are nil bound nothing.
+type Limits struct {
+	// Teams counts what the callers of each team ask for, by its namespace: all its keys,
+	// agents and people together.
+	Teams *ratelimit.Limiter
+	// Strangers counts requests without a good token, by address.
+	Strangers *ratelimit.Limiter
+	// Bodies has room for bodies of requests.
+	Bodies *intake.Gate
+}
+
 // Handler serves everything below Prefix.
 type Handler struct {
 	service *bridge.Service
-	limiter *ratelimit.Limiter
+	limits  Limits
 	// answers holds *answer for use again.
 	answers sync.Pool
 }
@@ -73,9 +86,9 @@ type made struct {
 	waits bool
 }
 
-// NewHandler returns a Handler. A nil limiter limits no caller.
-func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) *Handler {
-	return &Handler{service: service, limiter: limiter, answers: sync.Pool{New: func() any { return &answer{} }}}
+// NewHandler returns a Handler.
+func NewHandler(service *bridge.Service, limits Limits) *Handler {
+	return &Handler{service: service, limits: limits, answers: sync.Pool{New: func() any { return &answer{} }}}
 }
 
 // call is one request of an operation, authenticated.
@@ -85,9 +98,11 @@ type call struct {
 	id string
 	// query is that of an operation that has one.
 	query url.Values
-	// body and key, the Idempotency-Key, are those of an operation that creates.
-	body strictjson.Value
-	key  string
+	// body, of so many bytes, and key, the Idempotency-Key, are those of an operation that
+	// creates.
+	body  strictjson.Value
+	bytes int
+	key   string
 }
 
 // operation is one of the description's; Call has its fields by their names in JSON.
@@ -173,21 +188,47 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authenticate returns who calls, unless the key is not good or was used too
+// authenticate returns who calls, unless the key is not good or the team asks too
 // often.
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := BearerToken(r)
 	if !ok {
-		return bridge.Caller{}, &bridge.Error{
+		return bridge.Caller{}, h.Stranger(r, &bridge.Error{
 			Code: bridge.CodeUnauthorized, Message: `missing or invalid Authorization header; send "Authorization: Bearer <API key>"`,
-		}
+		})
 	}
 	caller, err := h.service.Authenticate(token)
 	if err != nil {
-		return bridge.Caller{}, err
+		return bridge.Caller{}, h.Stranger(r, err)
 	}
 	return caller, h.Admit(r.Context(), caller)
 }
+
+// Stranger counts a request whose token is not good, which err says, and returns what it is
+// answered: err, or 429 if too many came from its address. Those are not logged one by one, and
+// their connections are closed. A good token is taken from every address: who shares one with
+// a stranger is not locked out.
+func (h *Handler) Stranger(r *http.Request, err error) error {
+	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
+		return err
+	}
+	allowed, wait := h.limits.Strangers.Take(request.Address(r), http.Header{})
+	if allowed {
+		return err
+	}
+	info := request.From(r.Context())
+	info.Quiet = true
+	info.Header.Set("Connection", "close")
+	info.Header.Set("Retry-After", wholeSeconds(wait))
+	return &bridge.Error{
+		Code: bridge.CodeRateLimited,
+		Message: "too many requests from this address without a good API key; send \"Authorization: Bearer <API key>\", or try again in " +
+			wholeSeconds(wait) + " seconds",
+	}
+}
+
+// wholeSeconds rounds up, to one at least.
+func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
 
 // BearerToken returns the token of a request; false if it has none (RFC 6750, section 2.1).
 func BearerToken(r *http.Request) (token string, ok bool) {
@@ -195,18 +236,18 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// Admit notes who calls, for the log, and refuses a caller who calls too often. Every door
-// that lets in callers with tokens counts them here.
+// Admit notes who calls, for the log, and refuses a caller whose team asks for too much. Every
+// door that lets in callers with tokens counts them here.
 func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
 	info := request.From(ctx)
 	info.Namespace, info.Key = caller.Namespace, caller.Key
-	allowed, wait := h.limiter.Take(caller.Namespace+"/"+caller.Key, info.Header)
+	allowed, wait := h.limits.Teams.Take(caller.Namespace, info.Header)
 	if allowed {
 		return nil
 	}
 	return &bridge.Error{
 		Code:    bridge.CodeRateLimited,
-		Message: fmt.Sprintf("too many requests with this API key; try again in %.0f seconds", max(math.Ceil(wait.Seconds()), 1)),
+		Message: "this team makes too many requests, all its API keys and agents together; try again in " + wholeSeconds(wait) + " seconds",
 	}
 }
 
@@ -217,7 +258,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 	switch {
 	case of.creates:
 		if err = h.service.RequireSubscription(c.caller); err == nil {
-			err = c.readBody(w, r)
+			var leave func()
+			leave, err = h.readBody(w, r, c)
+			defer leave()
 		}
 	case of.lists:
 		c.query, err = readQuery(r)
@@ -243,14 +286,19 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 
 // perform calls an operation. What it returns may be used until done is called.
 func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
-	if !of.lists {
+	var spent *cost.Meter
+	if !of.lists { // those answer from memory
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
+		ctx, spent = cost.With(ctx)
+		spent.Bytes(c.bytes)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
 	out.body, out.made = out.body[:0], made{}
-	if err := of.serve(h, ctx, c, out); err != nil {
+	err = of.serve(h, ctx, c, out)
+	h.limits.Teams.Charge(c.caller.Namespace, spent.Requests(), request.From(ctx).Header)
+	if err != nil {
 		return nil, func() {}, err
 	}
 	return out, func() {
@@ -260,22 +308,23 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 	}, nil
 }
 
-// readBody reads the body and the Idempotency-Key.
-func (c *call) readBody(w http.ResponseWriter, r *http.Request) error {
+// readBody reads the body and the Idempotency-Key. The body is held until done is called.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
 	if keys := r.Header.Values("Idempotency-Key"); len(keys) > 0 {
 		c.key = keys[0]
 		if err := checkKey(c.key); err != nil {
-			return err
+			return func() {}, err
 		}
 	}
-	body, err := ReadBody(w, r)
+	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
 	if err != nil {
-		return err
+		return done, err
 	}
+	c.bytes = len(body)
 	if c.body, err = strictjson.Parse(body); err != nil {
-		return invalid("%s", err)
+		return done, invalid("%s", err)
 	}
-	return nil
+	return done, nil
 }
 
 func checkKey(key string) error {
@@ -285,24 +334,17 @@ func checkKey(key string) error {
 	return nil
 }
 
-// ReadBody reads the body of a request, which has to be JSON of at most maxBody. Its errors
-// are for WriteFailure.
-func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes.
+// Its room is taken until done is called, which is never nil. Its errors are for WriteFailure.
+func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
-		return nil, errNotJSON
+		return nil, func() {}, errNotJSON
 	}
 	// RFC 9110, section 15.5.16. What is compressed has no size to bound.
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return nil, errEncoded
+			return nil, func() {}, errEncoded
 		}
 	}
-	var body bytes.Buffer
-	// Read into one piece of the announced size: growing by doubling would allocate
-	// several times the body.
-	body.Grow(int(min(max(r.ContentLength, 0), maxBody)) + bytes.MinRead)
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnread, err)
-	}
-	return body.Bytes(), nil
+	return h.limits.Bodies.Read(w, r, caller.Namespace, most)
 }

@@ -39,7 +39,7 @@ func TestSilentKubernetesAPI(t *testing.T) {
 	handler := NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-	}), nil)
+	}), Limits{})
 	synctest.Test(t, func(t *testing.T) {
 		info := &request.Info{ID: "id-17"}
 		r := httptest.NewRequestWithContext(request.With(t.Context(), info), http.MethodGet, Prefix+"/posts/p1", http.NoBody)

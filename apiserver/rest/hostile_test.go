@@ -50,7 +50,7 @@ func TestHostileBodies(t *testing.T) {
 	handler := NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner,
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-	}), nil)
+	}), Limits{})
 	const tree, text = `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[`, `{"category":"text","targets":[`
 	tooMany := "the body holds more than 16384 values"
 	for name, tc := range map[string]struct{ body, want string }{

@@ -80,7 +80,7 @@ func FuzzListQuery(f *testing.F) {
 	}
 	handler := NewHandler(bridge.New(bridge.Config{
 		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-	}), nil)
+	}), Limits{})
 	f.Fuzz(func(t *testing.T, query string) {
 		r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{}), http.MethodGet, Prefix+"/posts", http.NoBody)
 		r.URL.RawQuery = query

@@ -36,6 +36,10 @@ const (
 	// firstNodes is for how many nodes there is space at first; a usual post has
 	// about ten.
 	firstNodes = 16
+	// ShownProblems is how many problems of a document are worded, as many as an answer
+	// names (bridge.JoinFirst). Further ones are counted only: a document of MaxValues wrong values would otherwise cost more in
+	// words than in bytes.
+	ShownProblems = 5
 )
 
 // kind is the type of a value.
@@ -65,8 +69,10 @@ type node struct {
 
 // document is what Parse read, and what was found wrong with it since.
 type document struct {
-	nodes    []node
+	nodes []node
+	// problems are the first ones, and more says how many followed.
 	problems []string
+	more     int
 }
 
 // parser reads a document from its first byte to its last.

@@ -235,6 +235,10 @@ func (v Value) read(want kind, called string) (raw []byte, ok bool) {
 
 // Refuse records a problem with the value.
 func (v Value) Refuse(problem string) {
+	if len(v.doc.problems) == ShownProblems {
+		v.doc.more++
+		return
+	}
 	v.doc.problems = append(v.doc.problems, v.Path()+": "+problem)
 }
 
@@ -248,8 +252,9 @@ func (v Value) Path() string {
 }
 
 // Problems are those that have been recorded of the whole document, in the
-// order in which it was read.
-func (v Value) Problems() []string { return v.doc.problems }
+// order in which it was read: the first ShownProblems in words, and how many
+// there are more.
+func (v Value) Problems() (first []string, more int) { return v.doc.problems, v.doc.more }
 
 // path is where a node is in the document.
 func (d *document) path(i int) string {

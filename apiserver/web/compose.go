@@ -26,9 +26,6 @@ var (
 	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
-// maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
-const maxForm = 2 << 20
-
 // compose is the page on which a post is written: an empty one, or one like another.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	written, left := newWriting(v.zone), []string(nil)
@@ -87,9 +84,10 @@ func wordFor(when string) string {
 
 // readForm reads what was written.
 func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
-	v.Body = http.MaxBytesReader(w, v.Body, maxForm)
-	if err := v.ParseForm(); err != nil {
-		return nil, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}
+	done, err := s.parseForm(w, v.Request, v.namespace)
+	v.done = done
+	if err != nil {
+		return nil, err
 	}
 	written := readWriting(v.PostForm)
 	if written.zone == "" {

@@ -77,8 +77,13 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 		s.toSignIn(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	out, err := s.Connect.Choose(r.Context(), s.visitor(of), r.PostFormValue("pending"), r.PostFormValue("account"))
+	done, err := s.parseForm(w, r, of.Person.Name)
+	defer done()
+	if err != nil {
+		s.failure(w, r, nil, err)
+		return
+	}
+	out, err := s.Connect.Choose(r.Context(), s.visitor(of), r.PostForm.Get("pending"), r.PostForm.Get("account"))
 	s.connected(w, r, of.Person, out, err)
 }
 

@@ -152,9 +152,14 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 		s.toSignIn(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	done, err := s.parseForm(w, r, of.Person.Name)
+	defer done()
+	if err != nil {
+		s.failure(w, r, nil, err)
+		return
+	}
 	location, err := s.Agents.Decide(r.Context(), of, oauth.Decision{
-		Sealed: r.PostFormValue("consent"), Allow: r.PostFormValue("decision") == "allow", Most: bridge.Scope(r.PostFormValue("level")),
+		Sealed: r.PostForm.Get("consent"), Allow: r.PostForm.Get("decision") == "allow", Most: bridge.Scope(r.PostForm.Get("level")),
 	})
 	if err != nil {
 		s.notAllowed(w, r, err)

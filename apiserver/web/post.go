@@ -13,6 +13,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -255,8 +256,8 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 // avatar is the picture of an account, with the platform's mark.
 func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	icon := ""
-	if account != nil && onTheWeb(account.Status.IconURL) {
-		icon = account.Status.IconURL
+	if account != nil {
+		icon = platforms.PictureURL(account.Status.IconURL)
 	}
 	return h.Span(h.Class("avatar"),
 		g.If(icon == "", h.Span(h.Class("blank"), h.Aria("hidden", "true"))),

@@ -116,7 +116,7 @@ func TestThreatMarkup(t *testing.T) {
 func TestThreatPictures(t *testing.T) {
 	t.Parallel()
 	for address, shown := range map[string]bool{
-		"https://pbs.example/a.png": true, "http://127.0.0.1:9000/a.png": true, "javascript:alert(1)": false, "JaVaScRiPt:alert(1)": false,
+		"https://pbs.example/a.png": true, "http://127.0.0.1:9000/a.png": true, "http://pbs.example/a.png": false, "javascript:alert(1)": false, "JaVaScRiPt:alert(1)": false,
 		"data:image/svg+xml,<svg onload=alert(1)>": false, "//pbs.example/a.png": false, "/signout": false, "blob:https://a/b": false, "https:": false, "": false, " https://a": false,
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))

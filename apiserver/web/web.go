@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // images from scratch have no zones
@@ -24,7 +26,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
+	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/apiserver/httpcode"
+	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
@@ -54,6 +58,10 @@ type Config struct {
 	RolePrefix string
 	// Agents lets agents act for teams; nil if this installation serves none.
 	Agents *oauth.Server
+	// Teams counts what is asked for in the name of each team, and what each person asks for; nil counts nothing.
+	Teams *ratelimit.Limiter
+	// Bodies has room for forms; nil has room for all.
+	Bodies *intake.Gate
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and
@@ -152,6 +160,8 @@ type visit struct {
 	zone      *time.Location
 	now       time.Time
 	pictures  pictures
+	// done gives back the room of the form that was read; nil while none was.
+	done func()
 }
 
 // rights say what a page offers to a person.
@@ -225,12 +235,31 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 			s.absent(w, r)
 			return
 		default:
-			err = handle(w, v)
+			err = s.counted(w, v, handle)
 		}
 		if err != nil {
 			s.failure(w, r, v, err)
 		}
 	}
+}
+
+// counted handles a visit and charges the team for it. The limit that refuses a visit is the person's own, of the same size: a
+// program that uses up the team's does not close the pages to the people who want to see what it does.
+func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
+	unseen := http.Header{} // pages have no use for what is left
+	if allowed, wait := s.Teams.Take("person\x00"+v.namespace+"\x00"+v.person.Name, unseen); !allowed {
+		after := strconv.Itoa(max(int(math.Ceil(wait.Seconds())), 1))
+		w.Header().Set("Retry-After", after)
+		return &bridge.Error{Code: bridge.CodeRateLimited, Message: "you open too many pages at once; try again in " + after + " seconds"}
+	}
+	s.Teams.Charge(v.namespace, 1, unseen)
+	ctx, spent := cost.With(v.Context())
+	v.Request = v.WithContext(ctx)
+	defer func() {
+		s.Teams.Charge(v.namespace, spent.Requests(), unseen)
+		v.leaveForm()
+	}()
+	return handle(w, v)
 }
 
 // visit finds the person, the team and the rights of a request. The team is nil if the person may not see anything in the namespace.

@@ -63,11 +63,11 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 
 // refused is the error of a body with problems; nil if there are none.
 func refused(body strictjson.Value) error {
-	problems := body.Problems()
+	problems, more := body.Problems()
 	if len(problems) == 0 {
 		return nil
 	}
-	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinProblems(problems)}
+	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinFirst(problems, more)}
 }
 
 // CreateMediaUpload reads the body of createMediaUploadUrl. What is wrong with

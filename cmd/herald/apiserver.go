@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -22,6 +23,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/request"
 	apirest "github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/headroom"
@@ -102,6 +104,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Clock:        clock.RealClock{}, Log: log, Tracer: tracer,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
+		Proxies:           proxiesOf(c.TrustedProxies),
 		Namespaces:        c.Namespaces,
 		MCP:               c.MCP.Enabled,
 		Version:           version,
@@ -134,6 +137,17 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	}
 	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", options.SiteURL+apirest.Prefix)
 	return server, nil
+}
+
+// proxiesOf are networks that the configuration was judged to hold.
+func proxiesOf(networks []string) request.Proxies {
+	var proxies request.Proxies
+	for _, network := range networks {
+		if prefix, err := netip.ParsePrefix(network); err == nil {
+			proxies = append(proxies, prefix)
+		}
+	}
+	return proxies
 }
 
 // serveTLS returns the way to serve HTTPS with the certificate of two files, which is read again when they change; nil

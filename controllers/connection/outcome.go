@@ -155,7 +155,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	if o.identity != nil {
 		status.AccountName = text.First(o.identity.DisplayName, longestName)
 		status.Username = text.First(o.identity.Username, longestName)
-		status.IconURL = o.identity.IconURL
+		status.IconURL = platforms.PictureURL(o.identity.IconURL)
 		if len(status.IconURL) > longestURL {
 			status.IconURL = ""
 		}

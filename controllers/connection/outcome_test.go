@@ -171,7 +171,7 @@ func TestApplyFitsTheSchema(t *testing.T) {
 	read.Token.ExpiresAt = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	apply(c, outcome{
 		asked: true, reason: v1alpha1.ReasonConnected, loaded: "8", read: read,
-		identity: &platforms.Identity{DisplayName: strings.Repeat("ä", 600), Username: strings.Repeat("u", 600), IconURL: strings.Repeat("i", 3000)},
+		identity: &platforms.Identity{DisplayName: strings.Repeat("ä", 600), Username: strings.Repeat("u", 600), IconURL: "https://example.com/" + strings.Repeat("i", 3000)},
 	}, strings.Repeat("p", 300), noon)
 	s := c.Status
 	if n := len([]rune(s.AccountName)); n != 512 || len(s.Username) != 512 || s.IconURL != "" || len(s.LastHandledProbe) != 256 || s.TokenExpiresAt != nil {

@@ -37,6 +37,12 @@ const (
 	// how soon a new token is renewed.
 	renewAgain   = 15 * time.Second
 	renewSoonest = 2 * time.Second
+
+	// askedSoonest is how soon after an examination that ended badly another one is made
+	// because a client asks. A bad answer is not given twice, so that each post to a broken
+	// account asks anew; those that come meanwhile wait, within the five seconds that a
+	// request has, for the answer to the next question.
+	askedSoonest = 2 * time.Second
 )
 
 // spreadLead returns how long before its end a token is renewed: what the platform
@@ -73,15 +79,29 @@ func renewalDue(declared time.Duration, read credentials.Credentials, uid types.
 // client asks for it, or its time has come.
 func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
 	status := &conn.Status
-	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	switch {
 	case conditions.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
 		return true
-	case asked != "" && text.First(asked, longestProbe) != status.LastHandledProbe:
+	case isAsked(conn) && untilAsked(status, now) <= 0:
 		return true
 	default:
 		return !now.Before(dueAt(conn, declaredLead))
 	}
+}
+
+// isAsked reports whether a client waits for an examination.
+func isAsked(conn *v1alpha1.Connection) bool {
+	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
+	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
+}
+
+// untilAsked returns after how long a connection is examined for a client; zero or less for
+// at once. A time by another process's clock, which is ahead, delays nobody.
+func untilAsked(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
+	if status.LastProbedAt == nil || status.LastProbedAt.After(now) || conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected {
+		return 0
+	}
+	return status.LastProbedAt.Add(askedSoonest).Sub(now)
 }
 
 // never is a time that never comes.
@@ -121,6 +141,8 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
 	at := dueAt(conn, declaredLead)
 	switch {
+	case isAsked(conn):
+		return untilAsked(&conn.Status, now)
 	case at.Equal(never):
 		return 0
 	case needsReconnect(conditions.Reason(conn.Status.Conditions)):

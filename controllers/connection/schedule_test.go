@@ -64,6 +64,11 @@ func TestDue(t *testing.T) {
 		"outage, just now":         {"the platform is not pressed", probed(conn("PlatformUnavailable"), 5*time.Second), false},
 		"outage, after a while":    {"the pauses end", probed(conn("PlatformUnavailable"), 11*time.Minute), true},
 		"disabled":                 {"nothing is asked about it", probed(conn("Disabled"), 48*time.Hour), false},
+		"bad, asked at once":       {"the platform was asked just now, and each post to a broken account asks", asked(probed(conn("Revoked"), time.Second), "p2", "p1"), false},
+		"bad, asked soon":          {"who asks waits two seconds for the next answer", asked(probed(conn("Revoked"), 2*time.Second), "p2", "p1"), true},
+		"outage, asked at once":    {"nor is it pressed then", asked(probed(conn("PlatformUnavailable"), time.Second), "p2", "p1"), false},
+		"good, asked at once":      {"there was a good answer, and the account may have changed", asked(probed(conn("Connected"), time.Second), "p2", "p1"), true},
+		"bad, in the future":       {"another process's clock is ahead", asked(probed(conn("Revoked"), -time.Hour), "p2", "p1"), true},
 		"disabled, but asked":      {"whoever asks gets an answer", asked(conn("Disabled"), "p", ""), true},
 		"Secret missing":           {"it may be there by now", recently("CredentialsNotFound"), true},
 		"Secret wrong":             {"it may have been mended", recently("CredentialsInvalid"), true},
@@ -149,6 +154,9 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 		if at := dueAt(c, quarter); at.Before(noon.Add(wait)) {
 			t.Errorf("%v: due at %v, but left alone until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
 		}
+	}
+	if got := rest(asked(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
+		t.Errorf("one whose account is broken, and that somebody asks about, rests %s", got)
 	}
 	if got := rest(conn("Disabled"), quarter, noon); got != 0 {
 		t.Errorf("a disabled connection wakes after %s", got)

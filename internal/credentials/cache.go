@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// cacheFor is how long a token is held in memory at most, and cacheMax how
-	// many are.
-	cacheFor = 5 * time.Minute
+	// cacheFor is how long a token is held in memory at most, which is how long one
+	// is used after its Secret was deleted: Secrets are not watched. cacheMax is how
+	// many are held. An account in use costs a read of its Secret each minute.
+	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret.
 	loadTimeout = 10 * time.Second
@@ -33,7 +34,7 @@ type Loader interface {
 // Cache holds the tokens in use, so that a thousand posts over one Connection read
 // its Secret once. It reads a token again when the Connection's status names another
 // version of the credentials, when the Connection refers to another Secret, and
-// after five minutes.
+// after a minute.
 //
 // It may be used from many goroutines at once.
 type Cache struct {

@@ -55,7 +55,7 @@ func TestCacheReadsAgain(t *testing.T) {
 		"forgotten": {"the platform refused the token", func(c *Cache, conn *v1alpha1.Connection, _ *clocktesting.FakePassiveClock) {
 			c.Forget(conn)
 		}, "a2"},
-		"old": {"no token is held for longer than five minutes", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
+		"old": {"no token is held for longer than a minute", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
 			now.SetTime(noon.Add(cacheFor + 1))
 		}, "a2"},
 		"nearly old": {"until then it is", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {

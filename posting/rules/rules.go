@@ -56,6 +56,9 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 		errs = append(errs, field.Required(spec.Child("targets"), "name at least one connection to post to"))
 	}
 	v := validation{post: post, env: env}
+	if errs := v.size(spec); len(errs) > 0 {
+		return errs // its texts are not counted: what they hold may be of any length
+	}
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
 	}
@@ -69,7 +72,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 		errs = append(errs, v.tree(spec.Child("tree", "cards"))...)
 	case v1alpha1.CategoryText:
 	}
-	return append(errs, v.size(spec)...)
+	return errs
 }
 
 // validation is the work on one post.

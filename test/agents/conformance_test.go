@@ -56,7 +56,7 @@ func withFixtures() string {
 	site := httptest.NewUnstartedServer(nil)
 	siteURL := "http://" + site.Listener.Addr().String()
 	handler, err := mcp.New(mcp.Options{
-		REST: rest.NewHandler(nil, limiter), SiteURL: siteURL, Server: fixtures.NewServer(),
+		REST: rest.NewHandler(nil, rest.Limits{Teams: limiter}), SiteURL: siteURL, Server: fixtures.NewServer(),
 		Tokens: func(context.Context, string) (bridge.Caller, error) {
 			return bridge.Caller{Namespace: "team", Key: "key"}, nil
 		},

@@ -105,6 +105,7 @@ func benchmarks() []benchmark {
 		{"B-MCP", "list posts as an agent does", runMCP},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},
 		{hostileID, "deliver posts beside a hostile team", runHostile},
+		{"B9", "refuse bodies that are made to cost much", runB9},
 	}
 }
 

@@ -59,8 +59,14 @@ type APIServerConfiguration struct {
 	SiteURL string `json:"siteURL,omitempty"`
 	// Shutdown is how the process stops.
 	Shutdown Shutdown `json:"shutdown,omitzero"`
-	// RequestsPerMinute is how many requests each API key may make (600); 0 for no limit.
+	// RequestsPerMinute is how many requests each team may make, all its keys, agents and people together (600); 0 for no
+	// limit. A request that has a great deal read or judged counts as several. As many may come from an address of
+	// strangers, who have no good key.
 	RequestsPerMinute int `json:"requestsPerMinute"`
+	// TrustedProxies are the networks of the proxies in front of this server, such as 10.0.0.0/8. Whom they name in
+	// X-Forwarded-For is the client: by that address strangers are counted, and it stands in the log. The default is none:
+	// then the client is who holds the connection.
+	TrustedProxies []string `json:"trustedProxies,omitempty"`
 	// Web is the web application.
 	Web Web `json:"web,omitzero"`
 	// MCP is the server for agents.

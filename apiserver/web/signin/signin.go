@@ -191,5 +191,5 @@ func (h *Handlers) Ready() error {
 
 // audit is what a line about something that a person did tells, beside the rest.
 func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
-	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", r.RemoteAddr))
+	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", request.Remote(r)))
 }

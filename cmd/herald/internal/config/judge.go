@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -118,6 +119,13 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 		}
 	}
 	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+	for i, network := range c.TrustedProxies {
+		if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Masked() != prefix {
+			j.says(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
+		} else if prefix.Bits() == 0 {
+			j.says(fmt.Sprintf("trustedProxies[%d]", i), "everybody could say who they are", "name the networks of the proxies alone")
+		}
+	}
 	if c.Web.Enabled {
 		j.web(c)
 	}

@@ -1,0 +1,145 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/cost"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+)
+
+// counted is a Kubernetes API that counts what is read of files and connections. Files whose name
+// begins with m were uploaded and verified, those that begin with p are waited for, and no other
+// is there.
+type counted struct {
+	bridge.Media
+	*connections
+
+	media, live, looks atomic.Int64
+}
+
+func (c *counted) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
+	c.media.Add(1)
+	media := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimePNG}}
+	switch name[0] {
+	case 'm':
+		media.Status.Phase = v1alpha1.MediaUploaded
+	case 'p':
+	default:
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "media"}, name)
+	}
+	return media, nil
+}
+
+// ofConnections tells the two Gets apart.
+type ofConnections struct{ *counted }
+
+func (c ofConnections) Get(namespace, name string) *v1alpha1.Connection {
+	return c.connections.Get(namespace, name)
+}
+
+func (c ofConnections) Live(context.Context, string, string) (*v1alpha1.Connection, error) {
+	c.live.Add(1)
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c")
+}
+
+// thread is a tree of cards with so many files each.
+func thread(cards, each int, kind string, edits ...func(*v1alpha1.PostSpec)) v1alpha1.PostSpec {
+	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Draft: true, Targets: to("acme"), Tree: &v1alpha1.TreeContent{}}
+	for i := range cards {
+		var card v1alpha1.TreeCard
+		for j := range each {
+			card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("%s%x-%x", kind, i, j)})
+		}
+		spec.Tree.Cards = append(spec.Tree.Cards, card)
+	}
+	for _, edit := range edits {
+		edit(&spec)
+	}
+	return spec
+}
+
+func to(names ...string) (targets []v1alpha1.PostTarget) {
+	for _, name := range names {
+		targets = append(targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}})
+	}
+	return targets
+}
+
+// TestReads holds what a post has read before it is refused, and what its team is charged.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	var strangers []string
+	for i := range 100 {
+		strangers = append(strangers, fmt.Sprintf("c%d", i))
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		words  string
+		// media, live and looks are the most that is read of files, connections and the store.
+		media, live, looks int64
+		cost               int
+	}{
+		"unknown files": {
+			"of as many as an answer names nobody needs to know whether the others are there",
+			thread(100, 20, "x"), "tree_cards[0].media_ids[4]: no such media file", 8, 0, 0, 0,
+		},
+		"wrong before": {
+			"what the post says by itself comes first", thread(100, 20, "m", func(s *v1alpha1.PostSpec) { s.Targets = to("acme", "acme") }),
+			"targets[1]", 0, 0, 0, 0,
+		},
+		"no card fits": {
+			"a card with more files than any account takes", thread(2, 21, "m", func(s *v1alpha1.PostSpec) { s.Draft = false }), "at most 4 media", 0, 0, 0, 0,
+		},
+		"too many files": {"more than any platform shows", thread(100, 21, "m"), "the post names 2100 different media files", 0, 0, 0, 0},
+		"fresh files":    {"each is looked at in the store", thread(100, 20, "p"), "nothing has been uploaded yet", 8, 0, 8, 8},
+		"unknown accounts": {
+			"nor of accounts", thread(2, 1, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers...) }), "no such connection", 0, 5, 0, 10,
+		},
+		"all there": {"the largest draft costs what it reads", thread(100, 20, "m"), "", 2000, 0, 0, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := &counted{connections: inMemory("acme")}
+			s := service(&posts{stored: map[string]*v1alpha1.Post{}}, api.connections)
+			s.Connections, s.Media = ofConnections{api}, api
+			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				api.looks.Add(1)
+				return v1alpha1.MediaStatus{}, store.ErrNotFound
+			}
+			s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+				return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryTree}, Card: platforms.CardLimits{MaxItems: 4}}, true
+			}
+			ctx, meter := cost.With(t.Context())
+			_, err := s.CreatePost(ctx, caller, bridge.CreatePost{Spec: tc.spec})
+			var refused *bridge.Error
+			switch {
+			case tc.words == "" && err != nil:
+				t.Errorf("%s: %v", tc.reason, err)
+			case tc.words != "" && (!errors.As(err, &refused) || refused.Code != bridge.CodeValidation || !strings.Contains(refused.Message, tc.words)):
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.words)
+			}
+			if m, l, k := api.media.Load(), api.live.Load(), api.looks.Load(); m > tc.media || l > tc.live || k > tc.looks {
+				t.Errorf("%s: read %d files, %d connections, and looked %d times into the store; want %d, %d and %d at the most", tc.reason, m, l, k, tc.media, tc.live, tc.looks)
+			}
+			if got := meter.Requests(); got != tc.cost {
+				t.Errorf("%s: costs %d more requests, want %d", tc.reason, got, tc.cost)
+			}
+		})
+	}
+}

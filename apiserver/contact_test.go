@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// heard is a watch that was answered at that time.
+type heard time.Time
+
+func (h heard) LastContact() time.Time { return time.Time(h) }
+
+func TestCurrent(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	ago := func(d time.Duration) watching { return heard(now.Add(-d)) }
+	for name, tc := range map[string]struct {
+		reason  string
+		watches []watching
+		behind  bool
+	}{
+		"just now":    {"everything is known", []watching{ago(0), ago(90 * time.Second)}, false},
+		"an outage":   {"lists go on for a while", []watching{ago(0), ago(maxSilence)}, false},
+		"a long one":  {"a key may have been revoked", []watching{ago(maxSilence + time.Second), ago(0)}, true},
+		"of teams":    {"a subscription may have ended", []watching{ago(0), ago(maxSilence + time.Second)}, true},
+		"not begun":   {"nothing was known yet", []watching{heard{}}, false},
+		"the future":  {"a clock was set back", []watching{ago(-time.Hour)}, false},
+		"not watched": {"there is nothing to know", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &current{clock: clocktesting.NewFakePassiveClock(now), watches: tc.watches}
+			if err := c.check(); errors.Is(err, bridge.ErrBehind) != tc.behind {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			s := &Server{current: c}
+			s.ready.Store(true)
+			w := httptest.NewRecorder()
+			s.readyz(w, nil)
+			if ready := w.Code == http.StatusOK; ready == tc.behind {
+				t.Errorf("%s: /readyz answers %d %s", tc.reason, w.Code, w.Body)
+			}
+		})
+	}
+}

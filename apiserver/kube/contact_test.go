@@ -1,0 +1,96 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestContact holds what counts as word from the Kubernetes API: answers, as of when they were asked for.
+func TestContact(t *testing.T) {
+	t.Parallel()
+	begun := time.Unix(1_000_000, 0)
+	clock := clocktesting.NewFakePassiveClock(begun)
+	away := errors.New("away")
+	var failing error
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			clock.SetTime(clock.Now().Add(5 * time.Second)) // an answer takes its time
+			return &v1alpha1.APIKeyList{}, failing
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			if options.TimeoutSeconds == nil || *options.TimeoutSeconds != 90 {
+				t.Errorf("a watch is to last %v seconds, want 90", options.TimeoutSeconds)
+			}
+			return apiwatch.NewFake(), failing
+		},
+	}
+	c := &contact{clock: clock}
+	noted := c.noted(source)
+	list := func() error { _, err := noted.ListWithContext(t.Context(), metav1.ListOptions{}); return err }
+	watch := func() error {
+		events, err := noted.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64(600))})
+		if err == nil {
+			events.Stop()
+		}
+		return err
+	}
+	for _, tt := range []struct {
+		reason  string
+		ask     func() error
+		failing error
+		want    time.Time
+	}{
+		{"a list that failed tells nothing", list, away, time.Time{}},
+		{"one that came is as old as the question", list, nil, begun.Add(time.Minute + 5*time.Second)},
+		{"a watch that cannot be taken up tells nothing", watch, away, begun.Add(time.Minute + 5*time.Second)},
+		{"one that can has missed nothing", watch, nil, begun.Add(3*time.Minute + 10*time.Second)},
+	} {
+		failing = tt.failing
+		if err := tt.ask(); !errors.Is(err, tt.failing) {
+			t.Errorf("%s: %v", tt.reason, err)
+		}
+		if got := c.LastContact(); !got.Equal(tt.want) {
+			t.Errorf("%s: heard at %s, want %s", tt.reason, got, tt.want)
+		}
+		clock.SetTime(clock.Now().Add(time.Minute))
+	}
+}
+
+// TestSilentWatch ends a watch whose other end does not.
+func TestSilentWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked context.Context
+		source := &cache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, nil }, //nolint:nilnil // it is not asked
+			WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (apiwatch.Interface, error) {
+				asked = ctx
+				return apiwatch.NewFake(), nil
+			},
+		}
+		begun := time.Now()
+		events, err := (&contact{clock: clocktesting.NewFakePassiveClock(begun)}).noted(source).WatchWithContext(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-asked.Done()
+		if took := time.Since(begun); took != cutAfter {
+			t.Errorf("cut after %s, want %s", took, cutAfter)
+		}
+		events.Stop()
+	})
+}

@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// maxAllocated is what the answer to one message may allocate, in bytes.
+const maxAllocated = 8 << 20
+
+// TestHostileMessages bounds what a message of the greatest size costs, whatever is in it.
+func TestHostileMessages(t *testing.T) {
+	handler := newWorld().handler(t)
+	const mib = 1 << 20
+	fill := func(item string) string { return strings.Repeat(item, (maxMessage-400)/len(item)) }
+	list := func(item string) string { return `[` + fill(item+`,`) + item + `]` }
+	message := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	}
+	for name, tc := range map[string]struct {
+		body   string
+		status int
+		want   string
+	}{
+		"1 MiB":                {callTool("get_post", `{"id":"`+fill("a")+fill("a")+`"}`), 413, "larger than 524288 bytes"},
+		"a batch":              {`[` + strings.TrimSuffix(fill(`{"jsonrpc":"2.0","id":1,"method":"ping"},`), ",") + `]`, 400, "batches are not taken"},
+		"cards":                {callTool("create_post", `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":`+list(`{}`)+`}`), 400, "more than 16384 values"},
+		"a caption":            {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill("a")+`"}]}`), 200, "at most 65536 characters"},
+		"an escaped caption":   {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill(`\u00e4`)+`"}]}`), 200, "at most 65536 characters"},
+		"a name of a tool":     {callTool(fill("a"), `{}`), 413, "larger than 65536 bytes"},
+		"an argument":          {callTool("get_post", `{"id":"`+fill("a")+`"}`), 200, "NOT_FOUND"},
+		"a method":             {message(fill("a"), `{}`), 413, "larger than 65536 bytes"},
+		"initialize":           {message("initialize", `{"capabilities":{},"clientInfo":{"name":"`+fill("a")+`","version":"1"}}`), 413, "larger than 65536 bytes"},
+		"what is ignored":      {message("ping", `{"x":"`+fill("a")+`"}`), 413, "larger than 65536 bytes"},
+		"meta":                 {message("tools/call", `{"name":"list_posts","arguments":{},"_meta":{"x":"`+fill("a")+`"}}`), 200, "pagination"},
+		"depth":                {strings.Repeat(`{"a":`, maxMessage/5), 400, "nests deeper"},
+		"not UTF-8":            {`{"a":"` + fill("\xff") + `"}`, 400, "not valid UTF-8"},
+		"ends too early":       {`{"a":"` + fill("a"), 400, "ends too early"},
+		"names, 256 an object": {message("ping", `{"a":[`+fill(`{"a":1,"b":2,"c":3},`)+`{}]}`), 400, "more than 16384 values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(tc.body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer key")
+			w := httptest.NewRecorder()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			handler.ServeHTTP(w, r)
+			runtime.ReadMemStats(&after)
+			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) || w.Body.Len() > 16<<10 {
+				t.Errorf("answered %d, %d bytes, %.300s; want %d with %q", w.Code, w.Body.Len(), w.Body, tc.status, tc.want)
+			}
+			allocated := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/mib)
+			if allocated > maxAllocated {
+				t.Errorf("allocated %d bytes, want at most %d", allocated, maxAllocated)
+			}
+		})
+	}
+}

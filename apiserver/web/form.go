@@ -1,0 +1,48 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/intake"
+)
+
+// maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
+const maxForm = 2 << 20
+
+// parseForm reads the form of a request into r.PostForm, whose room is taken from what the caller may have until done is called; done
+// is never nil. A body of another type is left unread, as an empty form. Number and size of its fields are bounded: by maxForm, and by
+// 10,000 fields (net/url).
+func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) (done func(), err error) {
+	r.PostForm = url.Values{}
+	r.Form = r.PostForm // or package http would read the body again
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return func() {}, nil //nolint:nilerr // what is no form has no fields
+	}
+	body, done, err := s.Bodies.Read(w, r, caller, maxForm)
+	if err == nil {
+		r.PostForm, err = url.ParseQuery(string(body))
+		r.Form = r.PostForm
+	}
+	switch {
+	case errors.Is(err, intake.ErrFull):
+		w.Header().Set("Retry-After", intake.RetryAfter)
+		return done, &bridge.Error{Code: bridge.CodeRateLimited, Message: "too much is being sent at this moment; send the form again in a second"}
+	case err != nil:
+		return done, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}
+	}
+	return done, nil
+}
+
+// leaveForm gives back the room of a form.
+func (v *visit) leaveForm() {
+	if v.done != nil {
+		v.done()
+	}
+}

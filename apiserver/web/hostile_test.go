@@ -1,0 +1,112 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+)
+
+// TestHostileForms bounds what reading a form of 2 MiB costs, whatever is in it.
+func TestHostileForms(t *testing.T) {
+	fill := func(piece string) string { return strings.Repeat(piece, (maxForm-100)/len(piece)) }
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < maxForm-100; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	const multipart = "multipart/form-data; boundary=b"
+	for name, tc := range map[string]struct {
+		kind, body string
+		refused    bool
+	}{
+		"fields":         {"", numbered("a%d=&"), true},
+		"the same field": {"", fill("target=a&"), true},
+		"ampersands":     {"", fill("&"), true},
+		"equals signs":   {"", fill("="), false},
+		"escapes":        {"", "caption=" + fill("%41"), false},
+		"a bad escape":   {"", "caption=" + fill("a") + "%z", true},
+		"plus signs":     {"", "caption=" + fill("+"), false},
+		"files":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"b\"\r\n\r\nx\r\n"), false},
+		"parts":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Site{Config: Config{Bodies: intake.NewGate(intake.Most)}}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(tc.body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if tc.kind != "" {
+				r.Header.Set("Content-Type", tc.kind)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			done, err := s.parseForm(httptest.NewRecorder(), r, "a")
+			_ = r.PostFormValue("caption") // what is read must not be read again
+			runtime.ReadMemStats(&after)
+			done()
+			if (err != nil) != tc.refused {
+				t.Errorf("got %v", err)
+			}
+			allocated := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
+			if allocated > 16<<20 { // 8 MiB for one
+				t.Errorf("allocated %d bytes", allocated)
+			}
+		})
+	}
+}
+
+// TestFullForms holds that one more form is refused with a page, and taken when there is room.
+func TestFullForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.site.Bodies = intake.NewGate(intake.Most)
+	form := url.Values{"category": {"text"}, "caption": {"hi"}, "when": {"draft"}, "target": {"our-x"}, "key": {"k"}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
+	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "1" {
+		t.Errorf("answered %d %v", got.Code, got.Header())
+	}
+	done()
+	if got := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusSeeOther {
+		t.Errorf("answered %d", got.Code)
+	}
+}
+
+// TestPagesAreCounted holds that pages cost the team, and that what programs of the team use up closes no page.
+func TestPagesAreCounted(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(now)
+	w := newWorld(clock)
+	w.site.Teams = ratelimit.New(3, clock)
+	page := func(path string) int { return w.serve(ask(&editor, path, nil)).Code }
+	if got := page("/teams/" + acme + "/posts"); got != http.StatusOK {
+		t.Fatalf("answered %d", got)
+	}
+	left := http.Header{}
+	w.site.Teams.Charge(acme, 1, left)
+	if got := left.Get("RateLimit-Remaining"); got != "1" {
+		t.Errorf("after a page and a request the team has %s left, want 1", got)
+	}
+	w.site.Teams.Charge(acme, 3, http.Header{})
+	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		if got := page("/teams/" + acme + "/posts"); got != want {
+			t.Errorf("a page, while the team is in debt: answered %d, want %d", got, want)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// The goals of B9, in MiB: what the apiserver allocates for one hostile body, and how much more memory it takes when many come
+// at once.
+const (
+	goalOne  = 8.0
+	goalMany = 128.0
+)
+
+const (
+	// hostileBytes is the size of the bodies: the most that is read.
+	hostileBytes = 1 << 20
+	// oneByOne is how many are sent one after another to measure one, and atOnce how many at once.
+	oneByOne, atOnce = 16, 64
+)
+
+// b9 sends bodies that are made to cost much.
+type b9 struct {
+	*session
+	pid int
+}
+
+// hostile is what one kind of body costs.
+type hostile struct {
+	// One is what the apiserver allocates for one, and Many how much more resident memory it takes for many at once, in MiB.
+	One  float64 `json:"mib_one"`
+	Many float64 `json:"mib_64"`
+	// CPU is the processor time of one, in milliseconds, and Ratio how many times that of an honest body of the same size it is.
+	CPU   float64 `json:"cpu_ms"`
+	Ratio float64 `json:"cpu_ratio"`
+	// Refused are those of many at once that were answered 429.
+	Refused int `json:"refused"`
+}
+
+// runB9 measures what bodies of 1 MiB cost: one by one, and 64 at once.
+func runB9(ctx context.Context, s *session, r *report, id string) error {
+	b := &b9{session: s}
+	return s.prepare(ctx, func() error {
+		for _, p := range s.stack.Herald() {
+			if p.Name == processes.APIServer {
+				b.pid = p.PID()
+			}
+		}
+		before, err := (&b5{session: s}).rest(ctx)
+		if err != nil {
+			return err
+		}
+		_, honest, err := b.one(ctx, honestBody())
+		if err != nil {
+			return err
+		}
+		kinds, worst := map[string]hostile{}, hostile{}
+		bodies := hostileBodies()
+		for _, name := range slices.Sorted(maps.Keys(bodies)) {
+			found, err := b.measure(ctx, bodies[name], before[processes.APIServer], honest)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			kinds[name] = found
+			worst = hostile{max(worst.One, found.One), max(worst.Many, found.Many), max(worst.CPU, found.CPU), max(worst.Ratio, found.Ratio), max(worst.Refused, found.Refused)}
+			s.sayf("  B9: %-22s %.1f MiB and %.1f ms for one, %.1f MiB more for %d at once, of which %d were refused", name, found.One, found.CPU, found.Many, atOnce, found.Refused)
+		}
+		r.limit(id, "1 MiB of hostile JSON: what the apiserver allocates", fmt.Sprintf("%.1f MiB", worst.One), fmt.Sprintf("≤ %.0f MiB", goalOne), worst.One <= goalOne)
+		r.limit("", fmt.Sprintf("%d of them at once: the apiserver's memory", atOnce), fmt.Sprintf("%.1f MiB more", worst.Many), fmt.Sprintf("≤ %.0f MiB", goalMany), worst.Many <= goalMany)
+		r.add(id, map[string]any{
+			"mib_one": worst.One, "one_goal": goalOne, "one_met": worst.One <= goalOne, "mib_64": worst.Many, "many_goal": goalMany, "many_met": worst.Many <= goalMany,
+			"cpu_ms": worst.CPU, "cpu_ratio": worst.Ratio, "honest_cpu_ms": honest, "bodies": kinds,
+		})
+		return nil
+	})
+}
+
+func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (found hostile, err error) {
+	if found.One, found.CPU, err = b.one(ctx, body); err != nil {
+		return found, err
+	}
+	found.Ratio = measure.Rounded(found.CPU/max(honest, 0.001), 1)
+	if err := stack.ForgetPeak(b.pid); err != nil {
+		return found, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	refused := make(chan struct{}, atOnce)
+	for i := range atOnce {
+		group.Go(func() error {
+			status, err := b.send(ctx, body, i)
+			if status == http.StatusTooManyRequests {
+				refused <- struct{}{}
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	_, peak := stack.Memory(b.pid)
+	found.Many, found.Refused = measure.Rounded(inMiB(peak)-before, 1), len(refused)
+	return found, err
+}
+
+// one returns what a body takes by itself: MiB allocated, and milliseconds of a processor.
+func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
+	begun, err := b.allocated(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	used := stack.CPU(b.pid)
+	for i := range oneByOne {
+		if _, err := b.send(ctx, body, i); err != nil {
+			return 0, 0, err
+		}
+	}
+	cpu = (stack.CPU(b.pid) - used).Seconds() * 1000 / oneByOne
+	ended, err := b.allocated(ctx)
+	return measure.Rounded(float64(ended-begun)/oneByOne/(1<<20), 1), measure.Rounded(cpu, 1), err
+}
+
+// send sends a body with the key of one of the teams, which it must not be taken from.
+func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.stack.APIURL("/posts"), bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Authorization", "Bearer "+b.connected[turn%len(b.connected)].Token)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r) //nolint:forbidigo // it reaches this machine alone
+	if err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(answer.Body)
+	err = errors.Join(err, answer.Body.Close())
+	if err == nil && answer.StatusCode != http.StatusBadRequest && answer.StatusCode != http.StatusTooManyRequests {
+		err = fmt.Errorf("answered %d %.200s", answer.StatusCode, text)
+	}
+	return answer.StatusCode, err
+}
+
+// allocated is how many bytes the apiserver has allocated since it began.
+func (b *b9) allocated(ctx context.Context) (int64, error) {
+	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1") //nolint:forbidigo // as above
+	if err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "# TotalAlloc = "); ok {
+			return strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return 0, errors.New("the profile does not say how much was allocated")
+}
+
+// honestBody is a post as a person means it, as large as a body may be: it is refused for its size.
+func honestBody() []byte {
+	const words = "The quick brown fox jumps over the lazy dog. "
+	return []byte(`{"category":"text","draft":true,"targets":[` + filled(`{"connection_id":"page","caption":"`+strings.Repeat(words, 200)+`"}`, 200) + `]}`)
+}
+
+// filled repeats an item, with commas, up to the size of the bodies.
+func filled(item string, around int) string {
+	n := (hostileBytes - around - len(item)) / (len(item) + 1)
+	return strings.Repeat(item+",", n) + item
+}
+
+// hostileBodies are full of what costs most to decode, to judge or to refuse.
+func hostileBodies() map[string][]byte {
+	names := func() string {
+		var b strings.Builder
+		for i := range 250 {
+			fmt.Fprintf(&b, `"%060d":0,`, i)
+		}
+		return "{" + strings.TrimSuffix(b.String(), ",") + "}"
+	}
+	const tree, around = `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[`, 200
+	return map[string][]byte{
+		"empty cards":   []byte(tree + filled(`{}`, around) + `]}`),
+		"wrong cards":   []byte(tree + filled(`1`, around) + `]}`),
+		"targets":       []byte(`{"category":"text","targets":[` + filled(`{"connection_id":"a"}`, around) + `]}`),
+		"media ids":     []byte(`{"category":"image","targets":[{"connection_id":"a"}],"media_ids":[` + filled(`"a"`, around) + `]}`),
+		"names":         []byte(`{"x":[` + filled(names(), around) + `]}`),
+		"escapes":       []byte(`{"x":["` + strings.Repeat(`\u00e4`, (hostileBytes-around)/6) + `"]}`),
+		"marks":         []byte(`{"category":"text","targets":[` + filled(`{"connection_id":"a","caption":"`+strings.Repeat("\u0301", 30_000)+`"}`, around) + `]}`),
+		"a number":      []byte(`{"category":"video","media_id":"m","targets":[{"connection_id":"a","caption":"a"}],"thumbnail_time":` + strings.Repeat("1", hostileBytes-around) + `}`),
+		"ends too soon": []byte(`{"x":"` + strings.Repeat("a", hostileBytes-around)),
+	}
+}
