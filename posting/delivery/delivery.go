@@ -52,6 +52,10 @@ type Facts struct {
 	// BlockedUntil returns when the platform takes calls for a connection again;
 	// zero if it takes them now.
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
+	// Ask reports whether the post may call the platform for a connection of which
+	// BlockedUntil says nothing. When the limit of an app has ended, one post may, and
+	// finds out whether it is over; nil lets every post.
+	Ask func(conn *v1alpha1.Connection) bool
 	// Invalid returns the rules that the post breaks.
 	Invalid func() field.ErrorList
 	// Results are the results that this process knows and could not record.
