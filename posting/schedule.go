@@ -54,19 +54,6 @@ func Restored(post *v1alpha1.Post) bool {
 	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
-// Original is the earliest time at which the original of a copy from a backup can have
-// been published: when it was due, made, or is noted to have been born.
-func Original(post *v1alpha1.Post) time.Time {
-	from := post.CreationTimestamp.Time
-	if due := Due(post); due.Before(from) {
-		from = due
-	}
-	if noted, ok := born(post); ok && noted.Before(from) {
-		from = noted
-	}
-	return from
-}
-
 // born reads what the apiserver noted at a post's birth.
 func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]

@@ -128,10 +128,14 @@ func TestAppLimitHoldsAnHourAtMost(t *testing.T) {
 	w.answered("one", "a", "herald", w.limited(31*24*time.Hour))
 	w.expect("the app takes no calls", "two", "b", false)
 	w.expect("another app does", "foreign", "b", true)
+	w.answered("foreign", "c", "", w.limited(31*24*time.Hour))
+	w.expect("the account that was told so does not", "foreign", "b", false)
 	w.clock.Step(time.Hour - time.Second)
 	w.expect("an hour is not over", "two", "b", false)
+	w.expect("nor for the account", "foreign", "b", false)
 	w.clock.Step(time.Second)
 	w.expect("however long the platform says, one call finds out", "two", "b", true)
+	w.expect("for the account too", "foreign", "b", true)
 }
 
 func TestOnePostAsks(t *testing.T) {

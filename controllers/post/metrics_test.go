@@ -69,8 +69,8 @@ func connected(namespace string) *v1alpha1.Connection {
 	return c
 }
 
-// told has a connection's platform have said that an app takes no calls for a while.
-func told(app string, d time.Duration) *v1alpha1.Connection {
+// limitedApp has a connection's platform have said that an app takes no calls for a while.
+func limitedApp(app string, d time.Duration) *v1alpha1.Connection {
 	c := connected("team")
 	c.Name = app + d.String()
 	c.Status.App, c.Status.AppRateLimitedUntil = app, v1alpha1.NewTimePtr(nine.Add(d))
@@ -192,13 +192,13 @@ func TestGauges(t *testing.T) {
 			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 6.291456e+08`,
 		},
 		{
-			"Herald's app is limited on one platform", []client.Object{connected("team"), told("herald", time.Hour)},
+			"Herald's app is limited on one platform", []client.Object{connected("team"), limitedApp("herald", time.Hour)},
 			[]string{"herald_app_held"},
 			`herald_app_held{platform="x"} 0
 			herald_app_held{platform="youtube"} 1`,
 		},
 		{
-			"a limit that is over, and those of other apps, hold nothing", []client.Object{told("herald", 0), told("", time.Hour), told("other", time.Hour)},
+			"a limit that is over, and those of other apps, hold nothing", []client.Object{limitedApp("herald", 0), limitedApp("", time.Hour), limitedApp("other", time.Hour)},
 			[]string{"herald_app_held"},
 			`herald_app_held{platform="x"} 0
 			herald_app_held{platform="youtube"} 0`,
