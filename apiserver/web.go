@@ -24,6 +24,7 @@ import (
 	webpages "github.com/herald-social/herald/apiserver/web"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -41,6 +42,8 @@ type WebConfig struct {
 	LinkCommand string
 	// Platforms are those whose accounts people may connect, with the secrets of their apps.
 	Platforms platforms.Registry
+	// Apps are these apps, with which credentials are marked that they obtained.
+	Apps appseal.Apps
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty
 	// without a store.
 	StoreOrigins string
@@ -98,7 +101,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
 	})}
 	connector := connect.New(connect.Config{
-		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
+		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Apps: config.Web.Apps, Owner: teams.Owner, Connections: connections, Secrets: credentials,
 		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
 	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)

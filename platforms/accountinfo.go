@@ -51,8 +51,8 @@ type RateLimit struct {
 	// BlockedUntil is until when nothing may be sent because of it; zero if
 	// there is room.
 	BlockedUntil time.Time
-	// AppWide says that all accounts of Herald's app share the limit. When
-	// nothing is left of it, all of them are held.
+	// AppWide says that all accounts of the app that the token is of share the
+	// limit. When nothing is left of it, all of them are held.
 	AppWide bool
 }
 

@@ -47,7 +47,7 @@ type Error struct {
 	// RetryAt is when to try again, where the platform said so.
 	RetryAt time.Time
 	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one
-	// of Herald's app: until RetryAt no account of the platform can be used.
+	// of the app that the token is of: until RetryAt no account can be used by it.
 	AppWide bool
 	// PostOnly says, with ClassQuota, that posts like this one alone are stopped,
 	// as drafts are by an inbox that is full: others of the account may go out.

@@ -39,6 +39,26 @@ type Publisher interface {
 	Lookup(ctx context.Context, job Job) (LookupResult, error)
 }
 
+// Confirmer is a Publisher that can tell whose a post is.
+type Confirmer interface {
+	// Confirm asks the platform whether a post is of an account. An error means that it
+	// gave no usable answer.
+	Confirm(ctx context.Context, account Account, externalID string) (Ownership, error)
+}
+
+// Ownership is whose a post is.
+type Ownership string
+
+// The answers of Confirm.
+const (
+	// Own: the post is of the account.
+	Own Ownership = "own"
+	// Foreign: it is of another account.
+	Foreign Ownership = "foreign"
+	// Unshown: the platform does not show it. It may have been deleted.
+	Unshown Ownership = "unshown"
+)
+
 // Preparer is a Publisher that publishes in two steps: it makes something on
 // the platform that is not visible, and then makes it visible by one call.
 type Preparer interface {
@@ -85,6 +105,10 @@ type Token struct {
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
+	// App is the client id of the installation's app if the token is known to be of
+	// it, and empty otherwise: people may bring tokens of any app. What the platform
+	// says of "the app" is about this one.
+	App string
 }
 
 // Identity is the account behind a token.

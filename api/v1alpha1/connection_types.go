@@ -110,8 +110,8 @@ type ConnectionStatus struct {
 	RateLimitedUntil *Time `json:"rateLimitedUntil,omitempty"`
 
 	// appRateLimitedUntil is set when the platform said so of Herald's app, and
-	// not of this account alone: until then nothing is sent to any account of the
-	// platform.
+	// not of this account alone: until then nothing is sent to any account whose
+	// credentials are of the app that status.app names.
 	// +optional
 	AppRateLimitedUntil *Time `json:"appRateLimitedUntil,omitempty"`
 
@@ -139,6 +139,28 @@ type ConnectionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
+
+	// verifiedVersion is the credentialsVersion for which the platform last
+	// confirmed that the token is this account's. It follows when Herald renews the
+	// token. While it is another one and the platform does not answer, nothing is
+	// sent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	VerifiedVersion string `json:"verifiedVersion,omitempty"`
+
+	// app is the client id of Herald's app on the platform, if the credentials are
+	// known to be of it: Herald got them by OAuth, or renewed them with the app's
+	// secret. What the platform says of the limits of "the app" is believed then;
+	// otherwise it holds this account alone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	App string `json:"app,omitempty"`
+}
+
+// Verified reports whether the platform confirmed that the present credentials are
+// those of the account.
+func (s *ConnectionStatus) Verified() bool {
+	return s.VerifiedVersion != "" && s.VerifiedVersion == s.CredentialsVersion
 }
 
 // RateLimit is one limit of a platform, as of its latest word.

@@ -274,6 +274,12 @@ type TargetStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID,omitempty"`
 
+	// unconfirmed is true if a person told the externalID, and the platform has not
+	// confirmed that it is a post of the account. Such an id is kept as it was told,
+	// and no other post is taken for it.
+	// +optional
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
+
 	// externalURL is the address of the published post.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -325,6 +331,10 @@ type CardStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID"`
+
+	// unconfirmed is true if a person told the externalID, as for a target.
+	// +optional
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
 	// postedAt is when the platform published the card.
 	// +optional

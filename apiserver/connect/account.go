@@ -20,6 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -224,11 +225,16 @@ func describe(f *flow, connection *v1alpha1.Connection) []any {
 	}
 }
 
-// keep makes the Secret of a connection, which goes with it.
+// keep makes the Secret of a connection, which goes with it. It carries the mark of the
+// installation's app, whose OAuth gave the token.
 func (s *Service) keep(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
+	var annotations map[string]string
+	if mark := s.Apps.Seal(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
+		annotations = map[string]string{appseal.Annotation: mark}
+	}
 	err := s.Secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: connection.Namespace, Name: name, Labels: labels(),
+			Namespace: connection.Namespace, Name: name, Labels: labels(), Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Connection", Name: connection.Name, UID: connection.UID, Controller: new(true),
 			}},

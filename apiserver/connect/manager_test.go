@@ -27,7 +27,7 @@ var _ = Describe("A connected account", func() {
 		manager, err := connection.New(connection.Options{
 			Client: env.Client, APIReader: env.Client, Clock: d.clock, Platforms: registry,
 			Owned: envtest.EveryNamespace,
-			Store: credentials.NewStore(env.Client, env.Client, d.clock, "the manager"),
+			Store: credentials.NewStore(env.Client, env.Client, d.clock, "the manager", nil),
 		})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = manager.Reconcile(ctx, ctrl.Request{NamespacedName: objectKey(d.namespace, name)})

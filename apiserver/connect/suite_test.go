@@ -31,6 +31,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -151,7 +152,7 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 	d := &desk{namespace: fmt.Sprint("team-", serial.Add(1)), clock: clocktesting.NewFakeClock(time.Now()), log: &bytes.Buffer{}}
 	Expect(env.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}})).To(Succeed())
 	config := connect.Config{
-		SiteURL: "https://herald.example.com", Platforms: registry, Connections: connections, Secrets: secrets,
+		SiteURL: "https://herald.example.com", Platforms: registry, Apps: apps(), Connections: connections, Secrets: secrets,
 		Owner:  func(string) *v1alpha1.Team { return d.team },
 		Sealer: &vault{clock: d.clock, kept: map[string]sealed{}}, Clock: d.clock, Log: slog.New(slog.NewTextHandler(d.log, nil)),
 	}
@@ -160,6 +161,15 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 	}
 	d.Service = connect.New(config)
 	return d
+}
+
+// apps are the installation's on each platform.
+func apps() appseal.Apps {
+	all := appseal.Apps{}
+	for platform := range registry {
+		all[platform] = appseal.App{ID: "herald", Secret: func() string { return appSecret }}
+	}
+	return all
 }
 
 // visitor is a person who may do everything, in a session of their own.

@@ -117,7 +117,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		return nil, err
 	}
 	if options.Web != nil {
-		options.Web.Platforms, options.Web.StoreOrigins = platforms, storeOrigins(c.Media)
+		options.Web.Platforms, options.Web.Apps, options.Web.StoreOrigins = platforms, appsOf(&c.Platforms, secrets), storeOrigins(c.Media)
 	}
 	if options.TLS, err = serveTLS(ctx, c.TLS, log); err != nil {
 		return nil, err

@@ -117,7 +117,8 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	out := transport.New(transport.Options{Registerer: metrics.Registry, Proxy: http.ProxyFromEnvironment, RootCAs: roots})
-	registry, err := loadPlatforms(&c.Platforms, out, newSecrets(logger))
+	secrets := newSecrets(logger)
+	registry, err := loadPlatforms(&c.Platforms, out, secrets)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err := hook.setup(mgr, c, registry); err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity, tracer); err != nil {
+	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, appsOf(&c.Platforms, secrets), identity, tracer); err != nil {
 		return err
 	}
 	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {

@@ -256,6 +256,7 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		"people are told to connect again":  {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
 		"nothing waits for long":            {"herald_queue_depth", []string{"queue"}},
 		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
+		"no app stops all teams unnoticed":  {"herald_app_held", []string{"platform"}},
 	} {
 		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
 			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)

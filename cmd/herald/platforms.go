@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -70,6 +71,20 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	return registry, nil
 }
 
+// appsOf are the installation's own apps: what their tokens are known by.
+func appsOf(config *configv1alpha1.Platforms, secrets *secrets) appseal.Apps {
+	apps := appseal.Apps{}
+	for platform, c := range map[v1alpha1.Platform]*configv1alpha1.Platform{
+		v1alpha1.PlatformX: config.X, v1alpha1.PlatformThreads: config.Threads, v1alpha1.PlatformInstagram: config.Instagram,
+		v1alpha1.PlatformFacebook: config.Facebook, v1alpha1.PlatformTikTok: config.TikTok, v1alpha1.PlatformYouTube: config.YouTube,
+	} {
+		if c != nil && c.ClientID != "" {
+			apps[platform] = appseal.App{ID: c.ClientID, Secret: secrets.open(string(platform), c)}
+		}
+	}
+	return apps
+}
+
 // secrets opens the secrets of the platforms' apps; nil opens none.
 type secrets struct {
 	log *slog.Logger
@@ -77,6 +92,8 @@ type secrets struct {
 	optional bool
 	// err says which one could not be read at first.
 	err error
+	// opened holds what reads each one that was opened, by the name of its platform.
+	opened map[string]func() string
 }
 
 func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
@@ -87,6 +104,9 @@ func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
 func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if s == nil || c.ClientSecretFile == "" {
 		return func() string { return "" }
+	}
+	if opened := s.opened[name]; opened != nil {
+		return opened
 	}
 	var last atomic.Pointer[string]
 	read := func() error {
@@ -103,12 +123,16 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	default:
 		s.err = errors.Join(s.err, err)
 	}
-	return func() string {
+	if s.opened == nil {
+		s.opened = map[string]func() string{}
+	}
+	s.opened[name] = func() string {
 		if err := read(); err != nil {
 			s.log.Warn("The secret of a platform's app cannot be read; the last one is used", "error", err)
 		}
 		return *last.Load()
 	}
+	return s.opened[name]
 }
 
 // rootsOf returns the authorities of the system and those of a PEM file, which setting names; nil, which means those of

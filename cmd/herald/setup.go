@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
@@ -32,7 +33,7 @@ import (
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, identity string, tracer *tracing.Tracer,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer,
 ) error {
 	now := clock.RealClock{}
 	files, err := openStore(c.Media)
@@ -44,7 +45,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		return err
 	}
 	cached, live := mgr.GetClient(), mgr.GetAPIReader()
-	store := credentials.NewStore(live, cached, now, identity)
+	store := credentials.NewStore(live, cached, now, identity, apps)
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
-	posts.Platforms, posts.Tracer, posts.Stopping = registry, tracer, ctx.Done()
+	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
 	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
 	posts.Owned = teams.Owned

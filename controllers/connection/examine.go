@@ -42,6 +42,9 @@ type examination struct {
 	started  time.Time
 	read     credentials.Credentials
 	renewed  bool
+	// replaced is set once other credentials were found than the examination began
+	// with, which Herald did not make.
+	replaced bool
 }
 
 // examine finds out whether the account can be published to, and renews its token if
@@ -55,10 +58,10 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 		return outcome{reason: v1alpha1.ReasonPlatformNotSupported, message: msgUnsupported}
 	}
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
-	if err := r.rescue(ctx, conn); err != nil {
+	rescued, err := r.rescue(ctx, conn)
+	if err != nil {
 		return ofCredentials(err)
 	}
-	var err error
 	if e.read, err = r.Store.Load(ctx, conn); err != nil {
 		return ofCredentials(err)
 	}
@@ -66,6 +69,7 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	o := e.ask(ctx)
 	read := renewable(e.read, platform.Capabilities())
 	o.loaded, o.read = loaded, &read
+	o.known = !e.replaced && (loaded == conn.Status.CredentialsVersion || rescued != "" && loaded == rescued)
 	return o
 }
 
@@ -180,6 +184,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		ID: e.conn.Spec.AccountID, Username: e.conn.Status.Username, Token: platforms.Token(e.read.Token),
 	})
 	if err == nil {
+		found.RateLimits = ratelimit.BelieveLimits(found.RateLimits, platforms.Token(e.read.Token))
 		return &found, nil
 	}
 	failure := platformError(err)

@@ -37,6 +37,9 @@ type outcome struct {
 	// could not be read.
 	loaded string
 	read   *credentials.Credentials
+	// known is true if these are the credentials of the examination before, but for
+	// what Herald itself has renewed.
+	known bool
 	// identity is the account behind the token; nil if it is not known.
 	identity *platforms.Identity
 	// account is what else the platform told about the account; nil if nothing new
@@ -141,12 +144,20 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		status.LastHandledProbe = text.First(probe, longestProbe)
 	}
 	if o.read != nil {
+		if verified := o.known && status.Verified() && o.reason != v1alpha1.ReasonAccountMismatch; verified || o.identity != nil {
+			status.VerifiedVersion = o.read.Version
+		} else {
+			status.VerifiedVersion = ""
+		}
+		setApp(status, o.read.Token.App)
 		status.CredentialsVersion = o.read.Version
 		status.TokenExpiresAt = writable(o.read.Token.ExpiresAt)
 		status.ReconnectBy = writable(reconnectBy(o.read.Token))
 	}
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
 		status.CredentialsVersion, status.TokenExpiresAt, status.ReconnectBy = "", nil, nil
+		status.VerifiedVersion = ""
+		setApp(status, "")
 	}
 	if o.reason == v1alpha1.ReasonConnected && reconnected {
 		// The platform refused other credentials.
@@ -171,6 +182,17 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	conditions.Apply(&status.Conditions, conditions.Summary{
 		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),
 	}, conn.Generation, now)
+}
+
+// longestApp is the schema's bound.
+const longestApp = 256
+
+// setApp enters which app the credentials are of. What was told of the limits of another
+// app holds that one no longer.
+func setApp(status *v1alpha1.ConnectionStatus, app string) {
+	if app = text.First(app, longestApp); status.App != app {
+		status.App, status.AppRateLimitedUntil = app, nil
+	}
 }
 
 // reconnectBy returns when a token can no longer be renewed: the end of the refresh

@@ -203,3 +203,69 @@ func TestOfCredentials(t *testing.T) {
 		}
 	}
 }
+
+func TestApplyVerified(t *testing.T) {
+	before := func(version, verified string) v1alpha1.ConnectionStatus {
+		return v1alpha1.ConnectionStatus{CredentialsVersion: version, VerifiedVersion: verified}
+	}
+	read := func(version string) *credentials.Credentials {
+		return &credentials.Credentials{Version: version, Token: credentials.Token{Access: "a"}}
+	}
+	down := func(loaded, now string, known bool) outcome {
+		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, loaded: loaded, known: known, read: read(now)}
+	}
+	for _, tc := range []struct {
+		reason string
+		before v1alpha1.ConnectionStatus
+		found  outcome
+		want   bool
+	}{
+		{"the platform told whose token it is", before("", ""), outcome{reason: v1alpha1.ReasonConnected, identity: &platforms.Identity{}, loaded: "1", read: read("1")}, true},
+		{"it never did", before("", ""), down("1", "1", false), false},
+		{"nor since the last time", before("1", ""), down("1", "1", true), false},
+		{"it did so before", before("1", "1"), down("1", "1", true), true},
+		{"Herald renewed the token since", before("1", "1"), down("1", "2", true), true},
+		{"a person replaced it", before("1", "1"), down("2", "2", false), false},
+		{"or did so while it was examined", before("1", "1"), down("1", "3", false), false},
+		{
+			"the platform told that it is another account's", before("1", "1"),
+			outcome{asked: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")}, false,
+		},
+		{"there is no Secret", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},
+	} {
+		conn := &v1alpha1.Connection{Status: tc.before}
+		apply(conn, tc.found, "", noon)
+		if got := conn.Status.Verified(); got != tc.want {
+			t.Errorf("%s: verified %t, want %t: %+v", tc.reason, got, tc.want, conn.Status)
+		}
+	}
+}
+
+func TestApplyApp(t *testing.T) {
+	held := v1alpha1.NewTimePtr(noon.Add(time.Hour))
+	of := func(app string) outcome {
+		return outcome{reason: v1alpha1.ReasonPlatformUnavailable, loaded: "1", read: &credentials.Credentials{Version: "1", Token: credentials.Token{App: app}}}
+	}
+	for _, tc := range []struct {
+		reason string
+		before string
+		found  outcome
+		want   string
+		held   bool
+	}{
+		{"the mark tells the app", "", of("herald"), "herald", false},
+		{"the limit of the app holds on", "herald", of("herald"), "herald", true},
+		{"a token of another app says nothing of Herald's", "herald", of(""), "", false},
+		{"nor does a Secret that is gone", "herald", outcome{reason: v1alpha1.ReasonCredentialsNotFound}, "", false},
+		{"one that cannot be read may come back", "herald", outcome{reason: v1alpha1.ReasonCredentialsUnavailable}, "herald", true},
+	} {
+		conn := &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{App: tc.before}}
+		if tc.before != "" {
+			conn.Status.AppRateLimitedUntil = held
+		}
+		apply(conn, tc.found, "", noon)
+		if got := conn.Status.AppRateLimitedUntil != nil; conn.Status.App != tc.want || got != tc.held {
+			t.Errorf("%s: of app %q and held %t, want %q and %t", tc.reason, conn.Status.App, got, tc.want, tc.held)
+		}
+	}
+}

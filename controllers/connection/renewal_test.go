@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/envtest"
@@ -48,7 +49,7 @@ func newManager(name string, api client.Client, p platforms.Platform) *connectio
 		Client: api, APIReader: api, Clock: clock.RealClock{},
 		Owned:     envtest.EveryNamespace,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
-		Store:     credentials.NewStore(api, api, clock.RealClock{}, name),
+		Store:     credentials.NewStore(api, api, clock.RealClock{}, name, apps),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return r
@@ -90,6 +91,32 @@ var _ = Describe("A renewal", func() {
 		_, err = newManager("one", k8s, platform).Reconcile(ctx, a.request())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+	})
+
+	It("tells that the token is of Herald's app, which a Secret that people made does not", func(ctx SpecContext) {
+		a, b := newAccount(ctx, byHand, nil), newAccount(ctx, byHand, nil)
+		r := newManager("one", k8s, platform)
+		examined := func(a *account) *v1alpha1.Connection {
+			GinkgoHelper()
+			probe := a.probe(ctx)
+			_, err := r.Reconcile(ctx, a.request())
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+			return a.read(ctx)
+		}
+		a.create(ctx)
+		Expect(examined(a).Status.App).To(BeEmpty())
+		Expect(a.conn.Status.Verified()).To(BeTrue())
+
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		Expect(examined(a).Status.App).To(Equal("herald"))
+		Expect(a.conn.Status.Verified()).To(BeTrue())
+		Expect(examined(a).Status.App).To(Equal("herald"), "the Secret says so")
+
+		By("copying the mark to a token of another app")
+		b.secret.Annotations = map[string]string{appseal.Annotation: a.stored(ctx).Annotations[appseal.Annotation]}
+		b.create(ctx)
+		Expect(examined(b).Status.App).To(BeEmpty())
 	})
 
 	It("keeps a token that the API server did not take, and stores it later", func(ctx SpecContext) {
@@ -170,7 +197,7 @@ var _ = Describe("A renewal", func() {
 		a := newAccount(ctx, byHand, nil)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
-		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead")
+		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead", nil)
 		_, err := dead.Claim(ctx, a.conn, a.stored(ctx).ResourceVersion)
 		Expect(err).NotTo(HaveOccurred())
 		refreshed := calls(ctx, "refresh_token")
@@ -222,7 +249,7 @@ var _ = Describe("The result of a probe", func() {
 var _ = Describe("Tokens", func() {
 	It("come from the Secret and are read again when the status names another version", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
-		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one")
+		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil)
 		tokens := connection.Tokens{Cache: credentials.NewCache(store, clock.RealClock{})}
 		token, err := tokens.Token(ctx, a.conn)
 		Expect(err).NotTo(HaveOccurred())

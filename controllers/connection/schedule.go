@@ -14,6 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // How often connections are examined.
@@ -168,7 +169,9 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 	case reason == v1alpha1.ReasonConnected:
 		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
+		// However long a platform wants to be left alone: no answer is believed for
+		// longer than that.
+		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
 	case needsReconnect(reason):
 		return jitter.Around(secretLatest, conn.UID)
 	default:

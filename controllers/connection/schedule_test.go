@@ -123,6 +123,7 @@ func TestNext(t *testing.T) {
 		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
 		"outage of a day":      {"up to ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
 		"rate limited":         {"the platform's word counts", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(9 * time.Minute)}, 9 * time.Minute, 9 * time.Minute},
+		"limited for a month":  {"for an hour", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(31 * 24 * time.Hour)}, time.Hour, time.Hour},
 		"Secret missing":       {"a set that is applied at once is complete soon", since(conn("CredentialsNotFound"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
 		"Secret missing, old":  {"reading a Secret is cheap", since(conn("CredentialsNotFound"), time.Hour), outcome{}, 54 * time.Second, 66 * time.Second},
 		"revoked":              {"somebody may put a new token into the Secret", conn("Revoked"), outcome{}, 54 * time.Second, 66 * time.Second},

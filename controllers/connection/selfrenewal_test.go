@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -45,7 +46,7 @@ var _ = Describe("A token that renews itself", func() {
 			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
 			Owned:     envtest.EveryNamespace,
 			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{APIURL: site.URL + "/threads"}, transport.New(transport.Options{}))},
-			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one"),
+			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", apps),
 		})
 		Expect(err).NotTo(HaveOccurred())
 
@@ -57,6 +58,8 @@ var _ = Describe("A token that renews itself", func() {
 			return string(a.stored(ctx).Data[v1alpha1.CredentialsAccessToken])
 		}).ShouldNot(Equal(made.AccessToken))
 		Expect(a.stored(ctx).Data).NotTo(HaveKey(v1alpha1.CredentialsRefreshToken))
+		Expect(a.read(ctx).Status.App).To(BeEmpty(), "Threads asks for no app to renew a token")
+		Expect(a.stored(ctx).Annotations).NotTo(HaveKey(appseal.Annotation))
 		Expect(a.read(ctx).Status.TokenExpiresAt.Time).To(BeTemporally(">", time.Now().Add(50*time.Second)))
 	})
 })

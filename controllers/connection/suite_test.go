@@ -24,6 +24,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
@@ -92,7 +93,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Owned:     passes.Ask,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
-		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),
+		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -104,6 +105,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Eventually(stopped).Should(Receive(Succeed()))
 	})
 })
+
+// apps are those of the installation.
+var apps = appseal.Apps{
+	v1alpha1.PlatformX:       {ID: "herald", Secret: func() string { return "the app's secret" }},
+	v1alpha1.PlatformThreads: {ID: "herald", Secret: func() string { return "the app's secret" }},
+}
 
 // account is an account of the sandbox, and its Connection and Secret.
 type account struct {

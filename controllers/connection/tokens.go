@@ -56,7 +56,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		return failed
 	}
 	if e.read.Token.Access != before.Access {
-		// Another manager has just stored another token.
+		// Another manager has just stored another token, or a person has.
 		return nil
 	}
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
@@ -69,14 +69,30 @@ func (e *examination) renew(ctx context.Context) *outcome {
 	}
 	pending := unsaved{
 		uid: e.conn.UID, secret: e.conn.Spec.CredentialsSecretRef.Name, version: e.read.Version,
-		old: e.read.Token, renewed: credentials.Token(renewed),
+		old: e.read.Token, renewed: e.ofApp(credentials.Token(renewed)),
 	}
 	stored, err := e.save(ctx, e.conn, pending)
 	if err != nil {
 		return new(ofCredentials(err))
 	}
+	e.replaced = e.replaced || stored.Token.Access != pending.renewed.Access
 	e.read, e.renewed = stored, true
 	return nil
+}
+
+// ofApp completes a renewed token, and says which app it is of. A platform with refresh
+// tokens renews one only for the app that it is of, which names itself and shows its
+// secret. Where a token is renewed by itself the platform asks for no app: the new one
+// is of the app of the old one.
+func (e *examination) ofApp(renewed credentials.Token) credentials.Token {
+	renewed.App = e.Store.App(e.conn.Spec.Platform)
+	if e.platform.Capabilities().RenewsItself {
+		renewed.App = e.read.Token.App
+	}
+	if renewed.Refresh == "" {
+		renewed.Refresh = e.read.Token.Refresh
+	}
+	return renewed
 }
 
 // claim records in the Secret that its token is about to be renewed. It gives way to
@@ -100,7 +116,7 @@ func (e *examination) claim(ctx context.Context) *outcome {
 			return new(ofCredentials(err))
 		}
 		changed := found.Token.Access != e.read.Token.Access
-		e.read = found
+		e.read, e.replaced = found, e.replaced || changed
 		if changed {
 			return nil
 		}
@@ -159,19 +175,24 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that an earlier examination could not store.
-func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) error {
+// rescue stores a token that an earlier examination could not store. It returns the
+// version of the Secret that holds it; "" if there was none, or the Secret holds another
+// one.
+func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
 	v, ok := r.unsaved.Load(client.ObjectKeyFromObject(conn))
 	if !ok {
-		return nil
+		return "", nil
 	}
 	pending, ok := v.(unsaved)
 	if !ok || pending.uid != conn.UID || pending.secret != conn.Spec.CredentialsSecretRef.Name {
 		r.unsaved.Delete(client.ObjectKeyFromObject(conn))
-		return nil
+		return "", nil
 	}
-	_, err := r.save(ctx, conn, pending)
-	return err
+	stored, err := r.save(ctx, conn, pending)
+	if err != nil || stored.Token.Access != pending.renewed.Access {
+		return "", err
+	}
+	return stored.Version, nil
 }
 
 // secretAnnotation names the Secret that a Connection used last, if the Connection

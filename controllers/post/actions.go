@@ -94,7 +94,10 @@ func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error
 // and then takes the annotation away. Until that is done nothing is claimed, so that
 // it is never taken for a resolution of a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, value string) error {
-	for _, problem := range delivery.EnterResolutions(p.post, value, &f.Settings, p.now) {
+	confirm := func(t *v1alpha1.TargetStatus, externalID string) delivery.Confirmation {
+		return r.lookups.Confirm(ctx, f, t, externalID)
+	}
+	for _, problem := range delivery.EnterResolutions(p.post, value, confirm, &f.Settings, p.now) {
 		r.recorder.warn(p.post, "InvalidResolution", problem.Error())
 	}
 	if err := r.write(ctx, p, delivery.Event{}); err != nil {
@@ -186,7 +189,7 @@ func (r *Reconciler) readTokens(ctx context.Context, p *pass, targets []int) (un
 // had come is forgotten, so that the next try begins anew.
 func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery.Facts, a delivery.ReportPreparation) {
 	d := &publish.Delivery{
-		Target: a.Target, Conn: p.conn(a.Target), Attempt: r.o.NewID(),
+		Target: a.Target, Conn: p.conn(a.Target), Token: p.tokens[p.conn(a.Target).Name], Attempt: r.o.NewID(),
 		Result: platforms.Result{Outcome: platforms.NotSent, Err: f.Preparation(a.Target).Err},
 	}
 	if !a.Ahead {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -34,6 +35,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
@@ -78,6 +80,9 @@ type Options struct {
 	Platforms platforms.Registry
 	// Tokens gives access to credentials.
 	Tokens Tokens
+	// Apps are the installation's own apps. What a platform says of the limits of an app
+	// is believed of these; nil believes nothing of that kind.
+	Apps appseal.Apps
 	// Files reads the media files of posts.
 	Files Files
 	// Renditions converts images that a platform does not take.
@@ -206,7 +211,7 @@ func New(o Options) (*Reconciler, error) {
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Owners: r.owners, Changed: o.Metrics.changed, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
-	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder}
+	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, remember: r.remember}
 	r.lookups = &lookup.Lookups{
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
 	}
@@ -230,6 +235,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("post").
 		For(&v1alpha1.Post{}).
 		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
+		Watches(&v1alpha1.Connection{}, r.followsLimits()).
 		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
@@ -250,6 +256,49 @@ func (r *Reconciler) wakes(kind string) handler.EventHandler {
 		}
 		return requests
 	})
+}
+
+// followsLimits has the posts that wait for the limit of an app woken when that is
+// recorded, or lifted by a person, and drops what is known of a connection that is gone.
+func (r *Reconciler) followsLimits() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) {
+			before, ok := e.ObjectOld.(*v1alpha1.Connection)
+			after, is := e.ObjectNew.(*v1alpha1.Connection)
+			if ok && is && (before.Status.App != after.Status.App || !v1alpha1.SemanticEqual(before.Status.AppRateLimitedUntil, after.Status.AppRateLimitedUntil)) {
+				r.wakeApp(after.Spec.Platform)
+			}
+			if ok && is && before.UID != after.UID {
+				r.limits.forget(before.UID)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue) {
+			r.limits.forget(e.Object.GetUID())
+			if conn, ok := e.Object.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
+				r.wakeApp(conn.Spec.Platform)
+			}
+		},
+	}
+}
+
+// wakeApp wakes the posts that wait for the limit of the app on a platform.
+func (r *Reconciler) wakeApp(platform v1alpha1.Platform) {
+	for _, post := range r.memories.take(appInput(platform)) {
+		r.enqueue(post)
+	}
+}
+
+// remember takes what an answer told before it is recorded, and wakes the posts that wait
+// for it.
+func (r *Reconciler) remember(p *pass, d *publish.Delivery) {
+	if r.limits.remember(p.key, d) {
+		r.wakeApp(d.Conn.Spec.Platform)
+	}
+}
+
+// blockedUntil is until when a connection's platform takes no calls for a pass's post.
+func (r *Reconciler) blockedUntil(p *pass, conn *v1alpha1.Connection, now time.Time) time.Time {
+	return r.limits.blockedUntil(conn, p.appEnds[conn.Spec.Platform], p.key, now)
 }
 
 // enqueue asks for another pass over a post.

@@ -24,7 +24,7 @@ type gauges struct {
 	posts, due, overdue        *prometheus.Desc
 	attempts, undecided        *prometheus.Desc
 	lateUploads, bytes, upload *prometheus.Desc
-	queue                      *prometheus.Desc
+	queue, held                *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -55,13 +55,16 @@ func newGauges() gauges {
 		queue: prometheus.NewDesc("herald_queue_depth",
 			"How many wait, by queue: posts to be looked at, turns for a worker and for the accounts, or uploads for a place.",
 			[]string{"queue"}, nil),
+		held: prometheus.NewDesc("herald_app_held",
+			"1 while a platform takes no calls of Herald's own app, so that the posts of all teams wait that use it; else 0. By platform.",
+			[]string{labelPlatform}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue} {
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
 		ch <- desc
 	}
 }
@@ -113,6 +116,8 @@ type count struct {
 	queues    map[string]int
 	// accounts are those that are connected.
 	accounts map[account]bool
+	// held tells which platforms take no calls of the installation's app.
+	held map[v1alpha1.Platform]bool
 }
 
 // count looks through the posts of the cache.
@@ -141,6 +146,7 @@ func (r *Reconciler) count(ctx context.Context) (*count, error) {
 		c.accounts[account{connections.Items[i].Namespace, string(connections.Items[i].Spec.Platform)}] = true
 	}
 	now := r.o.Clock.Now()
+	c.held = r.limits.apps.held(connections.Items, now)
 	for i := range posts.Items {
 		r.countPost(c, &posts.Items[i], now)
 	}
@@ -234,5 +240,12 @@ func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
 	}
 	for queue, n := range c.queues {
 		say(g.queue, float64(n), queue)
+	}
+	for platform, held := range c.held {
+		value := 0.0
+		if held {
+			value = 1
+		}
+		say(g.held, value, string(platform))
 	}
 }

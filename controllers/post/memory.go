@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 )
@@ -43,7 +44,13 @@ type input struct {
 const (
 	kindConnection = "Connection"
 	kindMedia      = "Media"
+	kindApp        = "App"
 )
+
+// appInput is the app on a platform, for whose limit posts wait.
+func appInput(platform v1alpha1.Platform) input {
+	return input{kindApp, types.NamespacedName{Name: string(platform)}}
+}
 
 func newMemories() *memories {
 	return &memories{

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
@@ -68,6 +69,14 @@ func connected(namespace string) *v1alpha1.Connection {
 	return c
 }
 
+// limitedApp has a connection's platform have said that an app takes no calls for a while.
+func limitedApp(app string, d time.Duration) *v1alpha1.Connection {
+	c := connected("team")
+	c.Name = app + d.String()
+	c.Status.App, c.Status.AppRateLimitedUntil = app, v1alpha1.NewTimePtr(nine.Add(d))
+	return c
+}
+
 // sentAt opens an attempt.
 func sentAt(ago time.Duration) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
@@ -87,6 +96,7 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 	r, err := New(Options{
 		Client: c, APIReader: c, Platforms: platforms.Registry{v1alpha1.PlatformYouTube: videos{}}, Tokens: noTokens{}, Owned: everywhere, Files: &store.Store{},
 		Renditions: &rendition.Maker{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
+		Apps: appseal.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +190,18 @@ func TestGauges(t *testing.T) {
 			[]string{"herald_late_uploads", "herald_pending_upload_bytes"},
 			`herald_late_uploads{namespace="acme",platform="youtube"} 0
 			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 6.291456e+08`,
+		},
+		{
+			"Herald's app is limited on one platform", []client.Object{connected("team"), limitedApp("herald", time.Hour)},
+			[]string{"herald_app_held"},
+			`herald_app_held{platform="x"} 0
+			herald_app_held{platform="youtube"} 1`,
+		},
+		{
+			"a limit that is over, and those of other apps, hold nothing", []client.Object{limitedApp("herald", 0), limitedApp("", time.Hour), limitedApp("other", time.Hour)},
+			[]string{"herald_app_held"},
+			`herald_app_held{platform="x"} 0
+			herald_app_held{platform="youtube"} 0`,
 		},
 		{
 			"queues are told when they are empty", nil,

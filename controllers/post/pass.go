@@ -43,8 +43,8 @@ type pass struct {
 	// exist is absent.
 	connections map[string]*v1alpha1.Connection
 	media       map[string]*v1alpha1.Media
-	// appBlocked holds until when a platform takes no calls of the whole app.
-	appBlocked map[v1alpha1.Platform]time.Time
+	// appEnds holds when the limits of the installation's apps end, or ended.
+	appEnds map[v1alpha1.Platform]time.Time
 	// tokens holds those that the pass has read, by connection, and credentials why
 	// one cannot be read.
 	tokens      map[string]platforms.Token
@@ -95,6 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.memories.forget(req.NamespacedName)
+			r.limits.apps.stop(req.NamespacedName)
 			r.preparer.Pass(req.String(), nil)
 			return ctrl.Result{}, nil
 		}
@@ -207,8 +208,13 @@ func (r *Reconciler) read(ctx context.Context, p *pass) (err error) {
 	if p.media, err = inputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
 		return err
 	}
-	if p.appBlocked, err = r.limits.ofApps(ctx, p.connections, p.now); err != nil {
+	if p.appEnds, err = r.limits.apps.read(ctx, p.connections, p.now); err != nil {
 		return err
+	}
+	for platform, end := range p.appEnds {
+		if !end.IsZero() {
+			r.memories.wait(p.key, appInput(platform))
+		}
 	}
 	return r.readNamespace(ctx, p)
 }
@@ -279,12 +285,9 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 		Results:            p.memory.publish.Recall(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}
-	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time {
-		until := r.limits.blockedUntil(conn, p.now)
-		if app := p.appBlocked[conn.Spec.Platform]; app.After(until) {
-			until = app
-		}
-		return until
+	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time { return r.blockedUntil(p, conn, p.now) }
+	f.Ask = func(conn *v1alpha1.Connection) bool {
+		return r.limits.apps.ask(conn, p.appEnds[conn.Spec.Platform], p.key, p.now)
 	}
 	f.Preparation = func(target int) delivery.Preparation {
 		return r.preparer.State(&p.memory.prepare, r.target(p, target), p.now)
@@ -314,6 +317,7 @@ func (r *Reconciler) target(p *pass, i int) *prepare.Target {
 // take, and removes what was prepared for it.
 func (r *Reconciler) tidy(ctx context.Context, p *pass) {
 	r.plans.returnUnused(ctx, p)
+	r.limits.apps.stop(p.key)
 	if err := r.preparer.Discard(ctx, &p.memory.prepare, p.post, p.keepsSecret); err != nil {
 		p.log.Info("the Secret of the post's uploads stays until the post is removed", "error", err.Error())
 	}

@@ -51,7 +51,7 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 }
 
 func (u *publication) Answered(d *publish.Delivery) {
-	u.r.limits.remember(d)
+	u.r.remember(u.p, d)
 	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
 }
 
@@ -91,5 +91,5 @@ func (u *publication) goesOn(recorded *v1alpha1.Post, d *publish.Delivery, now t
 		return false
 	}
 	// The platform may have said with this card that it takes no more calls.
-	return u.r.limits.blockedUntil(d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
+	return u.r.blockedUntil(u.p, d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
 }

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,20 +26,28 @@ import (
 
 // rateLimits knows until when platforms take no calls. The limits stand in the
 // Connection that learned of them, so that a restart does not stampede and a
-// thousand posts that wait need no write of their own; those of a whole app stand in
-// the Connection that was told. From the moment of an answer until that is read back
-// from the cache, the process remembers it.
+// thousand posts that wait need no write of their own. From the moment of an answer
+// until that is read back from the cache, the process remembers it; from then on the
+// Connection alone counts, so that a person may lift a limit there.
 type rateLimits struct {
-	o *Options
+	o    *Options
+	apps *appLimits
 
-	mu      sync.Mutex
-	blocked map[string]time.Time
+	mu       sync.Mutex
+	accounts map[types.UID]*accountLimit
+}
+
+// accountLimit is what this process knows of an account, by the UID of its Connection.
+type accountLimit struct {
+	// until is what an answer told, and version the resourceVersion of the Connection
+	// that holds it; empty until it is stored.
+	until   time.Time
+	version string
 	// published counts what was published since a platform last told how much is
 	// left.
-	published map[string]publications
-	// refused holds the connections that were not allowed to publish by the latest
-	// answer.
-	refused map[string]bool
+	published publications
+	// refused is set if the latest answer did not let the account publish.
+	refused bool
 }
 
 // publications is how many posts were made since a platform's answer of that time.
@@ -47,89 +57,98 @@ type publications struct {
 }
 
 func newRateLimits(o *Options) *rateLimits {
-	return &rateLimits{
-		o: o, blocked: map[string]time.Time{}, published: map[string]publications{}, refused: map[string]bool{},
+	return &rateLimits{o: o, apps: newAppLimits(o), accounts: map[types.UID]*accountLimit{}}
+}
+
+// notOlder reports whether a resourceVersion is that of the same state, or of a later one.
+func notOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || order >= 0
+}
+
+// of returns what is known of an account, made empty if nothing is. The lock is held.
+func (l *rateLimits) of(conn *v1alpha1.Connection) *accountLimit {
+	known := l.accounts[conn.UID]
+	if known == nil {
+		known = &accountLimit{}
+		l.accounts[conn.UID] = known
+	}
+	return known
+}
+
+// tidy drops what says nothing any more. The lock is held.
+func (l *rateLimits) tidy(uid types.UID) {
+	if known := l.accounts[uid]; known != nil && *known == (accountLimit{}) {
+		delete(l.accounts, uid)
 	}
 }
 
-// appBlockedField indexes the connections to which a platform said that it limits
-// the whole app, by the platform.
-const appBlockedField = "status.appRateLimitedUntil"
-
-// indexAppBlocked fills that index.
-func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
-		if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
-			return []string{string(conn.Spec.Platform)}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("cannot index connections by the limits of their apps: %w", err)
-	}
-	return nil
+// forget drops what is known of the account of a connection that was deleted.
+func (l *rateLimits) forget(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.accounts, uid)
 }
 
-// ofApps reads until when the platforms of connections take no calls of Herald's
-// app, as they said to any account.
-func (l *rateLimits) ofApps(ctx context.Context, connections map[string]*v1alpha1.Connection, now time.Time) (map[v1alpha1.Platform]time.Time, error) {
-	until := map[v1alpha1.Platform]time.Time{}
-	for _, conn := range connections {
-		platform := conn.Spec.Platform
-		if _, read := until[platform]; read {
-			continue
-		}
-		until[platform] = time.Time{}
-		var limited v1alpha1.ConnectionList
-		// Nearly always there is none.
-		if err := l.o.Client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
-		}
-		for i := range limited.Items {
-			if at := ratelimit.AppBlockedUntil(&limited.Items[i].Status, now); at.After(until[platform]) {
-				until[platform] = at
-			}
-		}
-	}
-	return until, nil
-}
-
-// blockedUntil is until when a connection's platform takes no calls, as the
-// connection and this process know.
-func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
+// accountBlockedUntil is until when a connection's platform takes no calls for its
+// account, as the connection and this process know.
+func (l *rateLimits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := ratelimit.BlockedUntil(&conn.Status, now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, key := range []string{string(conn.UID), appKey(conn.Spec.Platform)} {
-		until, ok := l.blocked[key]
-		switch {
-		case ok && !until.After(now):
-			delete(l.blocked, key)
-		case until.After(latest):
-			latest = until
-		}
+	known := l.accounts[conn.UID]
+	switch {
+	case known == nil || known.until.IsZero():
+	case !known.until.After(now), known.version != "" && notOlder(conn.ResourceVersion, known.version):
+		known.until, known.version = time.Time{}, ""
+		l.tidy(conn.UID)
+	case known.until.After(latest):
+		latest = known.until
 	}
 	return latest
 }
 
-func appKey(platform v1alpha1.Platform) string { return "app/" + string(platform) }
+// blockedUntil is until when a connection's platform takes no calls for a post: neither
+// for the account, nor of the app. end is that of the app's limit, as appLimits.read
+// found it.
+func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) time.Time {
+	latest := l.accountBlockedUntil(conn, now)
+	if app := l.apps.blockedUntil(conn, end, post, now); app.After(latest) {
+		latest = app
+	}
+	return latest
+}
 
-// remember takes what an answer told, before another post has the account's turn.
-func (l *rateLimits) remember(d *publish.Delivery) {
+// remember takes what an answer to a post told, before another post has the account's
+// turn. It reports whether posts that wait for the app may go on, or wait anew.
+func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (news bool) {
 	now := l.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
 	applyRateLimits(&told, &d.Result, now)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, until := range map[string]time.Time{
-		string(d.Conn.UID): ratelimit.BlockedUntil(&told, now), appKey(d.Conn.Spec.Platform): ratelimit.AppBlockedUntil(&told, now),
-	} {
-		if until.After(l.blocked[key]) {
-			l.blocked[key] = until
+	if until := ratelimit.BlockedUntil(&told, now); !until.IsZero() {
+		if known := l.of(d.Conn); until.After(known.until) {
+			known.until, known.version = until, ""
 		}
 	}
 	if err := d.Result.Err; err != nil && err.Class == platforms.ClassReconnect {
-		l.refused[string(d.Conn.UID)] = true
+		l.of(d.Conn).refused = true
+	}
+	l.mu.Unlock()
+	if d.Token.App == "" {
+		return false
+	}
+	return l.apps.remember(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
+}
+
+// stored is told that a connection, in this version, holds what was remembered.
+func (l *rateLimits) stored(conn *v1alpha1.Connection) {
+	l.apps.stored(conn)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shown := conn.Status.RateLimitedUntil
+	if known := l.accounts[conn.UID]; known != nil && !known.until.IsZero() && shown != nil && !known.until.After(shown.Time) {
+		known.version = conn.ResourceVersion
 	}
 }
 
@@ -138,10 +157,12 @@ func (l *rateLimits) remember(d *publish.Delivery) {
 func (l *rateLimits) allowedAgain(d *publish.Delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d.Result.Outcome != platforms.Posted || !l.refused[string(d.Conn.UID)] {
+	known := l.accounts[d.Conn.UID]
+	if d.Result.Outcome != platforms.Posted || known == nil || !known.refused {
 		return false
 	}
-	delete(l.refused, string(d.Conn.UID))
+	known.refused = false
+	l.tidy(d.Conn.UID)
 	return true
 }
 
@@ -151,15 +172,17 @@ func (l *rateLimits) low(conn *v1alpha1.Connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(conn.Status.RateLimits) == 0 {
-		delete(l.published, string(conn.UID))
+		if known := l.accounts[conn.UID]; known != nil {
+			known.published = publications{}
+			l.tidy(conn.UID)
+		}
 		return false
 	}
-	count := l.published[string(conn.UID)]
+	count := &l.of(conn).published
 	if at := conn.Status.RateLimits[0].ObservedAt.Time; !at.Equal(count.since) {
-		count = publications{since: at}
+		*count = publications{since: at}
 	}
 	count.n++
-	l.published[string(conn.UID)] = count
 	return slices.ContainsFunc(conn.Status.RateLimits, func(limit v1alpha1.RateLimit) bool { return ratelimit.Low(&limit, count.n) })
 }
 
@@ -168,11 +191,10 @@ const maxRefusal = 2000
 
 // record writes into a delivery's connection what its platform told of it: if it
 // takes no calls, the other posts of the connection wait until then without trying,
-// and those of the whole platform if the limit is the app's. Nothing is written as
+// and those of the whole app if the limit is the app's. Nothing is written as
 // long as there is room. limited is the connection if calls are blocked for longer
 // now; else nil.
 func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, err error) {
-	l.remember(d)
 	again := l.allowedAgain(d)
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
 		conn := d.Conn.DeepCopy()
@@ -184,15 +206,23 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 		again = true
 		base := conn.DeepCopy()
 		longer := applyRateLimits(&conn.Status, &d.Result, l.o.Clock.Now())
+		if app := d.Token.App; app != "" && conn.Status.AppRateLimitedUntil != nil {
+			conn.Status.App = app
+		}
 		applyRefusal(conn, &d.Result, l.o.Clock.Now())
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
+			l.stored(conn)
 			return nil
 		}
 		err = l.o.Client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
-		if err == nil && longer {
+		if err != nil {
+			return err
+		}
+		l.stored(conn)
+		if longer {
 			limited = conn
 		}
-		return err
+		return nil
 	})
 	return limited, err
 }

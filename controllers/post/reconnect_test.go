@@ -45,7 +45,7 @@ func (t team) keepConnections() *manager {
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
 		Owned:     heraldtest.EveryNamespace,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{APIURL: platform.URL + "/x", ClientID: "herald"}, out)},
-		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "keeper"),
+		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "keeper", nil),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -25,6 +25,8 @@ type reporter struct {
 	preparer *prepare.Preparer
 	limits   *rateLimits
 	recorder *recorder
+	// remember takes what an answer told, for the posts that wait for it.
+	remember func(p *pass, d *publish.Delivery)
 }
 
 // reasonPostedWithNote is the reason of the event about a post that is online and
@@ -122,7 +124,7 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 // lookupConnection tells the connection what its platform said in the end of a call
 // that it had taken: what an answer to the call itself would have told.
 func (r *reporter) lookupConnection(ctx context.Context, p *pass, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
-	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Attempt: t.Attempt.ID}
+	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Token: platforms.Token{App: a.App}, Attempt: t.Attempt.ID}
 	switch {
 	case d.Conn == nil || a.Err != nil:
 		return
@@ -155,6 +157,7 @@ func (r *reporter) refused(ctx context.Context, conn *v1alpha1.Connection, attem
 
 // limit records in the connection what its platform told of limits.
 func (r *reporter) limit(ctx context.Context, p *pass, d *publish.Delivery) {
+	r.remember(p, d)
 	limited, err := r.limits.record(ctx, d)
 	if err != nil {
 		// This process knows it all the same; another is told by the platform.

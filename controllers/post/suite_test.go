@@ -41,6 +41,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -158,7 +159,13 @@ func (f fast) Capabilities() platforms.Capabilities {
 	return limits
 }
 
-// tokens hands out the tokens that were put into Secrets.
+// app is the client id of Herald's app on X, and apps marks its tokens.
+const app = "herald"
+
+var apps = appseal.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
+
+// tokens hands out the tokens that were put into Secrets, and tells by their marks which
+// are of Herald's app.
 type tokens struct{ live client.Reader }
 
 func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
@@ -166,7 +173,10 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	if err := t.live.Get(ctx, client.ObjectKey{Namespace: conn.Namespace, Name: conn.Spec.CredentialsSecretRef.Name}, &secret); err != nil {
 		return platforms.Token{}, err
 	}
-	return platforms.Token{Access: string(secret.Data[v1alpha1.CredentialsAccessToken])}, nil
+	access := string(secret.Data[v1alpha1.CredentialsAccessToken])
+	return platforms.Token{
+		Access: access, App: apps.Of(conn.Spec.Platform, secret.Annotations[appseal.Annotation], access, ""),
+	}, nil
 }
 
 func (tokens) Forget(*v1alpha1.Connection) {}
@@ -212,6 +222,7 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{APIURL: platform.URL + "/tiktok"}, out),
 		},
 		Tokens:                  tokens{live: mgr.GetAPIReader()},
+		Apps:                    apps,
 		Files:                   bucket,
 		Renditions:              rendition.NewMaker(bucket),
 		Owned:                   heraldtest.EveryNamespace,
@@ -279,6 +290,24 @@ func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id stri
 	return account
 }
 
+// byOAuth has the account of a connection connected by Herald's app: its Secret carries
+// the mark, and the manager has noted the app.
+func (t team) byOAuth(ctx context.Context, name string) {
+	GinkgoHelper()
+	var secret corev1.Secret
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &secret)).To(Succeed())
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appseal.Annotation, apps.Seal(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
+	Expect(k8s.Update(ctx, &secret)).To(Succeed())
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var conn v1alpha1.Connection
+		if err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &conn); err != nil {
+			return err
+		}
+		conn.Status.App = app
+		return k8s.Status().Update(ctx, &conn)
+	})).To(Succeed())
+}
+
 func (t team) setReady(ctx context.Context, name string, status metav1.ConditionStatus, reason, username string) {
 	GinkgoHelper()
 	// The manager writes to connections as well: what it learns of limits, and that it asks for a probe.
@@ -289,6 +318,9 @@ func (t team) setReady(ctx context.Context, name string, status metav1.Condition
 		}
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as the test says"})
 		conn.Status.Username = username
+		if status == metav1.ConditionTrue {
+			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = "1", "1"
+		}
 		conn.Status.LastHandledProbe = conn.Annotations[v1alpha1.ProbeAnnotation]
 		return k8s.Status().Update(ctx, &conn)
 	})).To(Succeed())

@@ -125,8 +125,10 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.RateLimits).To(BeEmpty())
 	})
 
-	It("holds every account of a platform that limits the app, also after a restart", func(ctx SpecContext) {
+	It("holds every account that is connected by the app which a platform limits, also after a restart", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)
+		t.byOAuth(ctx, "x")
+		other.byOAuth(ctx, "x")
 		var once sync.Once
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			once.Do(func() {
@@ -153,8 +155,10 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(other.account)).To(Equal(2))
 	})
 
-	It("leaves a platform alone on which the app's credits are used up, although it tells no end", func(ctx SpecContext) {
+	It("leaves a platform alone on which the credits of Herald's own app are used up, although it tells no end", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)
+		t.byOAuth(ctx, "x")
+		other.byOAuth(ctx, "x")
 		m := startManager(interceptor.Funcs{})
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
 		begun := time.Now()
@@ -175,11 +179,15 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(t.account)).To(Equal(1))
 		Expect(publishesBy(other.account)).To(BeZero())
 
-		m.stop()
+		By("a team that uses an app of its own goes on")
+		apart := newTeam(ctx)
+		Eventually(phase(ctx, apart.post(ctx, "another app's"))).Should(Equal(v1alpha1.PhasePosted))
+		Expect(conn.Status.App).To(Equal(app), "it says which app it was")
+
+		By("lifting the limit by hand, without a restart")
 		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
 		conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
 		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
-		m = startManager(interceptor.Funcs{})
 		defer m.stop()
 		for _, p := range waiting {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

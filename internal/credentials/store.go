@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
 )
 
 // Pauses between two tries of a write that must not be lost.
@@ -32,16 +33,22 @@ type Store struct {
 	writer client.Writer
 	clock  clock.Clock
 	holder string
+	apps   appseal.Apps
 }
 
 // NewStore returns a Store. The reader must ask the API server each time (a
 // manager's GetAPIReader): Secrets are never cached, and a token that was renewed a
 // moment ago must be seen. The holder names this process in claims; two processes
 // that run at once must not share it. A holder that survives a restart lets the new
-// process continue its own claims at once.
-func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string) *Store {
-	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_")}
+// process continue its own claims at once. The apps are those of the installation, by
+// whose marks it is known which tokens are theirs.
+func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps appseal.Apps) *Store {
+	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps}
 }
+
+// App returns the client id of the installation's app on a platform, as Token.App holds
+// it; "" if there is none.
+func (s *Store) App(platform v1alpha1.Platform) string { return s.apps.ID(platform) }
 
 // Load reads the token of a Connection. Errors are *Error with NotFound,
 // Invalid or Unavailable.
@@ -51,7 +58,7 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: name}, &secret); err != nil {
 		return Credentials{}, fromAPI(err, name, "read")
 	}
-	return decode(&secret)
+	return decode(&secret, conn.Spec.Platform, s.apps)
 }
 
 // MayClaim reports whether this process may begin to renew a token: there is no
@@ -86,15 +93,24 @@ func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version st
 // caller's.
 //
 // After Conflict, Invalid or NotFound nothing was stored, and Save does not retry.
-// An empty refresh token leaves the stored one in place.
+// An empty refresh token leaves the stored one in place. A token with an App is marked
+// as the app's, together with its refresh token.
 func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, token Token, version string) (string, error) {
 	if token.Access == "" {
 		return "", &Error{Reason: Invalid, Key: v1alpha1.CredentialsAccessToken, Message: "a renewed token without an access token is not stored"}
 	}
+	var mark any // nil removes the one of the token before
+	if token.App != "" && token.App == s.App(conn.Spec.Platform) {
+		if made := s.apps.Seal(conn.Spec.Platform, token.Access, token.Refresh); made != "" {
+			mark = made
+		}
+	}
 	content := map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": version,
-			"annotations":     map[string]any{ClaimAnnotation: nil, RenewedAnnotation: s.clock.Now().UTC().Format(time.RFC3339)},
+			"annotations": map[string]any{
+				ClaimAnnotation: nil, RenewedAnnotation: s.clock.Now().UTC().Format(time.RFC3339), appseal.Annotation: mark,
+			},
 		},
 		"data": encode(token),
 	}

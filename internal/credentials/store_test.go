@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -50,7 +51,7 @@ func secretWith(data map[string]string) *corev1.Secret {
 
 func newStore(c clock.Clock, funcs interceptor.Funcs, objects ...client.Object) (*Store, client.Client) {
 	api := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
-	return NewStore(api, api, c, "me"), api
+	return NewStore(api, api, c, "me", nil), api
 }
 
 func TestLoad(t *testing.T) {
@@ -120,7 +121,7 @@ func TestClaim(t *testing.T) {
 	if _, err := store.Claim(t.Context(), connection(), read.Version); err != nil {
 		t.Fatalf("the first claim must win: %v", err)
 	}
-	other := NewStore(api, api, now, "an other")
+	other := NewStore(api, api, now, "an other", nil)
 	if _, err := other.Claim(t.Context(), connection(), read.Version); ReasonOf(err) != Conflict {
 		t.Errorf("got %v, want Conflict: another manager read the same version", err)
 	}
@@ -307,5 +308,37 @@ func TestRefreshTokenEndsAtNoTime(t *testing.T) {
 	_, err := store.Load(t.Context(), connection())
 	if e, ok := errors.AsType[*Error](err); !ok || e.Reason != Invalid || e.Key != "refreshExpiresAt" {
 		t.Errorf("got %v, want the key that is wrong", err)
+	}
+}
+
+func TestMark(t *testing.T) {
+	apps := appseal.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}}
+	for name, tc := range map[string]struct {
+		reason string
+		token  Token
+		want   string
+	}{
+		"of the app":       {"what Herald renewed is known again", Token{Access: "a2", Refresh: "r2", App: "herald"}, "herald"},
+		"of any app":       {"what it only passes on is not", Token{Access: "a2", Refresh: "r2"}, ""},
+		"of an app before": {"nor is what another app of the installation got", Token{Access: "a2", Refresh: "r2", App: "old"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(noon)
+			_, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
+			store := NewStore(api, api, now, "me", apps)
+			conn := connection()
+			conn.Spec.Platform = v1alpha1.PlatformX
+			before, err := store.Load(t.Context(), conn)
+			if err != nil || before.Token.App != "" {
+				t.Fatalf("a Secret that people made is of app %q: %v", before.Token.App, err)
+			}
+			if _, err := store.Save(t.Context(), conn, tc.token, before.Version); err != nil {
+				t.Fatal(err)
+			}
+			after, err := store.Load(t.Context(), conn)
+			if err != nil || after.Token.App != tc.want {
+				t.Errorf("%s: it is of app %q, want %q: %v", tc.reason, after.Token.App, tc.want, err)
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
 )
 
 // ClaimAnnotation marks a Secret whose token is being renewed. It says by which
@@ -46,6 +47,10 @@ type Token struct {
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
+	// App is the client id of the installation's app if the token is known to be of
+	// it, and empty otherwise: people may bring tokens of any app. What the platform
+	// says of "the app" is about this one.
+	App string
 }
 
 // Credentials is a token as it was read.
@@ -73,9 +78,9 @@ func (c Credentials) Lifetime() time.Duration {
 	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
-// decode reads a Secret. It drops blanks around the values: a Secret made from a
+// decode reads a Secret of an account on a platform. It drops blanks around the values: a Secret made from a
 // file ends in a newline.
-func decode(secret *corev1.Secret) (Credentials, error) {
+func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
 		Token: Token{
@@ -106,6 +111,7 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		c.Controller = owner.UID
 	}
+	c.Token.App = apps.Of(platform, secret.Annotations[appseal.Annotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
 		c.RenewedAt = at.UTC()

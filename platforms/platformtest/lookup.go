@@ -144,3 +144,38 @@ func (s *Suite) testLookupPages(t *testing.T) {
 		t.Errorf("found %+v, %v; want %s, which stands on a later page", found, err, published.ExternalID)
 	}
 }
+
+// testConfirm asks whose a post is: people may tell the id of any.
+func (s *Suite) testConfirm(t *testing.T) {
+	f, p := s.publisher(t)
+	whose, ok := p.(platforms.Confirmer)
+	if !ok {
+		t.Fatalf("%s cannot tell whose a post is", s.Name)
+	}
+	job := f.prepare(t, f.job(t, "hello"))
+	if got := Publish(t, p, &job, waitALittle); got.Outcome != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	id := f.published(t)[0].ID
+	if got, err := whose.Confirm(t.Context(), job.Account, id); got != platforms.Own || err != nil {
+		t.Errorf("the account's own post %s is %q, %v", id, got, err)
+	}
+	for _, told := range []string{id[:len(id)-1] + "0", "1", "no id", "../me", ""} {
+		if told == id {
+			continue
+		}
+		if got, _ := whose.Confirm(t.Context(), job.Account, told); got != platforms.Unshown {
+			t.Errorf("there is no post %q, and it is %q", told, got)
+		}
+	}
+	f.fault(t, sandboxtest.Fault{Operation: "*", Kind: "status", Status: 503})
+	got, err := whose.Confirm(t.Context(), job.Account, id)
+	f.clearFaults(t)
+	if got != platforms.Unshown || err == nil {
+		t.Errorf("without an answer it is %q, %v", got, err)
+	}
+	f.keepsSecrets(t, err)
+	if n := f.arrived(t, "publish"); n != 1 {
+		t.Errorf("asking must not publish: %d calls", n)
+	}
+}

@@ -106,6 +106,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
 	t.Run("LookupPages", s.testLookupPages)
+	t.Run("Confirm", s.testConfirm)
 	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)

@@ -20,6 +20,9 @@ type Resolution struct {
 	Index int32
 	// ExternalID of the published post; empty if nothing was published.
 	ExternalID string
+	// AccountID is the account whose post that is, as the platform confirmed; empty if
+	// it did not, so that the id is kept as it was told.
+	AccountID string
 }
 
 // ParseResolutions reads the value of the annotation social.herald.dev/settle:
@@ -82,11 +85,20 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
 	}
 	if t.Attempt == nil {
-		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
+		t.Attempt = &v1alpha1.Attempt{
+			Number: 1, ID: "declared", AccountID: r.AccountID, StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now),
+		}
 	}
 	t.Attempt.UnknownSince = nil
 	if r.ExternalID != "" {
+		first := t.ExternalID == ""
 		posted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
+		if r.AccountID == "" {
+			t.Unconfirmed = t.Unconfirmed || first
+			if cards > 1 {
+				t.Cards[len(t.Cards)-1].Unconfirmed = true
+			}
+		}
 		if t.State == v1alpha1.TargetPending {
 			t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
 		}

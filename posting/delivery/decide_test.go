@@ -318,8 +318,26 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a platform that did not answer a check": {
-			"it may take a post now; the call itself tells", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
+			"it may take a post now; the call itself tells", func(s *situation) {
+				ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable)
+				s.conn.Status.CredentialsVersion, s.conn.Status.VerifiedVersion = "7", "7"
+			},
 			[]string{"claim [0]", "wait 59m50.001s"},
+		},
+		"a platform that never told whose account it is": {
+			"the post would come out on any account", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
+			[]string{"write", "wait 59m50.001s for inputs"},
+		},
+		"a platform that did not tell whose account the new credentials are": {
+			"what was verified are the old ones", func(s *situation) {
+				ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable)
+				s.conn.Status.CredentialsVersion, s.conn.Status.VerifiedVersion = "8", "7"
+			},
+			[]string{"write", "wait 59m50.001s for inputs"},
+		},
+		"another post asks whether a limit is over": {
+			"one call finds out, and not a thousand", func(s *situation) { s.Ask = func(*v1alpha1.Connection) bool { return false } },
+			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection beyond the plan": {
 			"it fails, for no wait would change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },

@@ -57,6 +57,10 @@ type Facts struct {
 	// NamespaceEnds is set if the post's namespace is being deleted, and was asked for
 	// because the post is. What could tell of its last call goes with it.
 	NamespaceEnds bool
+	// Ask reports whether the post may call the platform for a connection of which
+	// BlockedUntil says nothing. When the limit of an app has ended, one post may, and
+	// finds out whether it is over; nil lets every post.
+	Ask func(conn *v1alpha1.Connection) bool
 	// Invalid returns the rules that the post breaks.
 	Invalid func() field.ErrorList
 	// Results are the results that this process knows and could not record.

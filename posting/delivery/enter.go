@@ -148,6 +148,8 @@ type LookupAnswer struct {
 	// knew by then.
 	AskedAt time.Time
 	platforms.LookupResult
+	// App is the platforms.Token.App of the token with which the platform was asked.
+	App string
 	// Err is why there is no answer.
 	Err *platforms.Error
 	// Last is set if there will be no other answer: what could be asked is gone, or goes.
@@ -174,9 +176,21 @@ func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, no
 	return nil
 }
 
+// Confirmation is what a platform says about an id that a person told.
+type Confirmation struct {
+	// AccountID is the account whose post it is, if that is the target's; else empty.
+	AccountID string
+	// Foreign says that it is the post of another account, in words; empty if the
+	// platform does not say so.
+	Foreign string
+}
+
 // EnterResolutions enters what a person found out about targets whose outcome is
 // unknown. What cannot be entered is returned for that person; the rest is entered.
-func EnterResolutions(post *v1alpha1.Post, value string, settings *Settings, now time.Time) (problems []error) {
+// confirm asks the platform about an id that was told for a target; nil confirms nothing.
+func EnterResolutions(
+	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, externalID string) Confirmation, settings *Settings, now time.Time,
+) (problems []error) {
 	resolutions, err := attempt.ParseResolutions(value)
 	if err != nil {
 		return []error{err}
@@ -186,6 +200,14 @@ func EnterResolutions(post *v1alpha1.Post, value string, settings *Settings, now
 		if t == nil {
 			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
 			continue
+		}
+		if confirm != nil && r.ExternalID != "" && attempt.Undecided(t) {
+			said := confirm(t, r.ExternalID)
+			if said.Foreign != "" {
+				problems = append(problems, fmt.Errorf("target %d: %s; tell the id of the account's own post, or that nothing was sent", r.Index, said.Foreign))
+				continue
+			}
+			r.AccountID = said.AccountID
 		}
 		if err := attempt.Resolve(t, r, posting.Cards(&post.Spec), now.Add(settings.StartingDeadline), now); err != nil {
 			problems = append(problems, err)

@@ -214,7 +214,7 @@ func TestEnterResolutions(t *testing.T) {
 		{"what is answered for is not answered for again", "0=posted:7,0=not-sent", []string{"only a target whose outcome is unknown"}, v1alpha1.TargetPosted},
 	} {
 		p := undecidedPost()
-		problems := EnterResolutions(p, tt.value, settings, t0)
+		problems := EnterResolutions(p, tt.value, nil, settings, t0)
 		got := p.Status.Targets[0]
 		if len(problems) != len(tt.problems) || got.State != tt.want {
 			t.Errorf("%s: %v, and it is %s; want %v, %s", tt.why, problems, got.State, tt.problems, tt.want)

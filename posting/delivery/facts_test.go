@@ -130,7 +130,7 @@ func TestDecideEnters(t *testing.T) {
 			s.pausedSecond()
 			fail(s.entry(0), restored)
 			fail(s.entry(1), restored)
-			EnterResolutions(s.Post, "0=not-sent", &s.Settings, t0)
+			EnterResolutions(s.Post, "0=not-sent", nil, &s.Settings, t0)
 		}, states, "[pending undecided]"},
 		"no edit": {"what a target waits for stays", func(s *situation) {
 			s.scheduled(time.Hour)

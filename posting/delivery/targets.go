@@ -128,6 +128,11 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		t.NextTryAt = v1alpha1.NewTimePtr(f.Now.Add(credentialsPause))
 		return
 	}
+	if conn := f.connection(i); f.Ask != nil && !f.Ask(conn) {
+		d.forInputs = true
+		d.changed = !attempt.BlockedBy(t, v1alpha1.ReasonRateLimited) && attempt.Block(t, rateLimited(conn)) || d.changed
+		return
+	}
 	f.decidePrepared(d, i, t)
 }
 
@@ -210,12 +215,16 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonMediaNotReady, Problem: problem}
 	}
 	if !f.blockedUntil(i).IsZero() {
-		conn := f.connection(i)
-		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
-			"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
-			conn.Spec.Platform, conn.Name)}
+		return new(rateLimited(f.connection(i)))
 	}
 	return nil
+}
+
+// rateLimited says that the platform of a connection takes no posts of it for now.
+func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
+	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
+		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
+		conn.Spec.Platform, conn.Name)}
 }
 
 // undeliverable says why a target cannot be published by this version of Herald,
@@ -266,10 +275,12 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	switch {
 	case ready == nil:
 		return because("", "connection %q has not been checked yet", name)
-	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable:
+	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable && conn.Status.Verified():
 		// A platform that could not be asked a moment ago may take a post now; the
-		// call itself tells.
+		// call itself tells. Whose account the token is, it does not tell.
 		return nil
+	case ready.Reason == v1alpha1.ReasonPlatformUnavailable:
+		return because("", "whose account the credentials of connection %q are is not known, since the platform does not answer: %s", name, ready.Message)
 	default:
 		return because("", "connection %q is not ready: %s", name, ready.Message)
 	}

@@ -92,7 +92,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
 				// A resolution that was entered before is refused, which is as it should be.
-				_ = delivery.EnterResolutions(p, a.Value, &w.x.settings, m.passAt)
+				_ = delivery.EnterResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
 			return

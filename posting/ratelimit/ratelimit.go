@@ -19,14 +19,21 @@ import (
 )
 
 const (
-	// mostLimits and longestMessage are the schema's bounds.
+	// maxRateLimits and longestMessage are the schema's bounds.
 	maxRateLimits  = 16
 	longestMessage = 1024
 
-	// longestBlock bounds what is believed of a platform: X's longest window is a
-	// month.
-	longestBlock = 32 * 24 * time.Hour
+	// longestWindow is that of X, a month: the end of a limit that lies beyond is none.
+	longestWindow = 32 * 24 * time.Hour
+
+	// clockMargin is how far the clocks of two managers may differ.
+	clockMargin = time.Minute
 )
+
+// LongestBlock bounds how long a platform's word is believed that it takes no calls. Then
+// one call asks again, however long the limit was said to last: the answer may have come
+// from a proxy, from a clock that is wrong, or before somebody paid.
+const LongestBlock = time.Hour
 
 // How long calls wait for a limit if the platform does not say when it ends.
 const (
@@ -78,12 +85,13 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 }
 
 // Block records until when the platform takes no calls for the account, or for all
-// accounts of the app. It reports false if that is already recorded, or lies in the
-// past.
+// accounts of the app: LongestBlock at most. It reports false if that is already
+// recorded, or lies in the past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
 		return false
 	}
+	until = believed(until, now)
 	later := func(known *v1alpha1.Time) bool { return known == nil || until.After(known.Time) }
 	if appWide && later(status.AppRateLimitedUntil) {
 		status.AppRateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
@@ -97,10 +105,47 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// WithRetryAt returns the error of a platform with a time to try again, if it is about
-// a limit and the platform gave no plausible time. It does not change its argument.
-func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
-	if err == nil || plausible(err.RetryAt, now) {
+// Believe returns what is believed of a platform's error, which a call with a token met.
+// It says when to try again if it is about a limit and the platform gave no plausible
+// time, and never later than after LongestBlock. It is about the app only if the token is
+// known to be of the installation's app: no team stops the others with an app of its own.
+// It does not change its argument.
+func Believe(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
+	if err == nil {
+		return nil
+	}
+	err = withRetryAt(err, now)
+	late, ofOtherApp := err.RetryAt.After(believed(err.RetryAt, now)), err.AppWide && token.App == ""
+	if !late && !ofOtherApp {
+		return err
+	}
+	bounded := *err
+	bounded.RetryAt, bounded.AppWide = believed(err.RetryAt, now), err.AppWide && token.App != ""
+	return &bounded
+}
+
+// BelieveResult is Believe for the answer to a publishing call, with the limits that it
+// tells.
+func BelieveResult(r platforms.Result, token platforms.Token, now time.Time) platforms.Result {
+	r.Err, r.RateLimits = Believe(r.Err, token, now), BelieveLimits(r.RateLimits, token)
+	return r
+}
+
+// BelieveLimits returns limits that a call with a token was told: those of an app are the
+// account's alone unless the token is known to be of the installation's app.
+func BelieveLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
+	if token.App != "" || !slices.ContainsFunc(told, func(l platforms.RateLimit) bool { return l.AppWide }) {
+		return told
+	}
+	told = slices.Clone(told)
+	for i := range told {
+		told[i].AppWide = false
+	}
+	return told
+}
+
+func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
+	if plausible(err.RetryAt, now) {
 		return err
 	}
 	var pause time.Duration
@@ -130,8 +175,11 @@ func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time
 	return ahead(status.AppRateLimitedUntil, now)
 }
 
+// ahead returns a recorded end that lies ahead; zero without one. One that lies further
+// ahead than is believed was recorded by an earlier version of Herald, and one call may
+// ask.
 func ahead(until *v1alpha1.Time, now time.Time) time.Time {
-	if until == nil || !until.After(now) {
+	if until == nil || !until.After(now) || until.After(now.Add(LongestBlock+clockMargin)) {
 		return time.Time{}
 	}
 	return until.Time
@@ -165,7 +213,15 @@ func Low(l *v1alpha1.RateLimit, since int) bool {
 	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
 }
 
-// plausible reports whether a time is one to wait for.
-func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestBlock)) }
+// plausible reports whether a time may be the end of a limit.
+func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestWindow)) }
+
+// believed bounds a time until which a platform wants no calls.
+func believed(t, now time.Time) time.Time {
+	if latest := now.Add(LongestBlock); t.After(latest) {
+		return latest
+	}
+	return t
+}
 
 func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

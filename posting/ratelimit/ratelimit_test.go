@@ -63,16 +63,26 @@ func TestApply(t *testing.T) {
 		},
 		"held for longer": {
 			"an earlier end takes nothing back",
-			v1alpha1.ConnectionStatus{RateLimitedUntil: in(2 * time.Hour)},
-			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: hour}},
-			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}, RateLimitedUntil: in(2 * time.Hour)},
+			v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour)},
+			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: noon.Add(time.Minute)}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}, RateLimitedUntil: in(time.Hour)},
 			false,
 		},
 		"account held for longer": {
 			"the app is held for no longer than it was told",
-			v1alpha1.ConnectionStatus{RateLimitedUntil: in(24 * time.Hour)},
-			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, BlockedUntil: hour, AppWide: true}},
-			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 0, nil)}, RateLimitedUntil: in(24 * time.Hour), AppRateLimitedUntil: in(time.Hour)},
+			v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour)},
+			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, BlockedUntil: noon.Add(time.Minute), AppWide: true}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 0, nil)}, RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Minute)},
+			true,
+		},
+		"a day": {
+			"no answer is believed longer than an hour: then one call asks",
+			v1alpha1.ConnectionStatus{},
+			[]platforms.RateLimit{{Name: "appPostsPerDay", Limit: 100, BlockedUntil: noon.Add(24 * time.Hour), ResetsAt: noon.Add(24 * time.Hour), AppWide: true}},
+			v1alpha1.ConnectionStatus{
+				RateLimits:       []v1alpha1.RateLimit{limit("appPostsPerDay", 100, 0, in(24*time.Hour))},
+				RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Hour),
+			},
 			true,
 		},
 		"a year": {
@@ -125,7 +135,7 @@ func TestApplyAccountInfo(t *testing.T) {
 	}
 }
 
-func TestTimed(t *testing.T) {
+func TestBelieve(t *testing.T) {
 	quota := func(at time.Time, alike bool) *platforms.Error {
 		return &platforms.Error{Class: platforms.ClassQuota, RetryAt: at, PostOnly: alike}
 	}
@@ -144,13 +154,16 @@ func TestTimed(t *testing.T) {
 		"quota, absurd":            {"nor is one that cannot be", quota(noon.AddDate(1, 0, 0), false), ratelimit.QuotaPause},
 		"rate":                     {"windows are short", limited(time.Time{}), ratelimit.RatePause},
 		"rate with a time":         {"the platform's word counts", limited(noon.Add(time.Hour)), time.Hour},
+		"rate, a day":              {"for an hour", limited(noon.Add(24 * time.Hour)), time.Hour},
+		"rate, a month":            {"however long it says", limited(noon.Add(31 * 24 * time.Hour)), time.Hour},
+		"trouble, a year":          {"whatever it is", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.AddDate(1, 0, 0)}, time.Hour},
 		"trouble":                  {"trouble has its own pauses", platforms.Errorf(platforms.ClassTransient, "x"), 0},
 		"trouble, past the window": {"and its own times", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.err
-			got, wait := ratelimit.WithRetryAt(tc.err, noon), time.Duration(0)
+			got, wait := ratelimit.Believe(tc.err, platforms.Token{}, noon), time.Duration(0)
 			if !got.RetryAt.IsZero() {
 				wait = got.RetryAt.Sub(noon)
 			}
@@ -159,8 +172,33 @@ func TestTimed(t *testing.T) {
 			}
 		})
 	}
-	if ratelimit.WithRetryAt(nil, noon) != nil {
+	if ratelimit.Believe(nil, platforms.Token{}, noon) != nil {
 		t.Error("no error needs no time")
+	}
+}
+
+// TestBelieveOfApp: people may bring tokens of any app, and what a platform says of that
+// one says nothing about Herald's.
+func TestBelieveOfApp(t *testing.T) {
+	told := platforms.Result{
+		Err:        &platforms.Error{Class: platforms.ClassQuota, AppWide: true, RetryAt: noon.Add(time.Minute)},
+		RateLimits: []platforms.RateLimit{{Name: "usage"}, {Name: "appUsage", AppWide: true}},
+	}
+	for _, tc := range []struct {
+		reason string
+		token  platforms.Token
+		want   bool
+	}{
+		{"an app that is not known limits the account", platforms.Token{Access: "a"}, false},
+		{"Herald's limits all of its accounts", platforms.Token{Access: "a", App: "herald"}, true},
+	} {
+		got := ratelimit.BelieveResult(told, tc.token, noon)
+		if got.Err.AppWide != tc.want || got.RateLimits[1].AppWide != tc.want || !got.Err.RetryAt.Equal(told.Err.RetryAt) {
+			t.Errorf("%s: %+v, %+v", tc.reason, got.Err, got.RateLimits)
+		}
+		if !told.Err.AppWide || !told.RateLimits[1].AppWide {
+			t.Fatal("what was given was changed")
+		}
 	}
 }
 
@@ -226,6 +264,7 @@ func TestHeld(t *testing.T) {
 		{"both hold", 0, true, true},
 		{"at its end a hold is over", time.Minute, true, false},
 		{"and so is the other", time.Hour, false, false},
+		{"an end that a version of Herald recorded which believed months is asked about", -2 * time.Hour, false, false},
 	} {
 		now := noon.Add(tc.at)
 		if got := !ratelimit.BlockedUntil(&status, now).IsZero(); got != tc.account {

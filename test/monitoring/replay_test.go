@@ -60,8 +60,10 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	}
 }
 
-// notRecorded are metrics that nothing in the run gives a series.
-var notRecorded = map[string]bool{}
+// notRecorded are metrics that the run has no series of.
+var notRecorded = map[string]bool{
+	"herald_app_held": true, // it came after the run was recorded, and no panel draws it
+}
 
 // TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.
 func TestEachPanelDraws(t *testing.T) {

@@ -47,6 +47,11 @@ var rows = []row{
 	{"it was renewed a little late", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x10 7200-60x30`}, "20m", 0, "", ""},
 	{"it cannot be published to for an hour", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x90`}, "61m", 1, "namespace=acme,connection=a,platform=x", ""},
 	{"it came back in between", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 1 0x60`}, "61m", 0, "", ""},
+	{"the app takes no calls", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`}, "11m", 1, "platform=x", ""},
+	{"of two platforms, one app", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`, `herald_app_held{platform="threads"} 0x60`}, "11m", 1, "platform=x", ""},
+	{"some minutes pass by themselves", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x4 0x60`}, "11m", 0, "", ""},
+	{"once an hour one post asks", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0 1x59`}, "62m", 1, "platform=x", ""},
+	{"it is over", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0x60`}, "70m", 0, "", ""},
 	{"it is disabled, which ends its series", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 _x60`}, "61m", 0, "", ""},
 
 	{"nothing serves it", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=m-1", ""},

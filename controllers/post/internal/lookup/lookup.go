@@ -51,7 +51,7 @@ func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*
 		asked.Go(func() {
 			ctx, span := tracing.Child(ctx, "look up")
 			defer span.End()
-			a.LookupResult, a.Err = l.ask(ctx, f, i)
+			a.LookupResult, a.Err = l.ask(ctx, f, a)
 			a.Last = f.NamespaceEnds || a.Err != nil && errors.Is(a.Err.Err, errGone)
 			trace(span, posting.Target(f.Post, i), a)
 		})
@@ -89,9 +89,9 @@ func gone(format string, args ...any) *platforms.Error {
 }
 
 // ask asks about the open attempt of one target.
-func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platforms.LookupResult, _ *platforms.Error) {
-	t := posting.Target(f.Post, i)
-	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
+	t := posting.Target(f.Post, a.Target)
+	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
 	conn := f.Connections[name]
 	timing, known := f.Timing(t.Platform)
 	switch {
@@ -107,6 +107,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 	if err != nil {
 		return none, err
 	}
+	a.App = job.Account.Token.App
 	ctx, cancel := context.WithTimeout(ctx, timing.CallTimeout)
 	defer cancel()
 	result, failed := to.Lookup(ctx, job)
@@ -116,7 +117,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 		}
 	}
 	if failed == nil {
-		result.Refused = ratelimit.WithRetryAt(result.Refused, l.Clock.Now())
+		result.Refused = ratelimit.Believe(result.Refused, job.Account.Token, l.Clock.Now())
 		return result, nil
 	}
 	var problem *platforms.Error
@@ -126,7 +127,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 	if problem.Class == platforms.ClassRefresh || problem.Class == platforms.ClassReconnect {
 		l.Refused(ctx, conn, t.Attempt.ID)
 	}
-	return none, ratelimit.WithRetryAt(problem, l.Clock.Now())
+	return none, ratelimit.Believe(problem, job.Account.Token, l.Clock.Now())
 }
 
 // job is what is looked up for a target.
@@ -154,7 +155,7 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
 	}
 	job.Taken = func(externalID string) bool {
-		return l.Owners.ownedByOther(conn.Spec.Platform, externalID, owner{f.Post.UID, t.Index})
+		return l.Owners.ownedByOther(conn.Spec.Platform, conn.Spec.AccountID, externalID, owner{f.Post.UID, t.Index})
 	}
 	return job, nil
 }
@@ -167,8 +168,8 @@ func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	switch result := &a.LookupResult; {
 	case a.Err != nil || result.Matches != 1:
 	case result.Certain:
-		l.Owners.assign(t.Platform, result.ExternalID, self)
-	case !l.Owners.Reserve(t.Platform, result.ExternalID, self.post, self.target):
+		l.Owners.assign(t.Platform, t.Attempt.AccountID, result.ExternalID, self)
+	case !l.Owners.Reserve(t.Platform, t.Attempt.AccountID, result.ExternalID, self.post, self.target):
 		*result = platforms.LookupResult{}
 	}
 }

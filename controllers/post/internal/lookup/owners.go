@@ -33,9 +33,11 @@ type Owners struct {
 	pruned    time.Time
 }
 
+// externalKey is a post of an account. An id alone would let one team take away what
+// another one's account has published.
 type externalKey struct {
-	platform v1alpha1.Platform
-	id       string
+	platform    v1alpha1.Platform
+	account, id string
 }
 
 // owner is one target of one post.
@@ -99,7 +101,8 @@ func (o *Owners) Note(post *v1alpha1.Post) {
 func (o *Owners) add(post *v1alpha1.Post) {
 	for i := range post.Status.Targets {
 		target := &post.Status.Targets[i]
-		if target.ExternalID == "" {
+		// What no call to an account stands behind is nobody's.
+		if target.ExternalID == "" || target.Attempt == nil || target.Attempt.AccountID == "" {
 			continue
 		}
 		at := o.clock.Now()
@@ -107,28 +110,41 @@ func (o *Owners) add(post *v1alpha1.Post) {
 			at = target.PostedAt.Time
 		}
 		self := ownership{owner{post.UID, target.Index}, at}
-		o.byID[externalKey{target.Platform, target.ExternalID}] = self
+		if !target.Unconfirmed {
+			o.note(externalKey{target.Platform, target.Attempt.AccountID, target.ExternalID}, self)
+		}
 		for c := range target.Cards {
-			o.byID[externalKey{target.Platform, target.Cards[c].ExternalID}] = self
+			if card := &target.Cards[c]; !card.Unconfirmed {
+				o.note(externalKey{target.Platform, target.Attempt.AccountID, card.ExternalID}, self)
+			}
 		}
 	}
 }
 
-// ownedByOther reports whether a platform id belongs to another target.
-func (o *Owners) ownedByOther(platform v1alpha1.Platform, externalID string, self owner) bool {
+// note makes a post the own of a target, unless it is another one's already. The lock is
+// held.
+func (o *Owners) note(key externalKey, self ownership) {
+	if known, ok := o.byID[key]; ok && known.owner != self.owner {
+		return
+	}
+	o.byID[key] = self
+}
+
+// ownedByOther reports whether a platform id of an account belongs to another target.
+func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, ok := o.byID[externalKey{platform, externalID}]
+	known, ok := o.byID[externalKey{platform, account, externalID}]
 	return ok && known.owner != self
 }
 
-// Reserve makes a platform id a target's own before that is written anywhere, so
-// that of two that find it at once only one takes it. It reports false if it belongs
-// to another.
-func (o *Owners) Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int32) bool {
+// Reserve makes a platform id of an account a target's own before that is written
+// anywhere, so that of two that find it at once only one takes it. It reports false if it
+// belongs to another.
+func (o *Owners) Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	self, key := owner{post, target}, externalKey{platform, externalID}
+	self, key := owner{post, target}, externalKey{platform, account, externalID}
 	if known, ok := o.byID[key]; ok {
 		return known.owner == self
 	}
@@ -138,10 +154,10 @@ func (o *Owners) Reserve(platform v1alpha1.Platform, externalID string, post typ
 
 // assign makes a platform id the own of the target to which the platform named it,
 // whichever target has it.
-func (o *Owners) assign(platform v1alpha1.Platform, externalID string, self owner) {
+func (o *Owners) assign(platform v1alpha1.Platform, account, externalID string, self owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.byID[externalKey{platform, externalID}] = ownership{self, o.clock.Now()}
+	o.byID[externalKey{platform, account, externalID}] = ownership{self, o.clock.Now()}
 }
 
 // load makes sure that publications recorded since a time, also by earlier

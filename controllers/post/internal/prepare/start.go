@@ -146,7 +146,7 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 		return nil
 	}
 	checkpoint, err := c.Prepare(ctx, job)
-	err = ratelimit.WithRetryAt(err, p.o.Clock.Now())
+	err = ratelimit.Believe(err, job.Account.Token, p.o.Clock.Now())
 	if checkpoint == part.Checkpoint {
 		return part, err
 	}

@@ -64,8 +64,9 @@ type Publisher struct {
 type Owners interface {
 	// Note remembers the platform ids in a post.
 	Note(post *v1alpha1.Post)
-	// Reserve makes a platform id a target's own before that is written anywhere.
-	Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int32) bool
+	// Reserve makes a platform id of an account a target's own before that is written
+	// anywhere.
+	Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool
 }
 
 // Delivery is one target on its way: what was claimed and what came of it.
@@ -313,10 +314,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	job := r.pass.Job(post, d)
 	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
 	if err := r.pass.Ready(ctx, d, &job); err != nil {
-		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.Clock.Now())}
+		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.Believe(err, d.Token, r.Clock.Now())}
 	}
-	result := d.To.Publish(ctx, job)
-	result.Err = ratelimit.WithRetryAt(result.Err, r.Clock.Now())
+	result := ratelimit.BelieveResult(d.To.Publish(ctx, job), d.Token, r.Clock.Now())
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// It may have been refused because the platform forgot what was prepared.
 		// The next attempt verifies that first.
@@ -326,7 +326,7 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	}
 	if result.Outcome == platforms.Posted && result.ExternalID != "" {
 		// Before the gate opens for a post with the same words, which may look it up.
-		r.Owners.Reserve(d.Conn.Spec.Platform, result.ExternalID, post.UID, int32(d.Target)) //nolint:gosec // a post has at most 100 targets
+		r.Owners.Reserve(d.Conn.Spec.Platform, d.Conn.Spec.AccountID, result.ExternalID, post.UID, int32(d.Target)) //nolint:gosec // a post has at most 100 targets
 	}
 	r.Failpoint(PointAfterAnswer)
 	return result

@@ -1,0 +1,273 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/ratelimit"
+)
+
+// appLimits knows until when platforms take no calls of the installation's own app. That
+// stands in the Connection whose account was told so. Another app, whose tokens people
+// brought along, limits only the accounts that use it: see ratelimit.Believe.
+//
+// When the time is over, the limit need not be: one post asks, and the others wait for
+// what it is told. A thousand posts that wait cost one call, not a thousand.
+type appLimits struct {
+	client client.Reader
+	apps   appseal.Apps
+
+	mu     sync.Mutex
+	limits map[v1alpha1.Platform]*appLimit
+}
+
+// appLimit is what this process knows of the app on one platform.
+type appLimit struct {
+	// told is what an answer said, until the cache shows it.
+	told told
+	// latest is the latest end that was known.
+	latest time.Time
+	// over is when an answer last showed that there is no limit.
+	over time.Time
+	// asking is the post that asks whether the limit is over, and until when the others
+	// wait for it.
+	asking      types.NamespacedName
+	askingUntil time.Time
+}
+
+// told is a block that an answer told of, and where it is recorded.
+type told struct {
+	until time.Time
+	// in is the Connection, with its UID, and version its resourceVersion with the block
+	// recorded; empty until that is stored.
+	in      types.NamespacedName
+	uid     types.UID
+	version string
+}
+
+// askWithin is how long the posts of an app wait for the one that asks. It may have to
+// wait for its turn, upload its files, and be answered; longer than this, and another one
+// asks as well.
+const askWithin = 2 * time.Minute
+
+func newAppLimits(o *Options) *appLimits {
+	return &appLimits{client: o.Client, apps: o.Apps, limits: map[v1alpha1.Platform]*appLimit{}}
+}
+
+// appBlockedField indexes the connections to which a platform said that it limits
+// the whole app, by the platform.
+const appBlockedField = "status.appRateLimitedUntil"
+
+// indexAppBlocked fills that index.
+func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
+		if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
+			return []string{string(conn.Spec.Platform)}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot index connections by the limits of their apps: %w", err)
+	}
+	return nil
+}
+
+// own reports whether a connection's credentials are of the installation's app.
+func (l *appLimits) own(conn *v1alpha1.Connection) bool {
+	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
+}
+
+// read finds out when the limits of the apps end that connections are of: the latest end
+// that a connection was told, which may have passed; zero for none.
+func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.Connection, now time.Time) (map[v1alpha1.Platform]time.Time, error) {
+	ends := map[v1alpha1.Platform]time.Time{}
+	for _, conn := range connections {
+		platform := conn.Spec.Platform
+		if _, done := ends[platform]; done || !l.own(conn) {
+			continue
+		}
+		end, err := l.recorded(ctx, platform, now)
+		if err != nil {
+			return nil, err
+		}
+		ends[platform] = l.end(ctx, platform, end, now)
+	}
+	return ends, nil
+}
+
+// recorded is the latest end of the limit of an app that stands in connections.
+func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (end time.Time, _ error) {
+	var limited v1alpha1.ConnectionList
+	// Nearly always there is none.
+	if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
+		return end, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
+	}
+	for i := range limited.Items {
+		conn := &limited.Items[i]
+		until := conn.Status.AppRateLimitedUntil.Time
+		// An end that lies further ahead than is believed is none.
+		if believed := !until.After(now) || !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero(); believed && l.own(conn) && until.After(end) {
+			end = until
+		}
+	}
+	return end, nil
+}
+
+// end completes what stands in connections by what this process knows and the cache does
+// not show yet, or any more.
+func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorded, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[platform]
+	if limit == nil && recorded.IsZero() {
+		return recorded
+	}
+	if limit == nil {
+		limit = &appLimit{}
+		l.limits[platform] = limit
+	}
+	if !limit.told.until.IsZero() && (!limit.told.until.After(now) || l.shows(ctx, &limit.told)) {
+		limit.told = told{}
+	}
+	end := recorded
+	if limit.told.until.After(end) {
+		end = limit.told.until
+	}
+	if end.IsZero() && !limit.latest.After(now) {
+		// It passed, and the examination of the connection removed it.
+		return limit.latest
+	}
+	// If there is none before its time, a person has lifted it.
+	limit.latest = end
+	return end
+}
+
+// shows reports whether the cache shows what was recorded in a connection, or that the
+// connection is gone: from then on the cache is right.
+func (l *appLimits) shows(ctx context.Context, t *told) bool {
+	if t.version == "" {
+		return false
+	}
+	var conn v1alpha1.Connection
+	err := l.client.Get(ctx, t.in, &conn)
+	return err != nil || conn.UID != t.uid || notOlder(conn.ResourceVersion, t.version)
+}
+
+// blockedUntil is until when a connection's platform takes no calls of its app, or none
+// but those of the post that asks. end is what read found.
+func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) (until time.Time) {
+	if !l.own(conn) {
+		return until
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[conn.Spec.Platform]
+	if limit != nil && limit.told.until.After(end) {
+		end = limit.told.until
+	}
+	switch {
+	case end.After(now):
+		return end
+	case limit != nil && limit.isDoubted(end) && limit.asking != post && limit.askingUntil.After(now):
+		return limit.askingUntil
+	}
+	return until
+}
+
+// isDoubted reports whether it is not known whether a limit with an end that has passed is
+// over.
+func (l *appLimit) isDoubted(end time.Time) bool { return end.After(l.over) }
+
+// ask reports whether a post may call the platform of a connection: there is no doubt
+// whether its app is limited, or this post is the one that asks.
+func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
+	if !l.own(conn) {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[conn.Spec.Platform]
+	if limit == nil || !limit.isDoubted(end) {
+		return true
+	}
+	if limit.asking != post && limit.askingUntil.After(now) {
+		return false
+	}
+	limit.asking, limit.askingUntil = post, now.Add(askWithin)
+	return true
+}
+
+// remember takes what an answer to a post told of the app. It reports whether posts that
+// wait for that may go on, or wait anew.
+func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (news bool) {
+	platform := conn.Spec.Platform
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[platform]
+	switch {
+	case !until.IsZero():
+		if limit == nil {
+			limit = &appLimit{}
+			l.limits[platform] = limit
+		}
+		if until.After(limit.told.until) {
+			limit.told = told{until: until, in: client.ObjectKeyFromObject(conn), uid: conn.UID}
+			limit.latest = until
+		}
+	case limit == nil:
+		return false
+	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
+		limit.over = now
+	case limit.asking != post:
+		return false
+	}
+	news = limit.asking != types.NamespacedName{}
+	limit.asking, limit.askingUntil = types.NamespacedName{}, time.Time{}
+	return news
+}
+
+// stored is told that a connection holds what it was told, in this version.
+func (l *appLimits) stored(conn *v1alpha1.Connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shown := conn.Status.AppRateLimitedUntil
+	if limit := l.limits[conn.Spec.Platform]; limit != nil && limit.told.uid == conn.UID && shown != nil && !limit.told.until.After(shown.Time) {
+		limit.told.version = conn.ResourceVersion
+	}
+}
+
+// stop is told that a post needs nothing more: another one may ask.
+func (l *appLimits) stop(post types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, limit := range l.limits {
+		if limit.asking == post {
+			limit.asking, limit.askingUntil = types.NamespacedName{}, time.Time{}
+		}
+	}
+}
+
+// held tells, of each platform with an app, whether it takes no calls of it now.
+func (l *appLimits) held(connections []v1alpha1.Connection, now time.Time) map[v1alpha1.Platform]bool {
+	held := map[v1alpha1.Platform]bool{}
+	for platform := range l.apps {
+		held[platform] = false
+	}
+	for i := range connections {
+		if conn := &connections[i]; l.own(conn) && !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero() {
+			held[conn.Spec.Platform] = true
+		}
+	}
+	return held
+}

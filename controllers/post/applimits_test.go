@@ -1,0 +1,250 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/platforms"
+)
+
+// limitsWorld is a rateLimits over a cluster with two connections of Herald's app, and one
+// of another app.
+type limitsWorld struct {
+	t      *testing.T
+	clock  *clocktesting.FakeClock
+	api    client.Client
+	limits *rateLimits
+}
+
+func newLimitsWorld(t *testing.T) *limitsWorld {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Connection{}).
+		WithIndex(&v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
+			if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
+				return []string{string(conn.Spec.Platform)}
+			}
+			return nil
+		})
+	for name, app := range map[string]string{"one": "herald", "two": "herald", "foreign": ""} {
+		builder.WithObjects(&v1alpha1.Connection{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)},
+			Spec:       v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: name},
+			Status:     v1alpha1.ConnectionStatus{App: app},
+		})
+	}
+	w := &limitsWorld{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), api: builder.Build()}
+	w.restart()
+	return w
+}
+
+// restart begins with a process that remembers nothing.
+func (w *limitsWorld) restart() {
+	w.limits = newRateLimits(&Options{
+		Client: w.api, APIReader: w.api, Clock: w.clock,
+		Apps: appseal.Apps{v1alpha1.PlatformX: {ID: "herald", Secret: func() string { return "s" }}},
+	})
+}
+
+func (w *limitsWorld) conn(name string) *v1alpha1.Connection {
+	w.t.Helper()
+	var conn v1alpha1.Connection
+	if err := w.api.Get(w.t.Context(), types.NamespacedName{Namespace: "team", Name: name}, &conn); err != nil {
+		w.t.Fatal(err)
+	}
+	return &conn
+}
+
+func post(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "team", Name: name}
+}
+
+// answered has a post's call to a connection answered, and the answer recorded.
+func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
+	w.t.Helper()
+	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
+	w.limits.remember(post(by), d)
+	if _, err := w.limits.record(w.t.Context(), d); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// limited is an answer that says that the app takes no calls for a while.
+func (w *limitsWorld) limited(d time.Duration) platforms.Result {
+	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+		Class: platforms.ClassQuota, Problem: "used up", AppWide: true, RetryAt: w.clock.Now().Add(d),
+	}}
+}
+
+// may reports whether a post may call a connection now: it decides as a pass does.
+func (w *limitsWorld) may(name, by string) bool {
+	w.t.Helper()
+	conn, now := w.conn(name), w.clock.Now()
+	ends, err := w.limits.apps.read(w.t.Context(), map[string]*v1alpha1.Connection{name: conn}, now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	end := ends[v1alpha1.PlatformX]
+	return w.limits.blockedUntil(conn, end, post(by), now).IsZero() && w.limits.apps.ask(conn, end, post(by), now)
+}
+
+// asking lists how many of a thousand posts may call.
+func (w *limitsWorld) asking() (n int) {
+	w.t.Helper()
+	for i := range 1000 {
+		if w.may("two", fmt.Sprint("p", i)) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *limitsWorld) expect(reason, name, by string, want bool) {
+	w.t.Helper()
+	if got := w.may(name, by); got != want {
+		w.t.Errorf("%s: post %s may call %s: %t, want %t", reason, by, name, got, want)
+	}
+}
+
+func TestAppLimitHoldsAnHourAtMost(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(31*24*time.Hour))
+	w.expect("the app takes no calls", "two", "b", false)
+	w.expect("another app does", "foreign", "b", true)
+	w.answered("foreign", "c", "", w.limited(31*24*time.Hour))
+	w.expect("the account that was told so does not", "foreign", "b", false)
+	w.clock.Step(time.Hour - time.Second)
+	w.expect("an hour is not over", "two", "b", false)
+	w.expect("nor for the account", "foreign", "b", false)
+	w.clock.Step(time.Second)
+	w.expect("however long the platform says, one call finds out", "two", "b", true)
+	w.expect("for the account too", "foreign", "b", true)
+}
+
+func TestOnePostAsks(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted: %t", restarted), func(t *testing.T) {
+			w := newLimitsWorld(t)
+			w.answered("one", "a", "herald", w.limited(24*time.Hour))
+			w.clock.Step(time.Hour)
+			if restarted {
+				w.restart()
+			}
+			if n := w.asking(); n != 1 {
+				t.Fatalf("%d of a thousand posts ask, want 1", n)
+			}
+			w.expect("the one that asks may go on", "two", "p0", true)
+
+			w.answered("two", "p0", "herald", w.limited(24*time.Hour))
+			if n := w.asking(); n != 0 {
+				t.Fatalf("%d posts call although the answer says that the limit lasts", n)
+			}
+			w.clock.Step(time.Hour)
+			w.expect("it is another one's turn", "two", "q", true)
+			w.expect("all wait for it", "two", "r", false)
+
+			w.answered("two", "q", "herald", platforms.Result{Outcome: platforms.Posted})
+			if n := w.asking(); n != 1000 {
+				t.Fatalf("%d of a thousand posts may call although the limit is over", n)
+			}
+		})
+	}
+}
+
+func TestOneThatAsksMayFail(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Minute))
+	w.clock.Step(time.Minute)
+	w.expect("one asks", "two", "b", true)
+	w.expect("another one waits", "two", "c", false)
+	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.NotSent})
+	w.expect("what was not sent told nothing, and the next one asks", "two", "c", true)
+	w.expect("as one alone", "two", "d", false)
+	w.limits.apps.stop(post("c"))
+	w.expect("a post that is gone asks no more", "two", "d", true)
+	w.clock.Step(askWithin)
+	w.expect("nor is one waited for that takes long", "two", "e", true)
+}
+
+func TestLiftedByHand(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Hour))
+	w.expect("the account waits", "one", "b", false)
+	w.expect("and the app", "two", "b", false)
+	conn := w.conn("one")
+	if conn.Status.App != "herald" || conn.Status.AppRateLimitedUntil == nil || conn.Status.RateLimitedUntil == nil {
+		t.Errorf("the connection tells %+v", conn.Status)
+	}
+	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
+	if err := w.api.Status().Update(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("the process that was told believes the connection", "one", "b", true)
+	if n := w.asking(); n != 1000 {
+		t.Errorf("%d of a thousand posts go on at once", n)
+	}
+}
+
+func TestAppLimitOfAnother(t *testing.T) {
+	w := newLimitsWorld(t)
+	// What a call with a token of another app is told is not app-wide any more here; a
+	// status of an earlier version of Herald may say so all the same.
+	conn := w.conn("foreign")
+	conn.Status.AppRateLimitedUntil = v1alpha1.NewTimePtr(w.clock.Now().Add(time.Hour))
+	if err := w.api.Status().Update(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("no team holds the others", "one", "a", true)
+	if held := w.limits.apps.held([]v1alpha1.Connection{*conn}, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
+		t.Errorf("held: %v", held)
+	}
+}
+
+// TestNothingStays: what is known of a connection goes with it.
+func TestNothingStays(t *testing.T) {
+	w := newLimitsWorld(t)
+	conn := w.conn("one")
+	conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 10, Remaining: 9, ObservedAt: v1alpha1.NewTime(w.clock.Now())}}
+	w.limits.low(conn)
+	w.limits.remember(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
+	w.limits.remember(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
+		Outcome: platforms.Refused, Err: &platforms.Error{Class: platforms.ClassReconnect},
+	}})
+	if len(w.limits.accounts) != 1 {
+		t.Fatalf("%d accounts are known", len(w.limits.accounts))
+	}
+	w.limits.forget(conn.UID)
+	if len(w.limits.accounts) != 0 {
+		t.Errorf("%d accounts stay", len(w.limits.accounts))
+	}
+
+	memories, gone := newMemories(), post("gone")
+	known := memories.of(gone, "uid")
+	known.publish.KeepUnsent("attempt", w.clock.Now())
+	memories.wait(gone, appInput(v1alpha1.PlatformX))
+	memories.end(gone, true)
+	if len(memories.byPost) != 1 || len(memories.waiting) != 1 {
+		t.Fatalf("%d posts are known, %d inputs awaited", len(memories.byPost), len(memories.waiting))
+	}
+	memories.forget(gone)
+	if n := len(memories.byPost) + len(memories.waiting) + len(memories.inputs); n != 0 {
+		t.Errorf("%d entries of a post stay that is gone", n)
+	}
+}

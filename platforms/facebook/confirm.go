@@ -1,0 +1,40 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
+)
+
+var _ platforms.Confirmer = (*Platform)(nil)
+
+// Confirm reads a post by its id. That of a Page's post begins with the Page's own
+// ("{page-id}_{post-id}"), and nothing is asked about one of another Page. Ids of another
+// form tell nothing.
+func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
+	page, _, ofPage := strings.Cut(externalID, "_")
+	switch {
+	case !meta.ValidID(externalID) || !ofPage:
+		return platforms.Unshown, nil
+	case page != account.ID:
+		return platforms.Foreign, nil
+	}
+	found, bad := meta.Read[struct {
+		ID jsondoc.Text `json:"id"`
+	}](ctx, &p.graph, "confirm", "/"+url.PathEscape(externalID)+"?fields=id", account.Token)
+	switch {
+	case bad != nil:
+		return platforms.Unshown, bad.Error
+	case found.ID.String() == externalID:
+		return platforms.Own, nil
+	default:
+		return platforms.Unshown, nil
+	}
+}

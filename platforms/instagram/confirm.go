@@ -1,0 +1,17 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+var _ platforms.Confirmer = (*Platform)(nil)
+
+// Confirm reads a post by its id, and whose it is.
+func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
+	return p.hostOf(account.Token).Confirm(ctx, account, externalID)
+}

@@ -1,0 +1,37 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+var _ platforms.Confirmer = (*Platform)(nil)
+
+// Confirm asks for a post by its id (POST /v2/video/query/), which TikTok shows to its
+// own account alone. That is no proof for others: what not everybody may see is not
+// shown either, and the permission video.list may be missing.
+func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
+	if !validPostID(externalID) {
+		return platforms.Unshown, nil
+	}
+	body := map[string]any{"filters": map[string]any{"video_ids": []string{externalID}}}
+	found, bad := ask[struct {
+		Videos []struct {
+			ID jsondoc.Text `json:"id"`
+		} `json:"videos"`
+	}](ctx, p, "confirm", "/v2/video/query/?fields=id", account.Token, body)
+	if bad != nil {
+		return platforms.Unshown, bad.Error
+	}
+	for _, video := range found.Videos {
+		if video.ID.String() == externalID {
+			return platforms.Own, nil
+		}
+	}
+	return platforms.Unshown, nil
+}

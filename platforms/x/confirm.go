@@ -1,0 +1,47 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+var _ platforms.Confirmer = (*Platform)(nil)
+
+// Confirm reads a post by its id (GET /2/tweets/{id}) and compares its author with the
+// account. What X does not show may have been deleted, or be of an account that the
+// reader may not see.
+func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
+	if !validID(externalID) {
+		return platforms.Unshown, nil
+	}
+	var failure *platforms.Error
+	for _, names := range fieldNames {
+		query := url.Values{names.parameter: {"author_id"}}
+		resp, refused := p.read(ctx, "confirm", "/2/tweets/"+url.PathEscape(externalID)+"?"+query.Encode(), account.Token)
+		if failure = refused; failure == nil {
+			doc, _ := jsondoc.Decode[struct {
+				Data struct {
+					ID     jsondoc.Text `json:"id"`
+					Author jsondoc.Text `json:"author_id"`
+				} `json:"data"`
+			}](resp.Body)
+			switch {
+			case doc.Data.ID.String() != externalID || doc.Data.Author == "":
+				return platforms.Unshown, nil
+			case doc.Data.Author.String() == account.ID:
+				return platforms.Own, nil
+			}
+			return platforms.Foreign, nil
+		}
+		if failure.Class != platforms.ClassPermanent {
+			break
+		}
+	}
+	return platforms.Unshown, failure // never nil here: each success returns above
+}

@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+var _ platforms.Confirmer = (*Platform)(nil)
+
+// Confirm reads a video by its id (videos.list) and compares its channel with the
+// account.
+func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
+	if !validID(externalID) {
+		return platforms.Unshown, nil
+	}
+	query := url.Values{"part": {"snippet"}, "id": {externalID}}
+	found, failure := get[struct {
+		Items []struct {
+			ID      jsondoc.Text `json:"id"`
+			Snippet struct {
+				Channel jsondoc.Text `json:"channelId"`
+			} `json:"snippet"`
+		} `json:"items"`
+	}](ctx, p, "confirm", "/youtube/v3/videos?"+query.Encode(), account.Token, p.refused)
+	if failure != nil {
+		return platforms.Unshown, failure
+	}
+	for i := range found.Items {
+		switch item := &found.Items[i]; {
+		case item.ID.String() != externalID || item.Snippet.Channel == "":
+		case item.Snippet.Channel.String() == account.ID:
+			return platforms.Own, nil
+		default:
+			return platforms.Foreign, nil
+		}
+	}
+	return platforms.Unshown, nil
+}
