@@ -36,7 +36,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	if failure != nil {
 		return "", failure
 	}
-	if s, ok := sessionOf(&job); ok {
+	if s, ok := p.sessionOf(&job); ok {
 		at, failure := p.ask(ctx, s, file.Size)
 		if failure != nil {
 			return "", failure
