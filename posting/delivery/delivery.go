@@ -111,6 +111,8 @@ type Preparation struct {
 	// that what carries authority over it is kept in a Secret.
 	Checkpoint string
 	Secret     bool
+	// SecretHash identifies what is kept there; empty without a Secret.
+	SecretHash string
 	// Err is why it failed.
 	Err *platforms.Error
 	// Lasts is how long the platform keeps what is prepared.

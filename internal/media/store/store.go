@@ -60,6 +60,9 @@ type Config struct {
 	Insecure, PublicInsecure bool
 	// Transport carries the requests; nil takes minio-go's own.
 	Transport http.RoundTripper
+	// Stall is how long the store may neither send nor take a byte of a body before
+	// the request is given up; defaults to DefaultStall.
+	Stall time.Duration
 	// Clock is the time; defaults to the real one.
 	Clock clock.PassiveClock
 }
@@ -111,22 +114,40 @@ func New(c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	if c.Stall <= 0 {
+		c.Stall = DefaultStall
+	}
 	keys := c.credentials()
-	options := func(insecure bool) *minio.Options {
+	options := func(insecure bool) (*minio.Options, error) {
+		way := c.Transport
+		if way == nil {
+			var err error
+			if way, err = minio.DefaultTransport(!insecure); err != nil {
+				return nil, fmt.Errorf("cannot set up the way to the media store: %w", err)
+			}
+		}
 		lookup := minio.BucketLookupDNS
 		if c.PathStyle {
 			lookup = minio.BucketLookupPath
 		}
 		return &minio.Options{
 			Creds: keys, Secure: !insecure, Region: c.Region,
-			BucketLookup: lookup, Transport: c.Transport, MaxRetries: maxTries,
-		}
+			BucketLookup: lookup, Transport: &patient{under: way, stall: c.Stall}, MaxRetries: maxTries,
+		}, nil
 	}
-	core, err := minio.NewCore(c.Endpoint, options(c.Insecure))
+	inside, err := options(c.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := options(c.PublicInsecure)
+	if err != nil {
+		return nil, err
+	}
+	core, err := minio.NewCore(c.Endpoint, inside)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the media store at %q: %w", c.Endpoint, err)
 	}
-	public, err := minio.New(c.PublicEndpoint, options(c.PublicInsecure))
+	public, err := minio.New(c.PublicEndpoint, outside)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the media store's public address %q: %w", c.PublicEndpoint, err)
 	}
