@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -42,7 +44,7 @@ type patient struct {
 // RoundTrip implements http.RoundTripper.
 func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{stall: p.stall, left: Within(req.ContentLength), give: func() { cancel(errStalled) }}
+	w := &watch{stall: p.stall, clock: clock.RealClock{}, left: Within(req.ContentLength), give: func() { cancel(errStalled) }}
 	req = req.WithContext(ctx)
 	// The dialer, the handshake and the header have bounds of their own, which are
 	// longer than a stall.
@@ -51,7 +53,7 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = &sending{body: req.Body, watch: w}
 	}
 	response, err := p.under.RoundTrip(req)
-	w.end()
+	w.answer()
 	if err != nil {
 		cancel(nil)
 		return nil, stalled(ctx, err)
@@ -72,6 +74,7 @@ func stalled(ctx context.Context, err error) error {
 // watch measures the time in which the store is to act.
 type watch struct {
 	stall time.Duration
+	clock clock.WithDelayedExecution
 	// give gives the request up.
 	give func()
 
@@ -80,20 +83,26 @@ type watch struct {
 	// to; zero while it is not its turn.
 	left  time.Duration
 	since time.Time
-	timer *time.Timer
-	over  bool
+	timer clock.Timer
+	// answered says that the header of the answer is there: what is still read of the
+	// request's body does not count any more. over says that nothing does.
+	answered, over bool
 }
 
 // begin says that it is the store's turn, for so long at most.
 func (w *watch) begin(most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.start(most)
+}
+
+func (w *watch) start(most time.Duration) {
 	w.stop()
 	if w.over {
 		return
 	}
-	w.since = time.Now() //nolint:forbidigo // it bounds what the network does, like the timeouts of net/http
-	w.timer = time.AfterFunc(min(most, max(w.left, 0)), w.give)
+	w.since = w.clock.Now()
+	w.timer = w.clock.AfterFunc(min(most, max(w.left, 0)), w.give)
 }
 
 // end says that it is not the store's turn any more.
@@ -101,6 +110,28 @@ func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stop()
+}
+
+// answer is end when the header of the answer is there.
+func (w *watch) answer() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop()
+	w.answered = true
+}
+
+// sent says how the body of the request goes: that a part of it is wanted, or that
+// the store is to take it within so long.
+func (w *watch) sent(wanted bool, within time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.answered:
+	case wanted:
+		w.stop()
+	default:
+		w.start(within)
+	}
 }
 
 // close is end for good.
@@ -124,7 +155,7 @@ func (w *watch) stop() {
 	}
 	w.timer.Stop()
 	w.timer = nil
-	w.left -= time.Since(w.since)
+	w.left -= w.clock.Since(w.since)
 }
 
 // sending is the body of a request. The store is to act when a part of it was read,
@@ -135,13 +166,13 @@ type sending struct {
 }
 
 func (s *sending) Read(p []byte) (int, error) {
-	s.watch.end()
+	s.watch.sent(true, 0)
 	n, err := s.body.Read(p)
 	if err == nil {
-		s.watch.begin(s.watch.stall)
+		s.watch.sent(false, s.watch.stall)
 	} else {
 		// What is left is the header of the answer.
-		s.watch.begin(answerWithin)
+		s.watch.sent(false, answerWithin)
 	}
 	return n, err //nolint:wrapcheck // it is the body's
 }

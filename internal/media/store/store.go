@@ -3,7 +3,9 @@
 
 // Package store keeps media files in an S3-compatible store: it signs addresses to
 // upload to, reads parts of files on the condition that they have not changed, and
-// streams files in. It holds no file in memory.
+// streams files in. It holds no file in memory. A store that stalls is given up: each
+// request has bounds on how long the store may stand still, and on how long it may take
+// for its bytes; see Within.
 package store
 
 import (
@@ -229,6 +231,8 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 
 // look is Stat, but a missing bucket counts as a missing file.
 func (s *Store) look(ctx context.Context, key string) (Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
 		return Object{}, explain("cannot look at the file in the store", err)
@@ -239,6 +243,8 @@ func (s *Store) look(ctx context.Context, key string) (Object, error) {
 // missing distinguishes a missing file from a missing bucket: the answer to HEAD
 // has no body that says so, the answer to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return explain("cannot look at the file in the store", err)
@@ -255,6 +261,8 @@ func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body 
 
 // Delete removes a file; one that is not there is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	if err := s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
 		if err = explain("cannot remove the file from the store", err); !errors.Is(err, ErrNotFound) {
 			return err
