@@ -31,6 +31,10 @@ var (
 	errForeign = errors.New("the address that the platform handed out is not of its hosts")
 )
 
+// longestAddress is how long an address may be, in bytes: it is kept in a Secret, which
+// holds those of all targets. Real ones have some hundreds, and TikTok allows 256.
+const longestAddress = 8 << 10
+
 // longestHost is how much of a foreign host's name is logged, in bytes.
 const longestHost = 64
 
@@ -50,6 +54,9 @@ type whereabouts struct {
 
 // find returns how to call an address that a platform named.
 func (n *Named) find(address string) (whereabouts, error) {
+	if len(address) > longestAddress {
+		return whereabouts{}, errNoURL
+	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
 		return whereabouts{}, errNoURL
