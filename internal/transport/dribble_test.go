@@ -41,23 +41,26 @@ func TestDribble(t *testing.T) {
 	}
 }
 
-// dribble answers one connection until it is closed.
+// dribble answers the request of one connection until that is closed.
 func dribble(listener net.Listener, first string) {
 	conn, err := listener.Accept()
 	if err != nil {
 		return
 	}
 	defer conn.Close()
+	if _, err = conn.Read(make([]byte, 4<<10)); err != nil {
+		return
+	}
 	_, err = conn.Write([]byte(first))
 	pause := time.NewTicker(5 * time.Millisecond)
 	defer pause.Stop()
 	for err == nil {
-		<-pause.C
 		if first == "" {
-			// It reads, and says nothing.
-			_, err = conn.Read(make([]byte, 1<<10))
+			// It waits until the client has gone.
+			_, err = conn.Read(make([]byte, 1))
 			continue
 		}
+		<-pause.C
 		_, err = conn.Write([]byte("a"))
 	}
 }
