@@ -30,7 +30,7 @@ func TestDribble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer listener.Close()
+			defer func() { _ = listener.Close() }() // The test is over.
 			go dribble(listener, tc.first)
 			_, err = New(Options{}).Do(t.Context(), Call{Timeout: 300 * time.Millisecond}, newRequest(t, http.MethodPost, "http://"+listener.Addr().String(), "text"))
 			var failure *Error
@@ -47,7 +47,7 @@ func dribble(listener net.Listener, first string) {
 	if err != nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // The client has gone.
 	if _, err = conn.Read(make([]byte, 4<<10)); err != nil {
 		return
 	}

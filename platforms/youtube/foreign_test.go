@@ -84,7 +84,7 @@ func TestFailuresReadAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // The test is over.
 	go func() {
 		for {
 			conn, err := listener.Accept()

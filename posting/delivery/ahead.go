@@ -158,21 +158,22 @@ func retryAhead(p *Preparation) time.Time {
 // moment, and is not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
+	secret, hash := p.secretKept(known)
 	switch {
 	case !files:
 		t.Prepared = nil
-	case known == nil || !known.Complete || known.ContentHash != p.Hash || known.Checkpoint != p.Checkpoint, known.SecretHash != p.SecretHash:
+	case known == nil || !known.Complete || known.ContentHash != p.Hash || known.Checkpoint != p.Checkpoint, known.SecretHash != hash:
 		t.Prepared = &v1alpha1.Prepared{
-			ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, SecretHash: p.SecretHash,
-			MadeAt: v1alpha1.NewTime(p.EndedAt), Complete: true,
+			ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt), Complete: true,
 		}
 	}
 }
 
 // recordFailure enters why a preparation failed, and reports whether that is news.
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
+	secret, hash := p.secretKept(t.Prepared)
 	failed := v1alpha1.Prepared{
-		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, SecretHash: p.SecretHash, MadeAt: v1alpha1.NewTime(p.EndedAt),
+		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt),
 		Problem: text.Truncate(p.Err.Error(), maxPreparedProblem),
 	}
 	if known := t.Prepared; known != nil {

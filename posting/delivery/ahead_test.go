@@ -169,6 +169,14 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, keeps)
 		}, []string{"write Scheduled", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("now")(p) })},
+		"under way, and its secret not read yet": {"a session that a call was made with must not be forgotten", func(s *situation) {
+			s.entered().Prepared = prepared(kept("before"))
+			s.Preparation = aheadOf(PreparationRunning, nil)
+		}, []string{"write Scheduled", unhurried}, prepared(kept("before"))},
+		"failed before its secret was read": {"the same", func(s *situation) {
+			s.entered().Prepared = prepared(kept("before"))
+			s.Preparation = failedAhead(platforms.ClassTransient, nil)
+		}, []string{"report 0 ahead", "write Scheduled", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })},
 		"a text under way": {"it is not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)

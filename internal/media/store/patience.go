@@ -199,6 +199,7 @@ func (r *receiving) Read(p []byte) (int, error) {
 
 func (r *receiving) Close() error {
 	r.watch.close()
+	err := r.body.Close()
 	r.cancel(nil)
-	return r.body.Close() //nolint:wrapcheck // it is the body's
+	return err //nolint:wrapcheck // it is the body's
 }

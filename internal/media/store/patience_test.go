@@ -24,7 +24,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // flow is a body that gives one byte after each pause, and its end after so many. A
 // pause without an end is a stall.
 type flow struct {
-	ctx   context.Context //nolint:containedctx // it is that of the request
+	ctx   context.Context
 	left  int
 	pause time.Duration
 }
@@ -153,8 +153,8 @@ func TestPatience(t *testing.T) {
 		"says nothing":        {"what only asks ends", silent, func(ctx context.Context, files *store.Store) error { _, err := files.Stat(ctx, "team/a"); return err }, store.Within(0)},
 		"does not delete":     {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.Within(0)},
 		"answers no PUT":      {"all was taken, and no answer comes", roundTrip(func(r *http.Request) (*http.Response, error) { _ = take(r, 0); return silent(r) }), put(8, 0), store.Within(0)},
-		"lists without end":   {"a page that does not come", serves(64, forever), func(ctx context.Context, files *store.Store) error { return firstError(ctx, files) }, store.DefaultStall},
-		"lists and is silent": {"a header that does not come", silent, func(ctx context.Context, files *store.Store) error { return firstError(ctx, files) }, 3 * store.Within(0)},
+		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
+		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.Within(0)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

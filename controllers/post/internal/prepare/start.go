@@ -129,6 +129,7 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 		case kept.ContentHash != owner.hash:
 		case owner.remembers(&kept):
 			part = Prepared{kept.Checkpoint, kept.Secret}
+			begun.found(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
 			// Nothing was made visible by it: the claim of the call would have
 			// remembered it.
