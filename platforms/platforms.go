@@ -317,11 +317,25 @@ type Capabilities struct {
 	// ListingAuthoritative names the categories of which absence from the listing,
 	// looked at twice past ListingLag, proves that nothing was published.
 	ListingAuthoritative []v1alpha1.Category
+	// Hosts says where Herald calls the platform.
+	Hosts Hosts
 	// RefreshLead is how long before its expiry a token is renewed.
 	RefreshLead time.Duration
 	// RenewsItself says that an access token that has not ended is what renews
 	// it: the platform has no refresh tokens.
 	RenewsItself bool
+}
+
+// Hosts says where Herald calls a platform, as a firewall has to know it. All calls go
+// by HTTPS to port 443. What only browsers of people open, such as the page of consent,
+// is not among them.
+type Hosts struct {
+	// Called are the hosts that Herald calls unless others are configured.
+	Called []string
+	// Named are hosts to which addresses lead that the platform names in its answers
+	// and Herald calls, such as those of uploads: names, or "*." and the end of names.
+	// Other such addresses are not called, but for configured ones.
+	Named []string
 }
 
 // CardLimits bounds the media of one card of a tree.

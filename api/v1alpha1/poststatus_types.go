@@ -188,6 +188,13 @@ type Prepared struct {
 	// +optional
 	Secret bool `json:"secret,omitempty"`
 
+	// secretHash identifies what that Secret holds of it, by SHA-256 in
+	// hexadecimal. What the Secret holds is used only if it fits: more people may
+	// write Secrets than the status of posts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SecretHash string `json:"secretHash,omitempty"`
+
 	// madeAt is when it was made or, while complete is not set, last worked on.
 	// +required
 	MadeAt Time `json:"madeAt"`

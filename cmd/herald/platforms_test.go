@@ -20,6 +20,56 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
+// TestEgressTable compares the table of the hosts that a firewall has to let through with
+// what the platforms declare.
+func TestEgressTable(t *testing.T) {
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "| platform | calls | addresses that it names, for uploads |\n| --- | --- | --- |\n"
+	_, rows, ok := strings.Cut(string(page), head)
+	if !ok {
+		t.Fatalf("docs/operations.md has no table that begins with\n%s", head)
+	}
+	rows, _, _ = strings.Cut(rows, "\n\n")
+	code := func(hosts []string) string {
+		if len(hosts) == 0 {
+			return "none"
+		}
+		return "`" + strings.Join(hosts, "`, `") + "`"
+	}
+	var want []string
+	for _, name := range slices.Sorted(maps.Keys(registry)) {
+		hosts := registry[name].Capabilities().Hosts
+		want = append(want, "| "+name.Title()+" | "+code(hosts.Called)+" | "+code(hosts.Named)+" |")
+	}
+	if diff := cmp.Diff(want, strings.Split(rows, "\n")); diff != "" {
+		t.Errorf("the table in docs/operations.md (-want +got):\n%s", diff)
+	}
+}
+
+// TestHostsAreNotShared shows that no platform may have Herald call another one's hosts.
+func TestHostsAreNotShared(t *testing.T) {
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := map[string]v1alpha1.Platform{}
+	for name, p := range registry {
+		for _, pattern := range p.Capabilities().Hosts.Named {
+			if other, taken := patterns[pattern]; taken {
+				t.Errorf("%s and %s name addresses at %s", name, other, pattern)
+			}
+			patterns[pattern] = name
+		}
+	}
+}
+
 func everyPlatform(secret string) *configv1alpha1.Platforms {
 	section := func() *configv1alpha1.Platform {
 		return &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}

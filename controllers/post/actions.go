@@ -256,7 +256,8 @@ func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
 	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
 	if ready := r.preparer.Result(&p.memory.prepare, r.target(p, i)); ready != nil {
 		r.o.Failpoint(prepare.PointAfterPrepare)
-		d.Checkpoint, d.Secret, d.Unverified, d.Ambiguous = ready.Checkpoint, ready.Secret, ready.Unverified, ready.Ambiguous
+		d.Checkpoint, d.Secret, d.SecretHash = ready.Checkpoint, ready.Secret, ready.SecretHash
+		d.Unverified, d.Ambiguous = ready.Unverified, ready.Ambiguous
 	}
 	return d
 }

@@ -77,7 +77,7 @@ func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch [
 		if ready[i] == nil {
 			continue
 		}
-		d.Checkpoint, d.Secret, d.Unverified = ready[i].Checkpoint, ready[i].Secret, ready[i].Unverified
+		d.Checkpoint, d.Secret, d.SecretHash, d.Unverified = ready[i].Checkpoint, ready[i].Secret, ready[i].SecretHash, ready[i].Unverified
 		claimable = append(claimable, d)
 	}
 	return claimable

@@ -6,6 +6,7 @@ package post_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -186,5 +187,48 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		edited.Spec.Image.MediaRefs[0].Name = "b"
 		Expect(k8s.Update(ctx, edited)).To(Succeed())
 		Eventually(func() []string { return b.of(&b.prepared) }).Should(Equal([]string{"", ""}))
+	})
+
+	// planted puts another address into the Secret, as whoever may write Secrets in the team's namespace can.
+	planted := func(ctx context.Context, p *v1alpha1.Post) {
+		GinkgoHelper()
+		secret := uploadsOf(ctx, p)
+		Expect(secret).NotTo(BeNil())
+		secret.Data["0"] = []byte(strings.ReplaceAll(string(secret.Data["0"]), authority, "https://inside.invalid/?signature="))
+		Expect(k8s.Update(ctx, secret)).To(Succeed())
+	}
+
+	It("is not taken from a Secret that another has changed", func(ctx SpecContext) {
+		p := scheduled(ctx, newTeam(ctx))
+		m.stop()
+		planted(ctx, p)
+		start()
+		isDue(ctx, p)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(b.of(&b.prepared)).To(Equal([]string{""}), "it begins anew")
+		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
+	})
+
+	It("is not taken from a Secret that another has changed, while a call may have been made", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := scheduled(ctx, t)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 2})
+		isDue(ctx, p)
+		Eventually(func() []string { return b.of(&b.looked) }).ShouldNot(BeEmpty())
+		m.stop()
+		planted(ctx, p)
+		start()
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(b.of(&b.looked)).To(And(Not(BeEmpty()), HaveEach("")))
+		Expect(b.of(&b.sent)).To(BeEmpty(), "nothing is sent again")
+		Expect(publishesBy(t.account)).To(Equal(1))
+	})
+
+	It("is remembered as soon as there is something to remember", func(ctx SpecContext) {
+		p := scheduled(ctx, newTeam(ctx))
+		prepared := read(ctx, p).Status.Targets[0].Prepared
+		Expect(prepared.Secret).To(BeTrue())
+		Expect(prepared.SecretHash).To(MatchRegexp("^[0-9a-f]{64}$"))
 	})
 })

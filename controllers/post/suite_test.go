@@ -40,8 +40,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"

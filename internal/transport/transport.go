@@ -26,6 +26,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"sync/atomic"
@@ -34,6 +35,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/internal/publicaddr"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -87,11 +89,18 @@ type Options struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	// RootCAs are the authorities to trust; nil for those of the system.
 	RootCAs *x509.CertPool
+	// Allow returns an error for an address that a Call.Named must not connect to.
+	// Defaults to publicaddr.Check.
+	Allow func(netip.Addr) error
 }
 
 // Client makes calls. It may be used from many goroutines at once.
 type Client struct {
-	http    *http.Client
+	http *http.Client
+	// public connects to public addresses only. Its connections are its own: one
+	// that the other has made was not checked.
+	public  *http.Client
+	proxy   func(*http.Request) (*url.URL, error)
 	clock   clock.PassiveClock
 	metrics metrics
 }
@@ -101,25 +110,37 @@ func New(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	if o.Allow == nil {
+		o.Allow = publicaddr.Check
+	}
+	if o.Proxy == nil {
+		o.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // what net/http takes for no proxy
+	}
+	anywhere := net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	public := anywhere
+	public.Control = publicaddr.Control(o.Allow)
 	return &Client{
-		http: &http.Client{
-			Transport: &http.Transport{
-				Proxy:                  o.Proxy,
-				DialContext:            dialer.DialContext,
-				TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-				TLSHandshakeTimeout:    tlsTimeout,
-				MaxIdleConnsPerHost:    maxIdlePerHost,
-				IdleConnTimeout:        idleTimeout,
-				MaxResponseHeaderBytes: maxHeader,
-				Protocols:              protocols,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: newHTTP(&o, &anywhere, o.Proxy), public: newHTTP(&o, &public, nil), proxy: o.Proxy,
 		clock:   o.Clock,
 		metrics: newMetrics(o.Registerer),
+	}
+}
+
+func newHTTP(o *Options, dialer *net.Dialer, proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  proxy,
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    tlsTimeout,
+			MaxIdleConnsPerHost:    maxIdlePerHost,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: maxHeader,
+			Protocols:              protocols,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
@@ -134,6 +155,9 @@ type Call struct {
 	MaxBody int64
 	// Timeout bounds the whole call. Defaults to DefaultTimeout.
 	Timeout time.Duration
+	// Named says that the address was named by somebody else than the configuration:
+	// only public addresses are connected to, unless a proxy makes the connection.
+	Named bool
 }
 
 // Response is an answer, read to its end.
@@ -230,7 +254,11 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	answer, err := c.http.Do(req)
+	way, err := c.way(call, req)
+	if err != nil {
+		return nil, &Error{Err: err}
+	}
+	answer, err := way.Do(req)
 	if err != nil {
 		return nil, &Error{Sent: connected.Load(), Err: cause(ctx, err, call.Timeout)}
 	}
@@ -246,6 +274,22 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 		}
 	}
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
+}
+
+// way is what carries a call.
+func (c *Client) way(call Call, req *http.Request) (*http.Client, error) {
+	if !call.Named {
+		return c.http, nil
+	}
+	proxy, err := c.proxy(req)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("which proxy to use is not known: %w", err)
+	case proxy != nil:
+		return c.http, nil
+	default:
+		return c.public, nil
+	}
 }
 
 // cause removes the address from an error of net/http, since a query string may hold

@@ -129,6 +129,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts:  photoLasts,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,
+		Hosts:          hosts,
 	}
 }
 

@@ -51,7 +51,7 @@ func (p *Platform) postURL(post *entry) string {
 	switch address := post.Permalink.String(); {
 	case strings.HasPrefix(address, "/"):
 		return p.webURL + address
-	case address != "":
+	case post.Permalink.Web() != "":
 		return address
 	default:
 		return p.webURL + "/" + post.ID.String()

@@ -218,6 +218,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts: containerLife,
 		CallTimeout:   callTimeout,
 		ListingLag:    p.config.ListingLag,
+		Hosts:         hosts,
 		RefreshLead:   refreshLead,
 		RenewsItself:  true,
 	}

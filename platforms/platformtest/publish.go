@@ -5,7 +5,9 @@ package platformtest
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +30,34 @@ func (s *Suite) testLimits(t *testing.T) {
 	if _, ok := s.New(t, "http://herald.invalid").(platforms.Preparer); ok != (limits.PreparedLasts > 0) {
 		t.Error("a platform that prepares says how long what is prepared lasts, and only such a one")
 	}
+	testHosts(t, limits.Hosts)
 	for name, text := range texts {
 		problem := limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.MaxCaption > 0 && limits.CaptionLength(text) > limits.MaxCaption
 		if refused := slices.Contains(s.Refuses, name); problem != refused {
 			t.Errorf("the caption %q is refused: %t; want %t", name, problem, refused)
+		}
+	}
+}
+
+// hostName is a name on the internet.
+var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
+
+// testHosts checks that a platform says where it is called: a firewall is written by it,
+// and addresses of its answers are called there alone.
+func testHosts(t *testing.T, hosts platforms.Hosts) {
+	t.Helper()
+	if len(hosts.Called) == 0 {
+		t.Error("the hosts that are called are not declared")
+	}
+	for _, host := range hosts.Called {
+		if !hostName.MatchString(host) {
+			t.Errorf("%q is no host that can be called", host)
+		}
+	}
+	for _, pattern := range hosts.Named {
+		// A pattern with a single label would trust everyone who has a name there.
+		if host := strings.TrimPrefix(pattern, "*."); !hostName.MatchString(host) {
+			t.Errorf("%q is neither a host nor \"*.\" and the end of names", pattern)
 		}
 	}
 }

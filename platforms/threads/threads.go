@@ -158,6 +158,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts:  containerLasts,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,
+		Hosts:          hosts,
 		RefreshLead:    refreshLead,
 		RenewsItself:   true,
 	}

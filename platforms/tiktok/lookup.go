@@ -108,7 +108,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 				reached = true
 			case post.fits(&job):
 				// The address that TikTok lists tells who shares it.
-				matches.Add(listing.Post{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.String()), At: at})
+				matches.Add(listing.Post{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
 			}
 		}
 		cursor, err := strconv.ParseInt(page.Cursor.String(), 10, 64)

@@ -31,7 +31,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 // publishVideo sends the last chunk.
 func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platforms.Result {
 	file := &job.Content.Media[0]
-	known, cut, ok := readSession(job.Secret, file.Size)
+	known, cut, ok := p.readSession(job.Secret, file.Size)
 	switch {
 	case !ok || !validTicket(job.Checkpoint):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
@@ -50,7 +50,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	case uploadRefuses(resp.Status):
 		return p.doubleCheck(ctx, job, resp)
 	default:
-		return p.api.InDoubt(resp.Status, nil)
+		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
 	}
 }
 
@@ -69,15 +69,15 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	switch {
 	case bad == nil && found.partial(file.Size):
 		failure := p.uploadRefused(file, resp.Status)
-		if known, _, ok := readSession(job.Secret, file.Size); ok && known.From > 0 && failure.Class == platforms.ClassPermanent {
+		if known, _, ok := p.readSession(job.Secret, file.Size); ok && known.From > 0 && failure.Class == platforms.ClassPermanent {
 			// It may be about where the call began, and not about the file.
-			failure = platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name).Because(failure.Err)
+			failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:
-		return p.api.InDoubt(resp.Status, nil)
+		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
 	}
 }
 

@@ -115,7 +115,10 @@ var (
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
 		dialog: c.dialog(),
-		api:    client.Client{Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
+		api: client.Client{
+			Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
+			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
+		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
@@ -156,6 +159,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		SecretUploads:   true,
 		CallTimeout:     callTimeout,
 		ListingLag:      p.listingLag,
+		Hosts:           hosts,
 		RefreshLead:     refreshLead,
 	}
 }

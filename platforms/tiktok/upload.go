@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -42,9 +42,7 @@ const (
 const (
 	msgNoTicket    = "TikTok began the upload of the file %q without saying where to"
 	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes"
-	msgNoProgress  = "TikTok did not take a part of the file %q"
 	msgEnded       = "TikTok's address for the upload of the file %q has ended"
-	msgNotTaken    = "TikTok does not know the address of the upload of the file %q"
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
 
@@ -97,10 +95,11 @@ type session struct {
 	From int64 `json:"from,omitempty"`
 }
 
-// readSession reads a secret; false if it is none, or of another file.
-func readSession(secret string, size int64) (session, parts, bool) {
+// readSession reads a secret; false if it is none, or of another file, or does not lead
+// to TikTok.
+func (p *Platform) readSession(secret string, size int64) (session, parts, bool) {
 	var s session
-	if err := json.Unmarshal([]byte(secret), &s); err != nil || s.Address == "" || s.Chunk <= 0 || s.Chunk > size {
+	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Named.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
 		return session{}, parts{}, false
 	}
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
@@ -134,8 +133,8 @@ func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo
 		return nil, bad.Error
 	}
 	u.ticket, u.Address = data.PublishID.String(), data.UploadURL.String()
-	if address, err := url.Parse(u.Address); err != nil || address.Host == "" || !validTicket(u.ticket) {
-		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name)
+	if err := p.api.Named.Check(u.Address); err != nil || !validTicket(u.ticket) {
+		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name).Because(err)
 	}
 	if err := u.note(ctx, &job); err != nil {
 		return nil, err
@@ -176,7 +175,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 		}
 		if tries >= chunkTries || ctx.Err() != nil {
 			if failure == nil {
-				failure = platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name)
+				failure = p.api.Unconfirmed(platforms.ClassTransient, statusOfUpload(resp.Status))
 			}
 			return false, failure
 		}
@@ -216,19 +215,22 @@ func (p *Platform) put(
 	return p.api.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
-// uploadRefused reads an error of the host of uploads, which speaks in statuses.
+// uploadRefused reads an error of the host of uploads, which speaks in statuses. Told
+// are the two that ask for something: that it refuses the file, which a person has to
+// change, and a limit. All else is worded alike.
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
-	cause := fmt.Errorf("HTTP status %d of an upload", status)
-	switch status {
-	case http.StatusBadRequest:
+	cause := statusOfUpload(status)
+	switch {
+	case status == http.StatusBadRequest:
 		return platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(cause)
-	case http.StatusForbidden, http.StatusNotFound:
-		return platforms.Errorf(platforms.ClassTransient, msgNotTaken, file.Name).Because(cause)
-	case http.StatusRequestedRangeNotSatisfiable:
-		return platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name).Because(cause)
-	case http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		return p.limited(cause)
+	case slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable}, status), status >= http.StatusInternalServerError:
+		return p.api.Unconfirmed(platforms.ClassTransient, cause)
 	default:
-		return p.api.Nonsense(status, cause)
+		return p.api.Unconfirmed(platforms.ClassUnknown, cause)
 	}
 }
+
+// statusOfUpload is what the host of uploads answered, for the log.
+func statusOfUpload(status int) error { return fmt.Errorf("HTTP status %d of an upload", status) }

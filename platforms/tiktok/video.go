@@ -121,7 +121,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	case bad != nil:
 		return nil, bad.Error
 	case found.partial(size), found.silent():
-		known, cut, ok := readSession(job.Secret, size)
+		known, cut, ok := p.readSession(job.Secret, size)
 		switch {
 		case ok && p.clock.Now().Before(known.Ends.Add(-leastLeft)):
 			// Whatever it has: of one ticket there is one post at most.

@@ -135,6 +135,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts:        mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.listingLag,
+		Hosts:                hosts,
 		ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		RefreshLead:          refreshLead,
 	}

@@ -32,7 +32,7 @@ const (
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	// A file whose Media was deleted has no size, without which a session is not
 	// to be asked: it might take the question for the end of the video.
-	if s, ok := sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
+	if s, ok := p.sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
 		size := job.Content.Media[0].Size
 		at, failure := p.ask(ctx, s, size)
 		switch {

@@ -14,7 +14,8 @@ const (
 	// one while it is under way. Each is believed to cost one of the 100 that a
 	// project may begin in a day.
 	maxSessions = 2
-	// chunkTries is how often in a row a part may come to nothing.
+	// chunkTries is how often in a row a part may come to nothing, and how often in
+	// one preparation YouTube may lose what it had.
 	chunkTries = 3
 )
 
@@ -36,7 +37,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	if failure != nil {
 		return "", failure
 	}
-	if s, ok := sessionOf(&job); ok {
+	if s, ok := p.sessionOf(&job); ok {
 		at, failure := p.ask(ctx, s, file.Size)
 		if failure != nil {
 			return "", failure
@@ -78,7 +79,7 @@ func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 func (p *Platform) fill(
 	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at standing,
 ) (checkpoint string, forgotten bool, failure *platforms.Error) {
-	for tries := 0; ; {
+	for tries, losses := 0, 0; ; {
 		switch {
 		case at.state == gone:
 			return "", true, nil
@@ -105,11 +106,14 @@ func (p *Platform) fill(
 			}
 		}
 		tries++
-		if next.stored > at.stored {
+		switch {
+		case next.stored > at.stored:
 			tries = 0
+		case next.state == open && next.stored < at.stored:
+			losses++
 		}
 		at = next
-		if tries == chunkTries {
+		if tries == chunkTries || losses == chunkTries {
 			return "", false, platforms.Errorf(platforms.ClassTransient, msgStuck, file.Name)
 		}
 	}

@@ -32,7 +32,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if failure != nil {
 		return refusal(failure)
 	}
-	s, ok := sessionOf(&job)
+	s, ok := p.sessionOf(&job)
 	if !ok || s.last >= file.Size || file.Size-s.last > unit {
 		return refusal(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}
@@ -46,7 +46,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		Body: client.Body{Content: bytes.NewReader(part), Length: int64(len(part)), Type: string(file.MIMEType)},
 	})
 	if err != nil {
-		return p.api.PublishUnanswered(err)
+		return p.api.UploadInDoubt(err)
 	}
 	result := p.judge(resp, file.Size)
 	switch {
@@ -84,19 +84,19 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return p.api.NoID()
+			return p.api.UploadInDoubt(errNoVideo)
 		}
 		return p.posted(&made)
 	case http.StatusPermanentRedirect:
 		if n, ok := stored(resp.Header, size); ok && n < size {
 			return refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
 		}
-		return p.api.InDoubt(resp.Status, nil)
+		return p.api.UploadInDoubt(errOdd)
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case !documented(resp.Status, reason):
-		result := p.api.InDoubt(resp.Status, failure.Err)
+		result := p.api.UploadInDoubt(failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
 		return result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:

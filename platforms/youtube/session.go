@@ -7,9 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,9 +31,13 @@ const (
 	chunkTimeout = 2 * time.Minute
 )
 
-const (
-	msgNoSession  = "YouTube took the description of the video without saying where to upload it"
-	msgNoStanding = "YouTube did not say how much of the video it has"
+const msgNoSession = "YouTube took the description of the video without saying where to upload it"
+
+// What is odd about an answer of a session, for the log.
+var (
+	errNoVideo    = errors.New("a success without a readable id of the video")
+	errNoStanding = errors.New("status 308 without a readable range")
+	errOdd        = errors.New("an answer that does not tell whether the video is online")
 )
 
 // session is an upload to YouTube. Its address is enough to go on with it.
@@ -53,14 +57,12 @@ func (s session) checkpoint() string {
 func (s session) secret() string { return strconv.FormatInt(s.last, 10) + " " + s.address }
 
 // sessionOf returns the session that was begun for a job, if its secret is still
-// there.
-func sessionOf(job *platforms.Job) (session, bool) {
+// there and leads to YouTube.
+func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	offset, address, _ := strings.Cut(job.Secret, " ")
 	last, err := strconv.ParseInt(offset, 10, 64)
 	s := session{address: address, last: last}
-	at, bad := url.Parse(address)
-	ok := err == nil && last >= 0 && bad == nil && at.Host != "" && s.checkpoint() == job.Checkpoint
-	return s, ok
+	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Named.Check(address) == nil
 }
 
 // lastPart is where the last part begins if so much of the file is stored: what
@@ -115,8 +117,8 @@ func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platform
 		return session{}, failure
 	}
 	s := session{address: resp.Header.Get("Location"), last: lastPart(0, file.Size)}
-	if at, err := url.Parse(s.address); err != nil || at.Host == "" {
-		return session{}, platforms.Errorf(platforms.ClassUnknown, msgNoSession)
+	if err := p.api.Named.Check(s.address); err != nil {
+		return session{}, platforms.Errorf(platforms.ClassUnknown, msgNoSession).Because(err)
 	}
 	return s, nil
 }
@@ -146,7 +148,7 @@ type standing struct {
 func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *platforms.Error) {
 	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
-		return standing{}, p.api.Unanswered(err)
+		return standing{}, p.api.Unconfirmed(platforms.ClassTransient, err)
 	}
 	return p.read(resp, size)
 }
@@ -164,7 +166,7 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was taken when the session began, so that this is about
 		// where the part belongs: the session may have come further than we know.
-		failure = p.api.Busy(failure.Err)
+		failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
 	}
 	return at, failure
 }
@@ -181,13 +183,14 @@ func (p *Platform) put(ctx context.Context, s session, call client.Call) (*trans
 	return p.api.Do(ctx, call)
 }
 
-// read reads an answer of a session.
+// read reads an answer of a session. What is in Google's own words is told; all else is
+// worded alike.
 func (p *Platform) read(resp *transport.Response, size int64) (standing, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return standing{}, p.api.Nonsense(resp.Status, nil)
+			return standing{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoVideo)
 		}
 		return standing{state: done, video: made}, nil
 	case http.StatusNotFound, http.StatusGone:
@@ -195,11 +198,18 @@ func (p *Platform) read(resp *transport.Response, size int64) (standing, *platfo
 	case http.StatusPermanentRedirect:
 		stored, ok := stored(resp.Header, size)
 		if !ok {
-			return standing{}, platforms.Errorf(platforms.ClassUnknown, msgNoStanding)
+			return standing{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoStanding)
 		}
 		return standing{state: open, stored: stored}, nil
 	}
-	failure, _ := p.videoRefused(resp)
+	failure, reason := p.videoRefused(resp)
+	if !documented(resp.Status, reason) {
+		class := platforms.ClassUnknown
+		if resp.Status >= http.StatusInternalServerError {
+			class = platforms.ClassTransient
+		}
+		return standing{}, p.api.Unconfirmed(class, failure.Err)
+	}
 	return standing{}, failure
 }
 

@@ -259,6 +259,13 @@ func TestUpload(t *testing.T) {
 			[]asked{begin, at(0, chunk-1), at(0, chunk-1), at(0, chunk-1)},
 			platforms.ClassTransient, chunk + unit,
 		},
+		"forgets again and again": {
+			"who gives and takes would be sent the file for ever",
+			[]http.HandlerFunc{begun, goOn(chunk), goOn(0), goOn(chunk), goOn(0), goOn(chunk), goOn(0)},
+			false,
+			[]asked{begin, at(0, chunk-1), at(chunk, chunk+unit-1), at(0, chunk-1), at(chunk, chunk+unit-1), at(0, chunk-1), at(chunk, chunk+unit-1)},
+			platforms.ClassTransient, chunk + unit,
+		},
 		"gone": {
 			"a session that is gone is replaced",
 			[]http.HandlerFunc{fails(404, "notFound"), begun, goOn(chunk), goOn(chunk + unit)},

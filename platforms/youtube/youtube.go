@@ -105,7 +105,10 @@ var (
 func New(c Config, way *transport.Client) *Platform {
 	p := &Platform{
 		dialog: c.dialog(),
-		api:    client.Client{Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
+		api: client.Client{
+			Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
+			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
+		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}),
 	}
@@ -148,6 +151,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,
+		Hosts:          hosts,
 		RefreshLead:    refreshLead,
 	}
 }

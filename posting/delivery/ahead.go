@@ -158,26 +158,32 @@ func retryAhead(p *Preparation) time.Time {
 // moment, and is not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
+	secret, hash := p.secretKept(known)
 	switch {
 	case !files:
 		t.Prepared = nil
-	case known == nil || !known.Complete || known.ContentHash != p.Hash || known.Checkpoint != p.Checkpoint:
+	case known == nil || !known.Complete || known.ContentHash != p.Hash || known.Checkpoint != p.Checkpoint, known.SecretHash != hash:
 		t.Prepared = &v1alpha1.Prepared{
-			ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(p.EndedAt), Complete: true,
+			ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt), Complete: true,
 		}
 	}
 }
 
 // recordFailure enters why a preparation failed, and reports whether that is news.
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
+	secret, hash := p.secretKept(t.Prepared)
 	failed := v1alpha1.Prepared{
-		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(p.EndedAt),
+		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt),
 		Problem: text.Truncate(p.Err.Error(), maxPreparedProblem),
 	}
 	if known := t.Prepared; known != nil {
 		same := *known
-		same.MadeAt, same.Checkpoint, same.Secret, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, false
+		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
 		if same == failed {
+			if known.SecretHash != failed.SecretHash {
+				// Without it, what the Secret holds would not be used again.
+				t.Prepared = &failed
+			}
 			return false
 		}
 	}

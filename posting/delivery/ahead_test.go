@@ -57,6 +57,10 @@ func TestDecideAhead(t *testing.T) {
 	const unhurried = "wait 4m46.103361972s"
 	complete := func(p *v1alpha1.Prepared) { p.Complete = true }
 	failed := func(p *v1alpha1.Prepared) { p.Problem = "busy" }
+	kept := func(hash string) func(p *v1alpha1.Prepared) {
+		return func(p *v1alpha1.Prepared) { p.Secret, p.SecretHash = true, hash }
+	}
+	keeps := func(p *Preparation) { p.Secret, p.SecretHash = true, "now" }
 	earlier := func(p *v1alpha1.Prepared) { p.MadeAt = v1alpha1.NewTime(t0.Add(-time.Hour)) }
 	for name, tt := range map[string]struct {
 		reason string
@@ -153,6 +157,26 @@ func TestDecideAhead(t *testing.T) {
 		"under way": {"another process can go on from there", func(s *situation) {
 			s.Preparation = aheadOf(PreparationRunning, nil)
 		}, []string{"write Scheduled", unhurried}, prepared(func(p *v1alpha1.Prepared) { p.MadeAt = v1alpha1.NewTime(t0) })},
+		"under way, with another secret than before": {"what the Secret holds is used only if the status has its hash", func(s *situation) {
+			s.entered().Prepared = prepared(kept("before"))
+			s.Preparation = aheadOf(PreparationRunning, keeps)
+		}, []string{"write Scheduled", unhurried}, prepared(func(p *v1alpha1.Prepared) { kept("now")(p); p.MadeAt = v1alpha1.NewTime(t0) })},
+		"done, with another secret than recorded": {"the same", func(s *situation) {
+			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); kept("before")(p) })
+			s.Preparation = aheadOf(PreparationReady, keeps)
+		}, []string{"write Scheduled", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); kept("now")(p) })},
+		"failed, and told, with another secret than before": {"it is told once, and recorded", func(s *situation) {
+			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })
+			s.Preparation = failedAhead(platforms.ClassTransient, keeps)
+		}, []string{"write Scheduled", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("now")(p) })},
+		"under way, and its secret not read yet": {"a session that a call was made with must not be forgotten", func(s *situation) {
+			s.entered().Prepared = prepared(kept("before"))
+			s.Preparation = aheadOf(PreparationRunning, nil)
+		}, []string{"write Scheduled", unhurried}, prepared(kept("before"))},
+		"failed before its secret was read": {"the same", func(s *situation) {
+			s.entered().Prepared = prepared(kept("before"))
+			s.Preparation = failedAhead(platforms.ClassTransient, nil)
+		}, []string{"report 0 ahead", "write Scheduled", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })},
 		"a text under way": {"it is not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)

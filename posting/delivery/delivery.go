@@ -120,10 +120,22 @@ type Preparation struct {
 	// that what carries authority over it is kept in a Secret.
 	Checkpoint string
 	Secret     bool
+	// SecretHash identifies what is kept there; empty without a Secret.
+	SecretHash string
 	// Err is why it failed.
 	Err *platforms.Error
 	// Lasts is how long the platform keeps what is prepared.
 	Lasts time.Duration
+}
+
+// secretKept returns what is recorded of what the Secret keeps. A preparation that
+// goes on, and has not read the Secret yet or cannot, does not know it: what is known
+// stays, or a session that a call was made with would be forgotten.
+func (p *Preparation) secretKept(known *v1alpha1.Prepared) (secret bool, hash string) {
+	if p.SecretHash == "" && known != nil && known.SecretHash != "" && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint {
+		return true, known.SecretHash
+	}
+	return p.Secret, p.SecretHash
 }
 
 // Action is one thing to do next. Actions are carried out in their order; the

@@ -83,6 +83,8 @@ type Claiming struct {
 	// Secret is set if what carries authority over the checkpoint is kept in a
 	// Secret, which a lookup needs.
 	Secret bool
+	// SecretHash identifies what is kept there.
+	SecretHash string
 }
 
 // EnterClaims opens an attempt for each target. The caller stores the post under
@@ -100,7 +102,9 @@ func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
 		}
 		t.Prepared = nil
 		if c.Secret {
-			t.Prepared = &v1alpha1.Prepared{ContentHash: c.ContentHash, Checkpoint: c.Checkpoint, Secret: true, MadeAt: v1alpha1.NewTime(now)}
+			t.Prepared = &v1alpha1.Prepared{
+				ContentHash: c.ContentHash, Checkpoint: c.Checkpoint, Secret: true, SecretHash: c.SecretHash, MadeAt: v1alpha1.NewTime(now),
+			}
 		}
 	}
 	Describe(post, now)

@@ -195,10 +195,12 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 // recordProgress enters how far the preparation of a target has come, so that
 // another process can go on from there. It reports whether that is news.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
-	if p.Checkpoint == "" || t.Prepared != nil && t.Prepared.ContentHash == p.Hash && t.Prepared.Checkpoint == p.Checkpoint {
+	known := t.Prepared
+	secret, hash := p.secretKept(known)
+	if p.Checkpoint == "" || known != nil && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint && known.SecretHash == hash {
 		return false
 	}
-	t.Prepared = &v1alpha1.Prepared{ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(f.Now)}
+	t.Prepared = &v1alpha1.Prepared{ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(f.Now)}
 	return true
 }
 

@@ -64,6 +64,9 @@ func (v *Verifier) look(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaS
 	if err != nil {
 		return v1alpha1.MediaStatus{}, err
 	}
+	// Many small parts are read, and none of them may take all the time.
+	ctx, cancel := context.WithTimeout(ctx, store.Within(object.Size))
+	defer cancel()
 	facts, err := v.examine(ctx, m, object)
 	var problem *Problem
 	if err != nil && !errors.As(err, &problem) {

@@ -3,7 +3,9 @@
 
 // Package store keeps media files in an S3-compatible store: it signs addresses to
 // upload to, reads parts of files on the condition that they have not changed, and
-// streams files in. It holds no file in memory.
+// streams files in. It holds no file in memory. A store that stalls is given up: each
+// request has bounds on how long the store may stand still, and on how long it may take
+// for its bytes; see Within.
 package store
 
 import (
@@ -61,6 +63,9 @@ type Config struct {
 	Insecure, PublicInsecure bool
 	// Transport carries the requests; nil takes minio-go's own.
 	Transport http.RoundTripper
+	// Stall is how long the store may neither send nor take a byte of a body before
+	// the request is given up; defaults to DefaultStall.
+	Stall time.Duration
 	// Clock is the time; defaults to the real one.
 	Clock clock.PassiveClock
 }
@@ -112,22 +117,40 @@ func New(c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	if c.Stall <= 0 {
+		c.Stall = DefaultStall
+	}
 	keys := c.credentials()
-	options := func(insecure bool) *minio.Options {
+	options := func(insecure bool) (*minio.Options, error) {
+		way := c.Transport
+		if way == nil {
+			var err error
+			if way, err = minio.DefaultTransport(!insecure); err != nil {
+				return nil, fmt.Errorf("cannot set up the way to the media store: %w", err)
+			}
+		}
 		lookup := minio.BucketLookupDNS
 		if c.PathStyle {
 			lookup = minio.BucketLookupPath
 		}
 		return &minio.Options{
 			Creds: keys, Secure: !insecure, Region: c.Region,
-			BucketLookup: lookup, Transport: c.Transport, MaxRetries: maxTries,
-		}
+			BucketLookup: lookup, Transport: &patient{under: way, stall: c.Stall}, MaxRetries: maxTries,
+		}, nil
 	}
-	core, err := minio.NewCore(c.Endpoint, options(c.Insecure))
+	inside, err := options(c.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := options(c.PublicInsecure)
+	if err != nil {
+		return nil, err
+	}
+	core, err := minio.NewCore(c.Endpoint, inside)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the media store at %q: %w", c.Endpoint, err)
 	}
-	public, err := minio.New(c.PublicEndpoint, options(c.PublicInsecure))
+	public, err := minio.New(c.PublicEndpoint, outside)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the media store's public address %q: %w", c.PublicEndpoint, err)
 	}
@@ -211,6 +234,8 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 
 // look is Stat, but a missing bucket counts as a missing file.
 func (s *Store) look(ctx context.Context, key string) (Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
 		return Object{}, explain("cannot look at the file in the store", err)
@@ -221,6 +246,8 @@ func (s *Store) look(ctx context.Context, key string) (Object, error) {
 // missing distinguishes a missing file from a missing bucket: the answer to HEAD
 // has no body that says so, the answer to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return explain("cannot look at the file in the store", err)
@@ -237,6 +264,8 @@ func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body 
 
 // Delete removes a file; one that is not there is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	if err := s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
 		if err = explain("cannot remove the file from the store", err); !errors.Is(err, ErrNotFound) {
 			return err

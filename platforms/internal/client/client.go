@@ -28,6 +28,8 @@ type Client struct {
 	Platform, Name string
 	// BaseURL is the host's address, without a slash at the end.
 	BaseURL string
+	// Named says which addresses of the platform's answers are called.
+	Named Named
 	// Transport is the way out.
 	Transport *transport.Client
 }
@@ -39,11 +41,13 @@ type Call struct {
 	// Path follows the base URL. It begins with a slash and may bring a query.
 	Path string
 	// URL is used instead of base URL and path: an address that the platform
-	// handed out, and that carries authority. No error tells it.
+	// handed out, and that carries authority. It is called only if Client.Named has
+	// its host, and no error tells it.
 	URL string
 	// Method defaults to GET without a body, and to POST with one.
 	Method string
-	// Token is sent as a bearer token; empty for a call that needs none.
+	// Token is sent as a bearer token; empty for a call that needs none. It never goes
+	// to an address that the platform handed out.
 	Token string
 	// Header holds further header fields; may be nil.
 	Header http.Header
@@ -79,16 +83,21 @@ func JSON(mediaType string, v any) Body {
 	return Body{Content: &content, Length: int64(content.Len()), Type: mediaType, err: err}
 }
 
-// Why no request could be made. What net/http says would tell the address.
-var (
-	errBadBaseURL = errors.New("the configured address is not a URL")
-	errBadURL     = errors.New("the address that the platform handed out is not a URL")
-)
+// errBadBaseURL is why no request could be made. What net/http says would tell the
+// address.
+var errBadBaseURL = errors.New("the configured address is not a URL")
 
 // Do makes the call once. Errors are *transport.Error.
 func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error) {
 	if call.Body.err != nil {
 		return nil, &transport.Error{Err: call.Body.err}
+	}
+	where := whereabouts{address: c.BaseURL + call.Path}
+	if call.URL != "" {
+		var err error
+		if where, err = c.Named.find(call.URL); err != nil {
+			return nil, &transport.Error{Err: err}
+		}
 	}
 	method, body := cmp.Or(call.Method, http.MethodGet), call.Body.Content
 	switch {
@@ -97,10 +106,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	case call.Method == "":
 		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, method, cmp.Or(call.URL, c.BaseURL+call.Path), body)
+	req, err := http.NewRequestWithContext(ctx, method, where.address, body)
 	switch {
 	case err != nil && call.URL != "":
-		return nil, &transport.Error{Err: errBadURL}
+		return nil, &transport.Error{Err: errNoURL}
 	case err != nil:
 		return nil, &transport.Error{Err: errBadBaseURL}
 	}
@@ -111,10 +120,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	if call.Body.Type != "" {
 		req.Header.Set("Content-Type", call.Body.Type)
 	}
-	if call.Token != "" {
+	if call.Token != "" && call.URL == "" {
 		req.Header.Set("Authorization", "Bearer "+call.Token)
 	}
-	return c.Transport.Do(ctx, transport.Call{Platform: c.Platform, Action: call.Action, Timeout: call.Timeout}, req)
+	return c.Transport.Do(ctx, transport.Call{Platform: c.Platform, Action: call.Action, Timeout: call.Timeout, Named: where.named}, req)
 }
 
 // NotSent reports whether nothing of a call that failed with this error can have

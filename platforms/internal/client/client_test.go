@@ -33,7 +33,7 @@ func TestClient(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %q %q %s", r.Method, r.URL, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body))
 	}))
 	defer server.Close()
-	client := Client{Platform: "x", Name: "X", BaseURL: server.URL, Transport: transport.New(transport.Options{})}
+	client := Client{Platform: "x", Name: "X", BaseURL: server.URL, Named: Named{Configured: []string{server.URL}}, Transport: transport.New(transport.Options{})}
 	for _, call := range []Call{
 		{Path: "/v1.0/me?fields=id", Token: "t"},
 		{Path: "/1/feed", Token: "t", Body: Fields(url.Values{"message": {"a & b"}})},
@@ -114,7 +114,7 @@ func TestSilence(t *testing.T) {
 			if got := client.Unanswered(tc.err); got.Class != platforms.ClassTransient {
 				t.Errorf("%s: a call that only asks is repeated; got %+v", tc.reason, got)
 			}
-			if got := client.uploadUnanswered(file, tc.err); got.Class != tc.upload {
+			if got := client.uploadUnanswered(file, tc.err, false); got.Class != tc.upload {
 				t.Errorf("%s: an upload gives %+v", tc.reason, got)
 			}
 		})

@@ -26,12 +26,34 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 }
 
 // uploadUnanswered is Unanswered for a call that sends a file: the file may be
-// what broke it off.
-func (c *Client) uploadUnanswered(file *platforms.File, err error) *platforms.Error {
-	if errors.Is(err, platforms.ErrFileChanged) {
+// what broke it off. named says that the address was one that the platform named.
+func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *platforms.Error {
+	switch {
+	case errors.Is(err, platforms.ErrFileChanged):
 		return file.Unreadable(err)
+	case named:
+		return c.Unconfirmed(platforms.ClassTransient, err)
+	default:
+		return c.Unanswered(err)
 	}
-	return c.Unanswered(err)
+}
+
+// Unconfirmed is the failure of a call to an address that the platform named, whatever
+// came of it but the platform's own words: no connection, no answer, or one of any
+// status that could be another server's. All are worded alike, since who can plant an
+// address must not learn from the post what is there. The cause, for the log, tells.
+// The class is ClassTransient or ClassUnknown, which a post does not tell apart.
+func (c *Client) Unconfirmed(class platforms.Class, cause error) *platforms.Error {
+	return platforms.Errorf(class, "%s did not confirm the upload", c.Name).Because(cause)
+}
+
+// UploadInDoubt is the result of the call that publishes by an address that the platform
+// named, with no answer, or with one that tells nothing of the post.
+func (c *Client) UploadInDoubt(cause error) platforms.Result {
+	if NotSent(cause) {
+		return platforms.Result{Outcome: platforms.NotSent, Err: c.Unconfirmed(platforms.ClassTransient, cause)}
+	}
+	return platforms.Result{Outcome: platforms.Unknown, Err: c.Unconfirmed(platforms.ClassUnknown, cause)}
 }
 
 // PublishUnanswered is the result of the call that publishes, without an answer.

@@ -56,7 +56,7 @@ func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response
 	}
 	u.Body = body
 	if resp, err = c.Do(ctx, u.Call); err != nil {
-		return nil, !NotSent(err), c.uploadUnanswered(u.File, err)
+		return nil, !NotSent(err), c.uploadUnanswered(u.File, err, u.URL != "")
 	}
 	return resp, true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -87,6 +88,16 @@ func (t Text) Time() time.Time {
 		return time.Time{}
 	}
 	return at.UTC()
+}
+
+// Web returns an address of the web, as people follow it; "" for any other text, such as
+// one that a browser would run.
+func (t Text) Web() string {
+	u, err := url.Parse(string(t))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return ""
+	}
+	return string(t)
 }
 
 // Flag is a truth value, also one that is written as a string. Any other value

@@ -79,7 +79,7 @@ func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id strin
 		Timeout: permalinkTimeout,
 	}, ThePost)
 	post, _ := jsondoc.Decode[Post](body)
-	return post.Permalink.String(), ParseTime(post.Timestamp)
+	return post.Permalink.Web(), ParseTime(post.Timestamp)
 }
 
 // Post is a listed post.
@@ -162,7 +162,7 @@ func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listi
 	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+where.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
 		id, at := post.ID.String(), ParseTime(post.Timestamp)
 		if !listing.IsOld(job, at, time.Second) && where.Same(&post) && !listing.IsTaken(job, id) {
-			matches.Add(listing.Post{ID: id, URL: post.Permalink.String(), At: at})
+			matches.Add(listing.Post{ID: id, URL: post.Permalink.Web(), At: at})
 		}
 		return ValidID(id)
 	})

@@ -79,6 +79,13 @@ func (p *preparation) progress() Prepared {
 	return p.part
 }
 
+// found keeps what the Secret has of an earlier preparation.
+func (p *preparation) found(part Prepared) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.part = part
+}
+
 // note keeps how far it has come, and reports whether that is worth recording: the
 // last time was long enough ago.
 func (p *preparation) note(part Prepared, now time.Time) (due bool) {

@@ -140,7 +140,7 @@ func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparati
 	part := known.progress()
 	state.State = delivery.PreparationRunning
 	state.BegunAt, state.Ahead, state.Failures = known.begunAt, known.ahead, known.failures
-	state.Checkpoint, state.Secret = part.Checkpoint, part.Secret != ""
+	state.Checkpoint, state.Secret, state.SecretHash = part.Checkpoint, part.Secret != "", hashOf(hash, part)
 	if !known.finished() {
 		return state
 	}
@@ -163,6 +163,9 @@ func (c converter) keptFor() time.Duration { return c.lasts() * 3 / 4 }
 // Result is what is ready for the call of a target.
 type Result struct {
 	Prepared
+	// SecretHash identifies what the Secret of the post's uploads keeps of it; empty
+	// if it keeps nothing.
+	SecretHash string
 	// Unverified is set if it was made ahead of the post's time.
 	Unverified bool
 	// Ambiguous is set if it has become visible already, by a call that was taken
@@ -176,7 +179,7 @@ func (p *Preparer) Result(m *Memory, t *Target) *Result {
 	if _, needed := p.needed(t); !needed || known == nil || !known.finished() {
 		return nil
 	}
-	return &Result{Prepared: known.result, Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
+	return &Result{Prepared: known.result, SecretHash: hashOf(known.hash, known.result), Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
 }
 
 // Cards starts what precedes the next cards of targets, and waits for all together

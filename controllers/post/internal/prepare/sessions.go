@@ -5,6 +5,8 @@ package prepare
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // sessions keeps what carries authority over uploads, such as the addresses of
 // upload sessions, in a Secret that belongs to the post and goes with it.
+//
+// Whoever may write Secrets in the team's namespace may write this one, too. So the
+// status of the post, which nobody but Herald writes, remembers a hash of what it
+// holds, and what does not fit is not used: it is as good as lost.
 type sessions struct {
 	client client.Client
 	live   client.Reader
@@ -33,28 +40,62 @@ type Session struct {
 	Secret      string `json:"secret"`
 }
 
+// hash identifies a session; empty for one without a secret.
+func (s *Session) hash() string {
+	if s.Secret == "" {
+		return ""
+	}
+	data, err := json.Marshal(s) //nolint:gosec // it is hashed
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// hashOf identifies what is kept of an upload for a content.
+func hashOf(contentHash string, part Prepared) string {
+	return (&Session{ContentHash: contentHash, Checkpoint: part.Checkpoint, Secret: part.Secret}).hash()
+}
+
 // sessionOwner is whose upload it is.
 type sessionOwner struct {
 	post *v1alpha1.Post
 	// target is the index in spec.targets, and hash that of its content.
 	target int
 	hash   string
+	// noted is the hash of the session that the post's status remembers; empty if
+	// there is none.
+	noted string
 	// found is the checkpoint that was found in the Secret; what another
 	// process has put there since is not replaced.
 	found string
 }
 
 func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
-	return sessionOwner{
+	owner := sessionOwner{
 		post:   &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: post.Name, UID: post.UID}},
 		target: target, hash: hash,
 	}
+	if t := posting.Target(post, target); t != nil && t.Prepared != nil {
+		owner.noted = t.Prepared.SecretHash
+	}
+	return owner
 }
 
-// Session reads what is kept of a target's upload; nothing if there is nothing.
+// Session reads what is kept of a target's upload; nothing if there is nothing, or
+// nothing that the post's status remembers.
 func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
-	return p.sessions.load(ctx, ownerOf(post, target, ""))
+	owner := ownerOf(post, target, "")
+	kept, err := p.sessions.load(ctx, owner)
+	if err != nil || !owner.remembers(&kept) {
+		return Session{}, err
+	}
+	return kept, nil
 }
+
+// remembers reports whether a session is the one that the post's status remembers.
+func (o *sessionOwner) remembers(kept *Session) bool { return o.noted != "" && kept.hash() == o.noted }
 
 // sessionsName is the name of the Secret of a post's uploads.
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
@@ -63,9 +104,8 @@ func sessionsName(post types.UID) string { return "herald-uploads-" + string(pos
 // same target meanwhile.
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
-// load reads what is kept of an upload; nothing if there is nothing. It is as
-// trustworthy as those who may write Secrets in the team's namespace, and they hold
-// the team's tokens as well.
+// load reads what is kept of an upload; nothing if there is nothing. Anyone who may
+// write Secrets in the team's namespace may have written it.
 func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error) {
 	secret, err := s.read(ctx, owner.post)
 	if err != nil || secret == nil {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
@@ -123,15 +125,24 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 		if err != nil {
 			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Problem: "the Secret of the post's uploads cannot be read", Err: err}
 		}
-		if kept.ContentHash == owner.hash {
+		switch {
+		case kept.ContentHash != owner.hash:
+		case owner.remembers(&kept):
 			part = Prepared{kept.Checkpoint, kept.Secret}
+			begun.found(part)
+		case part != (Prepared{kept.Checkpoint, kept.Secret}):
+			// Nothing was made visible by it: the claim of the call would have
+			// remembered it.
+			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
+				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
 		owner.found = kept.Checkpoint
 	}
 	job.Checkpoint, job.Secret = part.Checkpoint, part.Secret
 	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
 		now := Prepared{checkpoint, secret}
-		if secret != "" && now != part {
+		fresh := secret != "" && now != part
+		if fresh {
 			if err := p.sessions.store(ctx, owner, now); err != nil {
 				return err
 			}
@@ -140,7 +151,8 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 		}
 		part = now
 		p.o.Failpoint(PointAfterPart)
-		if begun.note(now, p.o.Clock.Now()) {
+		// What is stored is used again only when the post's status remembers it.
+		if begun.note(now, p.o.Clock.Now()) || fresh {
 			wake()
 		}
 		return nil

@@ -79,6 +79,8 @@ type Delivery struct {
 	// Checkpoint names what was prepared for the call, and Secret carries authority
 	// over it.
 	Checkpoint, Secret string
+	// SecretHash identifies what the Secret of the post's uploads keeps of it.
+	SecretHash string
 	// Unverified is set if it was prepared ahead of time, and the platform may have
 	// forgotten it since.
 	Unverified bool
@@ -191,7 +193,7 @@ func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.Claiming, len(deliveries))
 	for i, d := range deliveries {
 		d.Attempt = r.NewID()
-		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", Claim: attempt.Claim{
+		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", SecretHash: d.SecretHash, Claim: attempt.Claim{
 			ID: d.Attempt, ContentHash: r.pass.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.SendWindow,
 		}}
 	}

@@ -1,0 +1,191 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// roundTrip is a way to a store that needs no network, so that its time is that of the
+// bubble.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// flow is a body that gives one byte after each pause, and its end after so many. A
+// pause without an end is a stall.
+type flow struct {
+	ctx   context.Context
+	left  int
+	pause time.Duration
+}
+
+func (f *flow) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, io.EOF
+	}
+	if f.pause < 0 {
+		<-f.ctx.Done()
+		return 0, f.ctx.Err()
+	}
+	timer := time.NewTimer(f.pause)
+	defer timer.Stop()
+	select {
+	case <-f.ctx.Done():
+		return 0, f.ctx.Err()
+	case <-timer.C:
+		f.left--
+		p[0] = 'a'
+		return 1, nil
+	}
+}
+
+func (*flow) Close() error { return nil }
+
+const forever = -1
+
+// answer is what a store says that goes on as the flow does.
+func answer(r *http.Request, size int, pause time.Duration) *http.Response {
+	header := http.Header{"Etag": {`"e"`}, "Last-Modified": {"Fri, 20 Nov 2026 12:00:00 GMT"}}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header,
+		ContentLength: int64(size), Body: &flow{ctx: r.Context(), left: size, pause: pause}, Request: r,
+	}
+}
+
+// take reads the body of a request, with a pause after each part.
+func take(r *http.Request, pause time.Duration) error {
+	part := make([]byte, 1)
+	for {
+		if _, err := r.Body.Read(part); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := rest(r.Context(), pause); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits, or for ever.
+func rest(ctx context.Context, pause time.Duration) error {
+	if pause < 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// TestPatience shows when a store that does not go on is given up, and that a caller who
+// is slow is not the store.
+func TestPatience(t *testing.T) {
+	read := func(pause time.Duration) func(context.Context, *store.Store) error {
+		return func(ctx context.Context, files *store.Store) error {
+			body, err := files.Open(ctx, "team/a", "e", 0, 64)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = body.Close() }() // What was read was read.
+			for part := make([]byte, 1); ; {
+				if _, err := body.Read(part); errors.Is(err, io.EOF) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				if err := rest(ctx, pause); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	put := func(size int, pause time.Duration) func(context.Context, *store.Store) error {
+		return func(ctx context.Context, files *store.Store) error {
+			_, err := files.Put(ctx, "team/a", "image/png", int64(size), &flow{ctx: ctx, left: size, pause: pause})
+			return err
+		}
+	}
+	serves := func(size int, pause time.Duration) roundTrip {
+		return func(r *http.Request) (*http.Response, error) { return answer(r, size, pause), nil }
+	}
+	takes := func(pause time.Duration) roundTrip {
+		return func(r *http.Request) (*http.Response, error) {
+			if err := take(r, pause); err != nil {
+				return nil, err
+			}
+			return answer(r, 0, 0), nil
+		}
+	}
+	silent := roundTrip(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	tests := map[string]struct {
+		reason string
+		way    roundTrip
+		do     func(context.Context, *store.Store) error
+		// after is when it is given up; zero if it is not.
+		after time.Duration
+	}{
+		"sends nothing":       {"the header came, and then the bytes stop", serves(64, forever), read(0), store.DefaultStall},
+		"dribbles":            {"a byte from time to time is no progress", serves(64, 20*time.Second), read(0), store.Within(64)},
+		"is slow":             {"but slow is not stalled", serves(5, 20*time.Second), read(0), 0},
+		"has a slow reader":   {"a platform may take its time with each part", serves(64, 0), read(time.Hour), 0},
+		"takes nothing":       {"a file is not sent into nowhere", takes(forever), put(64, 0), store.DefaultStall},
+		"takes in dribbles":   {"nor for ever", takes(20 * time.Second), put(64, 0), store.Within(64)},
+		"has a slow source":   {"a source has bounds of its own", takes(0), put(8, time.Hour), 0},
+		"says nothing":        {"what only asks ends", silent, func(ctx context.Context, files *store.Store) error { _, err := files.Stat(ctx, "team/a"); return err }, store.Within(0)},
+		"does not delete":     {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.Within(0)},
+		"answers no PUT":      {"all was taken, and no answer comes", roundTrip(func(r *http.Request) (*http.Response, error) { _ = take(r, 0); return silent(r) }), put(8, 0), store.Within(0)},
+		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
+		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.Within(0)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files := open(t, store.Config{Endpoint: "s.example", Bucket: "herald", AccessKey: "a", SecretKey: "b", PathStyle: true, Insecure: true, Transport: tc.way})
+				begun := time.Now()
+				err := tc.do(t.Context(), files)
+				switch took := time.Since(begun); {
+				case tc.after == 0 && err != nil:
+					t.Errorf("%s: given up after %s: %v", tc.reason, took, err)
+				case tc.after > 0 && (err == nil || took < tc.after || took > tc.after+10*time.Second):
+					t.Errorf("%s: %v after %s, want an error after %s and the pauses between tries", tc.reason, err, took, tc.after)
+				}
+			})
+		})
+	}
+}
+
+// firstError lists the files, and returns what is wrong.
+func firstError(ctx context.Context, files *store.Store) error {
+	for _, err := range files.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestPatienceGrows shows that a large file has the time that it needs.
+func TestPatienceGrows(t *testing.T) {
+	if small, large := store.Within(1), store.Within(1<<30); small != 2*time.Minute || large != small+8192*time.Second {
+		t.Errorf("a byte has %s, and 1 GiB %s, which is not 128 KiB a second", small, large)
+	}
+}
