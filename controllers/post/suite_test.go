@@ -40,6 +40,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -50,6 +51,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
 )
+
+// TestMain lets this program be the process apart that it starts to convert an image.
+func TestMain(m *testing.M) {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
 
 func TestPostController(t *testing.T) {
 	RegisterFailHandler(Fail)
