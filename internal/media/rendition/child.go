@@ -101,7 +101,7 @@ var limits = confine.Limits{Data: mostData, CPU: mostTime, Files: 16}
 const (
 	// mostData is what maxMemory allows, as Go asks for it: in steps of 64 MiB, one
 	// picture in one piece, and with what it needs to keep account.
-	mostData = 384 << 20
+	mostData = 448 << 20
 	mostTime = 20 * time.Second
 )
 

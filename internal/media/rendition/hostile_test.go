@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/rendition"
@@ -190,11 +192,17 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}{
 		"a hundred passes more than it needs": {"each is 9 ms for 53 bytes", scanBomb(800, 800, 100), jpegType, "more than 100 passes"},
 		"many passes":                         {"20 MB of them took an hour", scanBomb(5600, 5600, 4000), jpegType, "more than 100 passes"},
-		"groups beside many pixels":           {"135 MB that no header tells of", groupBomb(4280, 4280, 2600), webpType, ""},
+		"groups":                              {"135 MB that no header tells of", groupBomb(204, 204, 2600), webpType, ""},
+		"groups beside many pixels":           {"the same", groupBomb(4280, 4280, 2600), webpType, ""},
+		"colours in an unusual way":           {"they took twice what was thought", sampledJPEG(8000, 4000, 0x42, 0x11), jpegType, ""},
+		"colours in the usual way":            {"many passes take five times the memory", sampledJPEG(5600, 5600, 0x22, 0x11), jpegType, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), narrow)
+			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{Types: []string{jpegType}, MaxBytes: 4 << 20, MaxWidth: 1000})
+			if most := mostTaken(t); most > 448 {
+				t.Errorf("%s: a process took %d MiB", tc.why, most)
+			}
 			if tc.says == "" && err == nil {
 				return // It fits.
 			}
@@ -211,4 +219,17 @@ func TestAProgressivePictureIsConverted(t *testing.T) {
 	if _, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, scanBomb(80, 80, 99), jpegType), narrow); err != nil {
 		t.Error(err)
 	}
+}
+
+// mostTaken is the most memory that a process of this program's has taken, in MiB.
+func mostTaken(t *testing.T) int64 {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "linux" {
+		return 0 // It is counted in bytes there, and not limited.
+	}
+	return used.Maxrss >> 10
 }
