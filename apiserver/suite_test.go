@@ -28,6 +28,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -54,6 +55,14 @@ var (
 	// instance is the server that most tests talk to.
 	instance *running
 )
+
+// TestMain lets this program be the process apart that it starts to convert an image.
+func TestMain(m *testing.M) {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
 
 func TestAPIServer(t *testing.T) {
 	RegisterFailHandler(Fail)

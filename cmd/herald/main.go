@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/internal/media/decode"
 )
 
 // version is set by the linker to the release or, between releases, to the commit.
@@ -56,6 +57,9 @@ func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
 func main() {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// Once asked to stop, a second signal ends the process at once.
 	context.AfterFunc(ctx, stop)

@@ -42,6 +42,7 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
@@ -53,6 +54,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
 )
+
+// TestMain lets this program be the process apart that it starts to convert an image.
+func TestMain(m *testing.M) {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
 
 func TestPostController(t *testing.T) {
 	RegisterFailHandler(Fail)

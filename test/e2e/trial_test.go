@@ -53,6 +53,8 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
+	It("decodes images and films apart, in a pod that is restricted", func(ctx SpecContext) { decodes(ctx) })
+
 	It("lets a person sign in by a link, connect an account, publish a picture in pages and allow an agent that posts", func(ctx SpecContext) { inPages(ctx) })
 
 	It("tells at once what is wrong with a post that is applied", func(ctx SpecContext) {

@@ -22,39 +22,58 @@ import (
 // megapixels needs up to 210 MiB, and mostly half of that.
 const maxMemory = 256 << 20
 
+// decoders decode what strangers made; only the process apart calls them.
 var decoders = map[string]func(io.Reader) (image.Image, error){
 	jpegType:     jpeg.Decode,
 	pngType:      png.Decode,
 	"image/webp": webp.Decode,
 }
 
-// convert makes a rendition of an image. The header is read from at, the
-// pixels from open. The error is a *Problem if the file is at fault; any other
-// is from reading it.
-func convert(source Source, t Target, at io.ReaderAt, open func() (io.ReadCloser, error)) (Made, error) {
+// plan reads the header of an image, and decides whether and how it is converted. The
+// error is a *Problem if the file is at fault; any other is from reading it.
+func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
 	if problem := new(probe.Problem); errors.As(err, &problem) {
-		return Made{}, damaged(problem)
+		return job{}, damaged(problem)
 	} else if err != nil {
-		return Made{}, err
+		return job{}, err
 	}
 	if h.Animated {
-		return Made{}, problemf("is an animation, which the platform does not take; upload a still JPEG, or a video")
+		return job{}, problemf("is an animation, which the platform does not take; upload a still JPEG, or a video")
 	}
-	width, height := h.Width, h.Height
-	if h.Orientation >= turnedFrom {
-		width, height = height, width
+	j := job{MIMEType: source.MIMEType, Width: h.Width, Height: h.Height, Orientation: h.Orientation, Profile: usable(h.Profile), Target: t}
+	if memory(h, j.layout()) > maxMemory {
+		width, height := j.shown()
+		return job{}, problemf("has %d × %d pixels, which are too many to be converted for the platform; upload a smaller picture", width, height)
 	}
-	l := t.plan(width, height)
-	if memory(h, l) > maxMemory {
-		return Made{}, problemf("has %d × %d pixels, which are too many to be converted for the platform; upload a smaller picture", width, height)
+	return j, nil
+}
+
+// shown returns the width and height of the picture as it is shown.
+func (j *job) shown() (width, height int) {
+	if j.Orientation >= turnedFrom {
+		return j.Height, j.Width
 	}
-	picture, opaque, err := load(source, h, l, open)
+	return j.Width, j.Height
+}
+
+func (j *job) layout() layout {
+	width, height := j.shown()
+	return j.Target.plan(width, height)
+}
+
+// convert makes the rendition of an image.
+func (j *job) convert(file io.Reader) (Made, error) {
+	if j.Width <= 0 || j.Height <= 0 || decoders[j.MIMEType] == nil {
+		return Made{}, errors.New("this is no image that can be converted")
+	}
+	l := j.layout()
+	picture, opaque, err := j.load(l, file)
 	if err != nil {
 		return Made{}, err
 	}
-	c := canvas{picture: picture, opaque: opaque, orientation: h.Orientation, profile: usable(h.Profile)}
-	return c.encode(l, t)
+	c := canvas{picture: picture, opaque: opaque, orientation: j.Orientation, profile: j.Profile}
+	return c.encode(l, j.Target)
 }
 
 func damaged(cause error) *Problem {
@@ -73,25 +92,19 @@ func memory(h probe.Header, l layout) int64 {
 
 // load decodes an image and scales it down as far as its layout asks. The large
 // picture is dropped when this returns.
-func load(source Source, h probe.Header, l layout, open func() (io.ReadCloser, error)) (picture *image.RGBA, opaque bool, err error) {
-	body, err := open()
-	if err != nil {
-		return nil, false, err
+func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, err error) {
+	if j.MIMEType == jpegType {
+		file = &probe.Scans{From: file, Most: mostScans}
 	}
-	defer func() { _ = body.Close() }() // What was read was read.
-	input := &watched{from: body}
-	decoded, err := decode(decoders[source.MIMEType], bufio.NewReaderSize(input, readAtOnce))
-	if input.err != nil {
-		return nil, false, fmt.Errorf("cannot read the image: %w", input.err)
-	}
-	if err == nil && decoded.Bounds().Size() != image.Pt(h.Width, h.Height) {
+	decoded, err := decode(decoders[j.MIMEType], bufio.NewReaderSize(file, readAtOnce))
+	if err == nil && decoded.Bounds().Size() != image.Pt(j.Width, j.Height) {
 		err = errors.New("it has another size than its header says")
 	}
 	if err != nil {
-		return nil, false, damaged(err)
+		return nil, false, err
 	}
 	width, height := l.width, l.height
-	if h.Orientation >= turnedFrom {
+	if j.Orientation >= turnedFrom {
 		width, height = height, width
 	}
 	whole, ok := decoded.(interface{ Opaque() bool })
@@ -99,23 +112,20 @@ func load(source Source, h probe.Header, l layout, open func() (io.ReadCloser, e
 	return shrink(decoded, width, height), opaque, nil
 }
 
-// readAtOnce is how much of a file is read at once.
-const readAtOnce = 64 << 10
+const (
+	// readAtOnce is how much of a file is read at once.
+	readAtOnce = 64 << 10
+	// mostScans is how many passes over the picture a JPEG may make. Programs that
+	// write progressive ones make about ten, and each costs the time of a picture.
+	mostScans = 100
+)
 
-// watched remembers why a file could not be read: decoders hide that in errors
-// of their own.
-type watched struct {
-	from io.Reader
-	err  error
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.from.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		w.err = err
-	}
-	return n, err
-}
+// errScans is returned for a JPEG with more than mostScans, and errSmall for a picture
+// whose bytes are too many however small it is made.
+var (
+	errScans = probe.ErrScans
+	errSmall = errors.New("the rendition cannot be made small enough")
+)
 
 // decode decodes a picture. A decoder that panics on a file must not end the
 // process.
@@ -164,7 +174,7 @@ func (c canvas) encode(l layout, t Target) (Made, error) {
 		}
 		smaller := t.bars(l.width*smallerBy/100, l.height*smallerBy/100)
 		if smaller.width < leastSide || smaller.height < leastSide {
-			return Made{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", t.MaxBytes)
+			return Made{}, errSmall
 		}
 		l = smaller
 		width, height := l.width, l.height

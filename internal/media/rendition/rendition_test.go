@@ -385,7 +385,7 @@ func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
 func TestAnImageWaitsForItsTurn(t *testing.T) {
 	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
 	source := slow.source(t, sample(t, "picture.png"), pngType)
-	maker := rendition.NewMaker(stopping{slow, begun, goOn})
+	maker := rendition.NewMakerOf(stopping{slow, begun, goOn}, 1)
 	var other sync.WaitGroup
 	other.Go(func() {
 		if _, err := maker.Make(t.Context(), source, narrow); err != nil {

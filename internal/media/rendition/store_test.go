@@ -49,6 +49,22 @@ func (m *memory) PutTagged(_ context.Context, key, mimeType string, size int64, 
 	return object, nil
 }
 
+// Put stores what the shelf notes; it is not counted.
+func (m *memory) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error) {
+	object, err := m.PutTagged(ctx, key, mimeType, size, body, nil)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.puts--
+	return object, err
+}
+
+func (m *memory) Delete(_ context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.files, key)
+	return nil
+}
+
 func (m *memory) Stat(_ context.Context, key string) (store.Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

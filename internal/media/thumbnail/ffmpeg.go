@@ -11,16 +11,20 @@ import (
 	"errors"
 	"fmt"
 	"image/jpeg"
-	"os/exec"
+	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// FFmpeg runs the program in a process of its own. That process has no environment,
-// needs no files but its libraries, and reads the video from one address on the
-// loopback interface. On Linux it is killed with this process.
+// FFmpeg runs the program in a process apart: see package confine. That process has no
+// environment, opens no file once it reads of the video, and reads that by sockets which
+// it is given and whose other ends are in this process. It runs on Linux only.
 type FFmpeg struct {
 	// Path is the path of the program.
 	Path string
@@ -38,9 +42,26 @@ const (
 	maxPicture = 2 << 20
 	// maxComplaint bounds what is kept of what ffmpeg says.
 	maxComplaint = 2 << 10
-	// killedWithin is how long to wait for a killed process.
-	killedWithin = 5 * time.Second
 )
+
+// Child are the arguments with which this program calls Decode, before the path of ffmpeg
+// and its arguments.
+var Child = []string{"decode", "video"}
+
+// limits are those of the process. The libraries of ffmpeg have some 300 MiB of addresses,
+// and decoding 4K HEVC with ten bits takes as much.
+var limits = confine.Limits{AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
+
+// Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
+// returns an exit code.
+func Decode(args []string) int {
+	if len(args) == 0 {
+		return confine.ExitNotStarted
+	}
+	code, err := confine.Exec(limits, args[0], args[1:])
+	fmt.Fprintln(os.Stderr, err)
+	return code
+}
 
 // maxWidth and maxHeight are what YouTube recommends for thumbnails, in pixels.
 // A picture is scaled down to fit, never up.
@@ -98,14 +119,11 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	source, err := offer(ctx, video)
-	if err != nil {
-		return Picture{}, err
-	}
+	source := offer(ctx, video)
 	defer source.close()
 
 	out, complaint := &bounded{max: maxPicture, full: cancel}, &bounded{max: maxComplaint}
-	err = f.run(ctx, source, at, out, complaint)
+	err := f.run(ctx, source, at, out, complaint)
 	source.close()
 	switch {
 	case source.failure() != nil:
@@ -117,6 +135,9 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	}
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		return Picture{}, problem
+	}
+	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
+		return Picture{}, exhausted
 	}
 	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
 	if err != nil {
@@ -133,25 +154,37 @@ func notStarted(err error) *Problem {
 	return &Problem{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: fmt.Errorf("cannot start ffmpeg: %w", err)}
 }
 
-// run runs the program to its end. It can read the video only once its limits hold.
+// run runs the program to its end.
 func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *bounded) error {
 	// The system ends the child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, f.Path, arguments(source.address, at)...) //nolint:gosec // the path is the operator's own flag
-	cmd.Env = []string{}                                                      // Proxies among others.
-	cmd.Dir = "/"
+	cmd := confine.Self(ctx, slices.Concat(Child, []string{f.Path}, arguments(source.address, at))...)
 	cmd.Stdout, cmd.Stderr = out, complaint
-	cmd.WaitDelay = killedWithin
-	isolate(cmd)
-	if err := cmd.Start(); err != nil {
+	program, err := confine.Start(cmd)
+	if err != nil {
 		return notStarted(err)
 	}
-	if err := restrict(cmd.Process.Pid); err != nil {
-		return notStarted(errors.Join(err, cmd.Cancel(), cmd.Wait()))
+	source.serve(program)
+	err = program.Wait()
+	said := complaint.kept.String()
+	if cmd.ProcessState == nil || ctx.Err() != nil {
+		return err
 	}
-	source.serve()
-	return cmd.Wait()
+	switch failure := confine.Failed(cmd.ProcessState, said); {
+	case errors.Is(failure, confine.ErrUnconfined):
+		return &Problem{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: failure}
+	case failure != nil:
+		return notStarted(failure)
+	}
+	switch confine.EndingOf(cmd.ProcessState, said, limits) {
+	case confine.OutOfTime:
+		return &rendition.Exhausted{Of: rendition.OfTime, Err: err}
+	case confine.OutOfMemory:
+		return &rendition.Exhausted{Of: rendition.OfMemory, Err: err}
+	case confine.Forbidden, confine.Crashed, confine.Ended:
+	}
+	return err
 }
 
 // bounded keeps a bounded number of bytes, and calls full when more come. It does

@@ -36,7 +36,7 @@ const rememberedProblems = 1024
 
 // NewMaker returns a Maker.
 func NewMaker(store rendition.Store, taker Taker) *Maker {
-	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store), failed: lru.New(rememberedProblems)}
+	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store, 1), failed: lru.New(rememberedProblems)}
 }
 
 // making is part of every key. Change it when the same video and moment give another
@@ -85,6 +85,9 @@ func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Durat
 	})
 	if errors.Is(err, rendition.ErrBusy) {
 		err = &Problem{Message: "too many other videos were waiting for theirs", Err: err}
+	}
+	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
+		err = &Problem{Message: "the video " + exhausted.Error(), Final: true, Err: exhausted.Err}
 	}
 	problem := new(Problem)
 	switch {

@@ -5,7 +5,6 @@ package thumbnail
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,16 +22,15 @@ type Video struct {
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 }
 
-// source serves one video to one child by HTTP on the loopback interface, for one
-// run. An address of the store would carry a signature that every process of the
-// machine could read in the child's command line, and serve bytes that may not be
-// the verified ones.
+// source serves one video to one child by HTTP, for one run. An address of the store would
+// carry a signature that every process of the machine could read in the child's command
+// line, and serve bytes that may not be the verified ones.
 type source struct {
+	// address is one that leads nowhere: the child gets its connections from confine.
 	address string
 
-	listener net.Listener
-	server   *http.Server
-	served   sync.WaitGroup
+	server *http.Server
+	served sync.WaitGroup
 	// reads is the context of all reads; its cause is why the first one failed.
 	reads context.Context //nolint:containedctx // it ends with the source
 	end   context.CancelCauseFunc
@@ -41,43 +39,32 @@ type source struct {
 // headerWithin is how long the child may take to send the header of a request.
 const headerWithin = 10 * time.Second
 
-// offer listens; nothing is answered before serve is called.
-func offer(ctx context.Context, video Video) (*source, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("cannot offer the video to ffmpeg: %w", err)
-	}
+// offer makes a source; nothing is answered before serve is called.
+func offer(ctx context.Context, video Video) *source {
 	ctx, end := context.WithCancelCause(ctx)
-	s := &source{listener: listener, reads: ctx, end: end}
-	path := "/" + rand.Text()
-	s.address = "http://" + listener.Addr().String() + path
+	s := &source{address: "http://127.0.0.1/video", reads: ctx, end: end}
 	s.server = &http.Server{
 		ReadHeaderTimeout: headerWithin,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				http.NotFound(w, r)
-				return
-			}
 			content := &reader{ctx: r.Context(), video: video, failed: s.end}
 			defer content.close()
 			w.Header().Set("Content-Type", "application/octet-stream")
 			http.ServeContent(w, r, "", time.Time{}, content)
 		}),
 	}
-	return s, nil
+	return s
 }
 
-// serve answers from now on.
-func (s *source) serve() {
-	s.served.Go(func() { _ = s.server.Serve(s.listener) }) // Close ends it.
+// serve answers what comes from a listener.
+func (s *source) serve(from net.Listener) {
+	s.served.Go(func() { _ = s.server.Serve(from) }) // close ends it.
 }
 
-// close ends all reads and closes the address.
+// close ends all reads and connections.
 func (s *source) close() {
 	s.end(nil)
-	_ = s.server.Close()   // The connections are the child's, which has ended.
-	_ = s.listener.Close() // The server does not own it if serve was not called.
+	_ = s.server.Close() // The connections are the child's, which has ended.
 	s.served.Wait()
 }
 

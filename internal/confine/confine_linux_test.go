@@ -1,0 +1,449 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package confine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/herald-social/herald/internal/confine"
+)
+
+// limits are those of the processes that try something here.
+var limits = confine.Limits{Data: 512 << 20, CPU: 2 * time.Second, Files: 32}
+
+// TestMain lets this program be the process apart that a test starts: "try" confines
+// itself as what decodes images does, and tries one thing; "become" becomes another
+// program.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if len(args) > 1 && args[0] == "try" {
+		if err := confine.Enter(limits); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(confine.ExitUnconfined)
+		}
+		fmt.Fprint(os.Stdout, find(args[1], attempts[args[1]].do)())
+		os.Exit(0)
+	}
+	if len(args) > 1 && args[0] == "become" {
+		code, err := confine.Exec(confine.Limits{AddressSpace: 1 << 30, CPU: 5 * time.Second, Files: 64}, args[1], args[2:])
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(code)
+	}
+	if len(args) > 1 && args[0] == "act" {
+		fmt.Fprint(os.Stdout, find(args[1], acts[args[1]].do)())
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// find returns what is done under a name.
+func find(name string, tried func() error) func() error {
+	if tried != nil {
+		return tried
+	}
+	return others[name]
+}
+
+// call makes a system call and returns its error.
+func call(number uintptr, arguments ...uintptr) func() error {
+	return func() error {
+		var all [6]uintptr
+		copy(all[:], arguments)
+		if _, _, errno := unix.RawSyscall6(number, all[0], all[1], all[2], all[3], all[4], all[5]); errno != 0 {
+			return errno
+		}
+		return nil
+	}
+}
+
+// attempts are what a decoder has no business with. What is wanted is the error, or the
+// end of the process.
+var attempts = map[string]struct {
+	do   func() error
+	want string
+}{
+	"a socket of IPv4":         {call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM), killed},
+	"a socket of IPv6":         {call(unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_DGRAM), killed},
+	"a socket of the kernel's": {call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW), killed},
+	"a pair of sockets":        {call(unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM), killed},
+	"to connect":               {call(unix.SYS_CONNECT, 0), killed},
+	"to send":                  {call(unix.SYS_SENDTO, 0), killed},
+	"to send messages":         {call(unix.SYS_SENDMSG, 0), killed},
+	"to listen":                {call(unix.SYS_LISTEN, 0), killed},
+	"to start a program":       {func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) }, killed},
+	"to start one by a file":   {call(unix.SYS_EXECVEAT, 0), killed},
+	"to trace":                 {call(unix.SYS_PTRACE, unix.PTRACE_TRACEME), killed},
+	"the memory of others":     {call(unix.SYS_PROCESS_VM_READV, 1), killed},
+	"the files of others":      {call(unix.SYS_PIDFD_GETFD, 0), killed},
+	"to mount":                 {call(unix.SYS_MOUNT), killed},
+	"another root":             {call(unix.SYS_CHROOT), killed},
+	"another namespace":        {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
+	"a program in the kernel":  {call(unix.SYS_BPF), killed},
+	"another way to make them": {call(unix.SYS_IO_URING_SETUP, 1), killed},
+	"keys":                     {call(unix.SYS_KEYCTL), killed},
+	"another process":          {call(unix.SYS_CLONE, uintptr(unix.SIGCHLD)), refused},
+	"a process by clone3":      {call(unix.SYS_CLONE3), "function not implemented"},
+	"to read a file":           {func() error { _, err := os.ReadFile("/etc/hostname"); return err }, refused},
+	"to write a file":          {func() error { return os.WriteFile("/tmp/herald-confined", nil, 0o600) }, refused},
+	"to remove a file":         {call(unix.SYS_UNLINKAT), refused},
+	"to see a folder":          {func() error { _, err := os.ReadDir("/"); return err }, refused},
+	"to see a file":            {func() error { _, err := os.Stat("/etc/passwd"); return err }, refused},
+	"to kill another process":  {func() error { return unix.Kill(os.Getppid(), 0) }, refused},
+	"to kill another's thread": {func() error { return unix.Tgkill(1, 1, 0) }, refused},
+	"higher limits": {func() error {
+		return unix.Prlimit(0, unix.RLIMIT_CPU, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil)
+	}, refused},
+	"another user": {call(unix.SYS_SETUID, 0), refused},
+	"code": {func() error {
+		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+		return err
+	}, refused},
+	"code in its memory": {func() error {
+		page, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		return errors.Join(err, unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC))
+	}, refused},
+	"a call by arguments of another": {func() error {
+		// The number of socket as the argument of a call that is tested: a filter
+		// that compares the wrong word would take the one for the other.
+		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.SYS_READ, 0, 0)
+		return errno
+	}, refused},
+	"more memory": {func() error {
+		all := make([]byte, 600<<20)
+		return fmt.Errorf("got %d bytes at %p", len(all), &all[0])
+	}, string(confine.OutOfMemory)},
+	"more memory in parts": {func() error {
+		var all [][]byte
+		for range 600 {
+			part := make([]byte, 1<<20)
+			for i := 0; i < len(part); i += 4096 {
+				part[i] = 1
+			}
+			all = append(all, part)
+		}
+		return fmt.Errorf("got %d parts", len(all))
+	}, string(confine.OutOfMemory)},
+	"all the time": {func() error {
+		for {
+			runtime.Gosched()
+		}
+	}, string(confine.OutOfTime)},
+	"to panic": {func() error { panic("a decoder gave up") }, string(confine.Crashed)},
+}
+
+const (
+	killed  = string(confine.Forbidden)
+	refused = "operation not permitted"
+)
+
+func TestWhatAConfinedProcessCannotDo(t *testing.T) {
+	for name, tc := range attempts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := try(t, name)
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %q instead of %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// try has a process apart try something, and returns its error or its ending.
+func try(t *testing.T, name string) string {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var out, complaint bytes.Buffer
+	cmd := confine.Self(t.Context(), "try", name)
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if err := confine.Failed(cmd.ProcessState, complaint.String()); err != nil {
+		t.Fatal(err)
+	}
+	if how := confine.EndingOf(cmd.ProcessState, complaint.String(), limits); how != confine.Ended {
+		t.Logf("%s after %s and %s: %s", cmd.ProcessState, cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime(), &complaint)
+		return string(how)
+	}
+	return out.String()
+}
+
+// All that a decoder does must go on: threads, garbage and files that are open.
+func TestWhatAConfinedProcessCanDo(t *testing.T) {
+	t.Parallel()
+	if got := try(t, "work"); got != "<nil>" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// others are what processes do that are no attempts.
+var others = map[string]func() error{"work": work, "read": readFilm, "tell": tell, "wait": wait}
+
+func wait() error {
+	fmt.Println("begun")
+	select {}
+}
+
+func work() error {
+	runtime.GOMAXPROCS(4)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for range 64 {
+				_ = bytes.Repeat([]byte("herald"), 1<<18)
+				runtime.GC()
+			}
+		})
+	}
+	all.Wait()
+	_, err := io.ReadAll(os.Stdin)
+	return err
+}
+
+// become starts this program as another one that does something.
+func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *confine.Program) { //nolint:revive // t first, as everywhere
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := confine.Self(ctx, "become", path, "act", name)
+	cmd.Stdout, cmd.Stderr = out, out
+	program, err := confine.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, program
+}
+
+// connect asks for a connection, which leads to where the test wants.
+func connect() (int, error) {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	return s, errors.Join(err, unix.Connect(s, &unix.SockaddrInet4{Port: 80, Addr: [4]byte{192, 0, 2, 1}}))
+}
+
+// connected does something once a connection was asked for.
+func connected(do func() error) func() error {
+	return func() error {
+		if _, err := connect(); err != nil {
+			return fmt.Errorf("no connection: %w", err)
+		}
+		return do()
+	}
+}
+
+func start(path string) func() error {
+	return func() error { return syscall.Exec(path, []string{path}, nil) }
+}
+
+func readFile() error { _, err := os.ReadFile("/etc/passwd"); return err }
+
+// acts are what another program tries.
+var acts = map[string]struct {
+	do   func() error
+	want string
+}{
+	"no stream":               {call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM), refused},
+	"IPv6":                    {call(unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_STREAM), refused},
+	"a path":                  {call(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM), refused},
+	"a pair":                  {call(unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM), killed},
+	"to listen":               {call(unix.SYS_LISTEN, 0), killed},
+	"another process":         {call(unix.SYS_CLONE, uintptr(unix.SIGCHLD)), refused},
+	"another program":         {start("/bin/true"), refused},
+	"a program after it":      {connected(start("/bin/true")), refused},
+	"a file to write":         {func() error { return write("/dev/shm") }, "file too large"},
+	"a file after it":         {connected(readFile), refused},
+	"to kill":                 {func() error { return unix.Kill(os.Getppid(), 0) }, refused},
+	"higher limits":           {attempts["higher limits"].do, refused},
+	"messages with files":     {connected(call(unix.SYS_SENDMSG, 1)), refused},
+	"to mount, trace or such": {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
+	"too much memory":         {func() error { _, err := unix.Mmap(-1, 0, 8<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON); return err }, "cannot allocate memory"},
+	"what it needs":           {readFile, "<nil>"},
+}
+
+// write writes a byte to a new file.
+func write(folder string) error {
+	f, err := os.CreateTemp(folder, "herald-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte("x"))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// What a program opens before its first connection it gets, as linking needs it;
+// afterwards nothing.
+func TestWhatAnotherProgramCannotDo(t *testing.T) {
+	for name, tc := range acts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			var out bytes.Buffer
+			cmd, program := become(t, t.Context(), &out, name)
+			ends := accept(program, func(net.Conn) {})
+			_ = program.Wait()
+			ends.Wait()
+			got := out.String()
+			if err := confine.Failed(cmd.ProcessState, got); err != nil {
+				t.Fatal(err)
+			}
+			if confine.EndingOf(cmd.ProcessState, got, confine.Limits{}) == confine.Forbidden {
+				got = killed
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %q instead of %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// accept serves the connections of a program until it has ended.
+func accept(from *confine.Program, serve func(net.Conn)) *sync.WaitGroup {
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			end, err := from.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer func() { _ = end.Close() }()
+				serve(end)
+			})
+		}
+	})
+	return &all
+}
+
+// A program reads what this process gives it, whatever address it connects to, and as
+// often as it likes.
+func TestConnectionsAreGiven(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var out bytes.Buffer
+	_, program := become(t, t.Context(), &out, "read")
+	ends := accept(program, func(end net.Conn) {
+		question := make([]byte, 1)
+		if _, err := io.ReadFull(end, question); err == nil {
+			_, _ = fmt.Fprintf(end, "film %s", question)
+		}
+	})
+	err := program.Wait()
+	ends.Wait()
+	if want := "film 0\nfilm 1\nfilm 2\n<nil>"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v", &out, err)
+	}
+	if _, err := program.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func readFilm() error {
+	for i := range 3 {
+		s, err := connect()
+		if err != nil {
+			return err
+		}
+		answer := make([]byte, 100)
+		if _, err := unix.Write(s, []byte{byte('0' + i)}); err != nil {
+			return err
+		}
+		n, err := unix.Read(s, answer)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(answer[:n]))
+	}
+	return nil
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var out bytes.Buffer
+	cmd := confine.Self(t.Context(), "become", filepath.Join(t.TempDir(), "none"))
+	cmd.Stderr = &out
+	program, err := confine.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait()
+	if err := confine.Failed(cmd.ProcessState, out.String()); err == nil || errors.Is(err, confine.ErrUnconfined) || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A process has no environment, and none of the files of the one that starts it.
+func TestNothingIsInherited(t *testing.T) {
+	t.Setenv("HERALD_TEST_SECRET", "hunter2")
+	secret, err := os.Open("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = secret.Close() }()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var out bytes.Buffer
+	_, program := become(t, t.Context(), &out, "tell")
+	err = program.Wait()
+	if want := "environment [], files , group true, folder /<nil>"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v", &out, err)
+	}
+}
+
+func tell() error {
+	files := ""
+	for f := range 64 {
+		// Files that a program in Go opens itself say that they are of the
+		// kernel's.
+		link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f))
+		if err == nil && f > 2 && !strings.HasPrefix(link, "anon_inode:") && !strings.HasPrefix(link, "/sys/") {
+			files += fmt.Sprintf("%d %s ", f, link)
+		}
+	}
+	folder, err := os.Getwd()
+	group, failure := unix.Getpgid(0)
+	fmt.Printf("environment %v, files %s, group %t, folder %s", os.Environ(), files, group == os.Getpid(), folder)
+	return errors.Join(err, failure)
+}
+
+// The end of the context ends the process.
+func TestTheContextEndsIt(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ctx, cancel := context.WithCancel(t.Context())
+	begun := writer(cancel)
+	cmd, program := become(t, ctx, begun, "wait")
+	_ = program.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("got %s", cmd.ProcessState)
+	}
+}
+
+// writer calls something when it is written to.
+type writer func()
+
+func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }

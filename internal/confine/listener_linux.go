@@ -1,0 +1,266 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlFile is the number of the socket that a process hands its listener over on:
+// the first after its standard files.
+const controlFile = 3
+
+// Program is a process that calls Exec. What it takes for connections are sockets whose
+// other ends Accept returns. It never has a socket of a network, starts no other
+// program, and opens no file once it has asked for its first connection.
+type Program struct {
+	cmd     *exec.Cmd
+	control *os.File
+	calls   *os.File
+	decider sync.WaitGroup
+
+	ends   chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+var _ net.Listener = (*Program)(nil)
+
+// Start starts a command that Self returned, whose process calls Exec.
+func Start(cmd *exec.Cmd) (*Program, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a socket: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control") //nolint:gosec // numbers of files
+	cmd.ExtraFiles = []*os.File{theirs}
+	err = cmd.Start()
+	_ = theirs.Close() // The process has its own.
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	p := &Program{cmd: cmd, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	p.decider.Go(p.decide)
+	return p, nil
+}
+
+// Wait waits for the process to end. Accept fails from then on.
+func (p *Program) Wait() error {
+	err := p.cmd.Wait()
+	_ = p.Close()
+	p.decider.Wait()
+	return err
+}
+
+// Accept implements net.Listener.
+func (p *Program) Accept() (net.Conn, error) {
+	select {
+	case end := <-p.ends:
+		return end, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener: the process gets no more connections.
+func (p *Program) Close() error {
+	p.close()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*Program) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+// The messages between the kernel and a listener; see seccomp_unotify(2).
+type (
+	notification struct {
+		id         uint64
+		pid, flags uint32
+		call       int32
+		arch       uint32
+		at         uint64
+		arguments  [6]uint64
+	}
+	verdict struct {
+		id    uint64
+		value int64
+		errno int32
+		flags uint32
+	}
+	addition struct {
+		id                          uint64
+		flags, from, to, descriptor uint32
+	}
+)
+
+// addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it puts a file into the process.
+const addFile = 0x40182103
+
+// decide decides on the calls of the process until it ends.
+func (p *Program) decide() {
+	calls, err := p.receive()
+	if err != nil {
+		return // The process says why, or has ended.
+	}
+	p.calls = calls
+	defer func() { _ = calls.Close() }()
+	raw, err := calls.SyscallConn()
+	if err != nil {
+		return
+	}
+	begun, fed := false, false
+	for {
+		var call notification
+		if err := next(raw, &call); err != nil {
+			return
+		}
+		number := uintptr(call.call) //nolint:gosec // a number below 512
+		switch {
+		case number == unix.SYS_SOCKET:
+			fed = true
+			p.connect(&call)
+		case number == unix.SYS_EXECVE && !begun:
+			// The process is still this program: Exec calls it once.
+			begun = true
+			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		case opens(number) && !fed:
+			// Nothing foreign was read yet: it is being linked.
+			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		default:
+			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
+		}
+	}
+}
+
+// opens reports whether a call opens a file.
+func opens(call uintptr) bool {
+	return call == unix.SYS_OPENAT || call == unix.SYS_OPENAT2 || slices.Contains(olderOpen, call)
+}
+
+// receive receives the listener of the process.
+func (p *Program) receive() (*os.File, error) {
+	defer func() { _ = p.control.Close() }()
+	rights := make([]byte, unix.CmsgSpace(word))
+	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // the number of a file
+	if err != nil || n == 0 {
+		return nil, errors.Join(err, errors.New("the process has ended"))
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("the process sent no listener"))
+	}
+	files, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(files) != 1 {
+		return nil, errors.Join(err, errors.New("the process sent no listener"))
+	}
+	// What is not blocking is waited for without a thread, until it is closed.
+	if err := unix.SetNonblock(files[0], true); err != nil {
+		return nil, errors.Join(err, unix.Close(files[0]))
+	}
+	return os.NewFile(uintptr(files[0]), "calls"), nil //nolint:gosec // the number of a file
+}
+
+// next waits for a call of the process.
+func next(raw syscall.RawConn, call *notification) error {
+	var failure error
+	err := raw.Read(func(descriptor uintptr) (done bool) {
+		for {
+			ready := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}} //nolint:gosec // the number of a file
+			switch n, err := unix.Poll(ready, 0); {
+			case errors.Is(err, unix.EINTR):
+				continue
+			case err != nil:
+				failure = err
+				return true
+			case ready[0].Revents&unix.POLLIN == 0 && ready[0].Revents != 0:
+				failure = net.ErrClosed
+				return true
+			case n == 0:
+				return false
+			}
+			*call = notification{}
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call)))
+			switch errno {
+			case 0:
+				return true
+			case unix.EINTR, unix.ENOENT:
+				// The thread that called has gone.
+			default:
+				failure = errno
+				return true
+			}
+		}
+	})
+	return errors.Join(err, failure)
+}
+
+// answer has a call of the process return. One that was given up meanwhile needs no
+// answer.
+func (p *Program) answer(v verdict) {
+	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v))
+}
+
+func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr, err error) {
+	raw, err := p.calls.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var errno unix.Errno
+	err = raw.Control(func(descriptor uintptr) {
+		result, _, errno = unix.Syscall(unix.SYS_IOCTL, descriptor, request, uintptr(message))
+	})
+	if err == nil && errno != 0 {
+		err = errno
+	}
+	return result, err
+}
+
+// connect gives the process one end of a pair of sockets in place of the one that it
+// asked for, and Accept the other.
+func (p *Program) connect(call *notification) {
+	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		p.answer(refused)
+		return
+	}
+	defer func() { _ = unix.Close(pair[1]) }()
+	ours := os.NewFile(uintptr(pair[0]), "connection") //nolint:gosec // the number of a file
+	end, err := net.FileConn(ours)
+	_ = ours.Close() // FileConn has a file of its own.
+	if err != nil {
+		p.answer(refused)
+		return
+	}
+	kind := call.arguments[1]
+	if kind&unix.SOCK_NONBLOCK != 0 {
+		err = unix.SetNonblock(pair[1], true)
+	}
+	added := addition{id: call.id, from: uint32(pair[1]), descriptor: uint32(kind & unix.SOCK_CLOEXEC)} //nolint:gosec // the number of a file, and a flag
+	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))
+	if err = errors.Join(err, failure); err != nil {
+		_ = end.Close()
+		p.answer(refused)
+		return
+	}
+	p.answer(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
+	select {
+	case p.ends <- end:
+	case <-p.closed:
+		_ = end.Close()
+	}
+}

@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decode is what this program does as a process apart, in which files of
+// strangers are decoded.
+package decode
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/thumbnail"
+)
+
+// Wanted reports whether this process is one in which a file is decoded, by its command
+// line without the name of the program. Every program that makes renditions or
+// thumbnails asks that before anything else, and calls Main if so; tests do it in
+// TestMain.
+func Wanted(args []string) bool { return len(args) > 0 && args[0] == rendition.Child[0] }
+
+// Main decodes a file and returns the exit code of the process.
+func Main(args []string) int {
+	switch {
+	case len(args) == len(rendition.Child) && args[1] == rendition.Child[1]:
+		return rendition.Decode()
+	case len(args) > len(thumbnail.Child) && args[1] == thumbnail.Child[1]:
+		return thumbnail.Decode(args[len(thumbnail.Child):])
+	default:
+		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
+		return confine.ExitNotStarted
+	}
+}

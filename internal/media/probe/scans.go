@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"io"
+)
+
+// ErrScans is returned for a JPEG that is built up in too many passes.
+var ErrScans = errors.New("the JPEG has too many scans")
+
+// Scans passes a JPEG on and counts its scans: each is a pass over the whole picture
+// that takes a decoder as long as the first, however few bytes it has (ITU-T T.81,
+// section B.2.3). Reading fails with ErrScans where more than Most of them have begun.
+type Scans struct {
+	From io.Reader
+	Most int
+
+	// begun counts the scans. last is the byte before, and skip how many bytes of
+	// a part are still to come; while length is above zero, they are those of its
+	// length, of which first was read.
+	begun  int
+	last   byte
+	skip   int
+	length int
+	first  byte
+}
+
+// Read implements io.Reader.
+func (s *Scans) Read(p []byte) (int, error) {
+	if s.begun > s.Most {
+		return 0, ErrScans
+	}
+	n, err := s.From.Read(p)
+	for i, b := range p[:n] {
+		if s.next(b); s.begun > s.Most {
+			return i, ErrScans
+		}
+	}
+	return n, err
+}
+
+// next takes note of a byte.
+func (s *Scans) next(b byte) {
+	const itself = 2 // The length counts its own two bytes.
+	switch {
+	case s.length == itself:
+		s.first, s.length = b, 1
+	case s.length == 1:
+		s.skip, s.length = max(int(s.first)<<8|int(b), itself)-itself, 0
+	case s.skip > 0:
+		s.skip--
+	case s.last == jpegMark && b != jpegMark && b != jpegStuffed:
+		s.last = 0
+		if b == jpegSOS {
+			s.begun++
+		}
+		if alone := b == jpegTEM || b >= jpegRST0 && b <= jpegEOI; !alone {
+			s.length = itself
+		}
+	default:
+		s.last = b
+	}
+}

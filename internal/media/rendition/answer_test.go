@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// drawn is a picture of so many pixels, as a JPEG or PNG.
+func drawn(t testing.TB, width, height int, mimeType string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	picture := image.NewRGBA(image.Rect(0, 0, width, height))
+	err := png.Encode(&out, picture)
+	if mimeType == jpegType {
+		out.Reset()
+		err = jpeg.Encode(&out, picture, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func answered(t testing.TB, a answer, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := writeMessage(&out, a); err != nil {
+		t.Fatal(err)
+	}
+	return append(out.Bytes(), data...)
+}
+
+// A file may have taken the process over: nothing that it says is believed.
+func TestAnAnswerIsJudged(t *testing.T) {
+	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType}, MaxBytes: 4 << 10, MaxWidth: 20}}
+	good := answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}
+	other := func(change func(*answer)) answer {
+		a := good
+		change(&a)
+		return a
+	}
+	small := drawn(t, 20, 15, jpegType)
+	for name, tc := range map[string]struct {
+		output []byte
+		says   string
+	}{
+		"a rendition":             {answered(t, good, small), ""},
+		"nothing":                 {nil, "damaged"},
+		"half a message":          {[]byte{0, 0, 0, 9, '{'}, "damaged"},
+		"a message of gigabytes":  {[]byte{0xff, 0xff, 0xff, 0xff}, "damaged"},
+		"no JSON":                 {[]byte{0, 0, 0, 1, 'x'}, "damaged"},
+		"an unknown outcome":      {answered(t, answer{Outcome: "fine"}, small), "damaged"},
+		"no rendition":            {answered(t, good, nil), "damaged"},
+		"no picture":              {answered(t, good, []byte("<script>")), "damaged"},
+		"another size than said":  {answered(t, good, drawn(t, 19, 15, jpegType)), "damaged"},
+		"a larger one than asked": {answered(t, other(func(a *answer) { a.Width, a.Height = 40, 30 }), drawn(t, 40, 30, jpegType)), "damaged"},
+		"more bytes than asked":   {answered(t, good, append(bytes.Clone(small), make([]byte, 4<<10)...)), "damaged"},
+		"a format not asked for":  {answered(t, other(func(a *answer) { a.MIMEType = pngType }), drawn(t, 20, 15, pngType)), "damaged"},
+		"a page":                  {answered(t, other(func(a *answer) { a.MIMEType = "text/html" }), small), "damaged"},
+		"another than said":       {answered(t, good, drawn(t, 20, 15, pngType)), "damaged"},
+		"words for people":        {answered(t, answer{Outcome: outcomeDamaged, Cause: "call this number"}, nil), "damaged"},
+		"too many passes":         {answered(t, answer{Outcome: outcomeScans}, nil), "passes"},
+		"too long":                {answered(t, answer{Outcome: outcomeTooLong}, nil), "small enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, err := j.judge(tc.output)
+			if tc.says == "" {
+				if err != nil || made.Width != 20 || made.Height != 15 || !bytes.Equal(made.Data, small) {
+					t.Errorf("got %d × %d, %v", made.Width, made.Height, err)
+				}
+				return
+			}
+			if problem := new(Problem); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) || strings.Contains(problem.Message, "number") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The process itself gets nothing but jobs, and refuses all else.
+func FuzzJob(f *testing.F) {
+	picture, err := os.ReadFile("../probe/testdata/picture.png")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var good bytes.Buffer
+	if err := writeMessage(&good, job{MIMEType: pngType, Width: 64, Height: 48, Orientation: 6, Target: Target{MaxBytes: 4 << 10}}); err != nil {
+		f.Fatal(err)
+	}
+	good.Write(picture)
+	f.Add(good.Bytes())
+	f.Add([]byte{0, 0, 0, 2, '{', '}'})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var out bytes.Buffer
+		if err := serve(bytes.NewReader(input), &out); err != nil {
+			return
+		}
+		var a answer
+		if err := readMessage(&out, longestAnswer, &a); err != nil || a.Outcome == "" || len(a.Cause) > longestCause {
+			t.Errorf("answered %+v, %v", a, err)
+		}
+	})
+}
+
+// What is judged to be a rendition is one, whatever the process answers.
+func FuzzAnswer(f *testing.F) {
+	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType, pngType}, MaxBytes: 4 << 10, MaxWidth: 20}}
+	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}, drawn(f, 20, 15, jpegType)))
+	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: pngType, Width: 20, Height: 15}, drawn(f, 20, 15, pngType)))
+	f.Add(answered(f, answer{Outcome: outcomeDamaged, Cause: "cut off"}, nil))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		made, err := j.judge(output)
+		if problem := new(Problem); errors.As(err, &problem) {
+			return
+		}
+		if err != nil || made.Width > 20 || made.Height > 15 || len(made.Data) > 4<<10 || len(made.Data) == 0 || !j.Target.takes(made.MIMEType) {
+			t.Errorf("believed %+v, %v", made, err)
+		}
+	})
+}
+
+func TestAMessageIsBounded(t *testing.T) {
+	var a answer
+	if err := readMessage(io.MultiReader(bytes.NewReader([]byte{0, 0x20, 0, 1}), zeros{}), longestJob, &a); err == nil {
+		t.Error("it was read")
+	}
+}
+
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

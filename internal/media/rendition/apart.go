@@ -1,0 +1,198 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/herald-social/herald/internal/confine"
+)
+
+// Child are the arguments with which this program calls Decode.
+var Child = []string{"decode", "image"}
+
+const (
+	// mostBytes bounds a rendition for a target that sets no bound.
+	mostBytes = 32 << 20
+	// longestComplaint bounds what is kept of what a process says when it crashes.
+	longestComplaint = 4 << 10
+)
+
+// run has a process apart do a job on a file. The error is a *Problem if the file is at
+// fault, an *Exhausted if it is too much for the process, and otherwise that of reading
+// the file, of the context or of the system.
+func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Made, error) {
+	whole := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	file, err := open()
+	if err != nil {
+		return Made{}, err
+	}
+	input := &watched{from: file, stop: cancel}
+	bound := j.Target.MaxBytes
+	if bound <= 0 {
+		bound = mostBytes
+	}
+	output := &capped{most: int(4 + longestAnswer + bound), full: cancel}
+	complaint := &capped{most: longestComplaint}
+	cmd := confine.Self(ctx, Child...)
+	var head bytes.Buffer
+	if err := writeMessage(&head, &j); err != nil {
+		return Made{}, errors.Join(err, file.Close())
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
+	err = start(cmd)
+	_ = file.Close() // What was read was read.
+	switch cause := input.failure(); {
+	case cause != nil:
+		return Made{}, fmt.Errorf("cannot read the image: %w", cause)
+	case output.over.Load():
+		return Made{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", output.most))
+	case errors.Is(whole.Err(), context.DeadlineExceeded) && spent(cmd) >= muchTime:
+		return Made{}, fmt.Errorf("%w: %w", ErrSlow, whole.Err())
+	case whole.Err() != nil:
+		return Made{}, fmt.Errorf("the conversion was ended: %w", whole.Err())
+	case cmd.ProcessState == nil:
+		return Made{}, fmt.Errorf("cannot start a process that converts the image: %w", err)
+	}
+	if err := confine.Failed(cmd.ProcessState, complaint.String()); err != nil {
+		return Made{}, fmt.Errorf("cannot convert an image: %w", err)
+	}
+	if problem := ending(cmd, complaint.String()); problem != nil {
+		return Made{}, problem
+	}
+	return j.judge(output.Bytes())
+}
+
+// start runs a command to its end.
+func start(cmd *exec.Cmd) error {
+	// The system ends the process with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return cmd.Run()
+}
+
+// ending returns why the process gave no answer; nil if it did.
+func ending(cmd *exec.Cmd, complaint string) error {
+	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
+	switch how := confine.EndingOf(cmd.ProcessState, complaint, limits); how {
+	case confine.Ended:
+		if cmd.ProcessState.Success() {
+			return nil
+		}
+		return damaged(said)
+	case confine.OutOfTime:
+		return &Exhausted{Of: OfTime, Err: said}
+	case confine.OutOfMemory:
+		return &Exhausted{Of: OfMemory, Err: said}
+	case confine.Forbidden, confine.Crashed:
+		return &Exhausted{Of: OfSense, Err: said}
+	}
+	return damaged(said)
+}
+
+// judge takes an answer apart, and believes nothing that can be checked.
+func (j *job) judge(output []byte) (Made, error) {
+	r := bytes.NewReader(output)
+	var a answer
+	if err := readMessage(r, longestAnswer, &a); err != nil {
+		return Made{}, damaged(err)
+	}
+	switch a.Outcome {
+	case outcomeMade:
+	case outcomeScans:
+		return Made{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
+	case outcomeTooLong:
+		return Made{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
+	case outcomeDamaged:
+		return Made{}, damaged(fmt.Errorf("%.*s", longestCause, a.Cause))
+	default:
+		return Made{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
+	}
+	made := Made{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height}
+	config, format, err := image.DecodeConfig(bytes.NewReader(made.Data))
+	l := j.layout()
+	switch {
+	case err != nil:
+		return Made{}, damaged(fmt.Errorf("the rendition: %w", err))
+	case a.MIMEType != jpegType && a.MIMEType != pngType, "image/"+format != a.MIMEType, !j.Target.takes(a.MIMEType):
+		return Made{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
+	case config.Width != a.Width, config.Height != a.Height, a.Width > l.canvasWidth, a.Height > l.canvasHeight:
+		return Made{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
+	case j.Target.MaxBytes > 0 && int64(len(made.Data)) > j.Target.MaxBytes:
+		return Made{}, damaged(fmt.Errorf("the rendition has %d bytes", len(made.Data)))
+	}
+	return made, nil
+}
+
+// ErrSlow is returned for a conversion that did not end in time, and had more of the
+// processor than a photo needs: machine and file may both be at fault. It may be tried
+// a few times.
+var ErrSlow = errors.New("the conversion did not end in time")
+
+// muchTime is several times what a photo takes.
+const muchTime = mostTime / 4
+
+// spent is how much of the processor a process that has ended had.
+func spent(cmd *exec.Cmd) time.Duration {
+	if cmd.ProcessState == nil {
+		return 0
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// watched passes a file on. It remembers why it could not be read, and stops what reads
+// it.
+type watched struct {
+	from io.Reader
+	stop func()
+	err  atomic.Pointer[error]
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err.Store(&err)
+		w.stop()
+	}
+	return n, err
+}
+
+func (w *watched) failure() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// capped keeps a number of bytes, drops the rest, and calls full when there is one. It
+// does not embed the buffer, whose ReadFrom would take what Write refuses.
+type capped struct {
+	kept bytes.Buffer
+	most int
+	full func()
+	over atomic.Bool
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	take := min(len(p), c.most-c.kept.Len())
+	c.kept.Write(p[:take])
+	if take < len(p) && !c.over.Swap(true) && c.full != nil {
+		c.full()
+	}
+	return len(p), nil
+}
+
+func (c *capped) Bytes() []byte  { return c.kept.Bytes() }
+func (c *capped) String() string { return c.kept.String() }

@@ -1,0 +1,192 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+const begunKey = "team/3d4b2c1a-0000-4000-8000-000000000002.rendition"
+
+// marks counts what the store holds beside the files.
+func marks(files *memory) (count int) {
+	files.mu.Lock()
+	defer files.mu.Unlock()
+	for key := range files.files {
+		if strings.HasSuffix(key, "begun") {
+			count++
+		}
+	}
+	return count
+}
+
+// What runs out once runs out always: it is refused from then on, by every process.
+func TestWhatRanOutIsRefusedForGood(t *testing.T) {
+	for resource, says := range map[rendition.Resource]string{
+		rendition.OfTime: "20 seconds", rendition.OfMemory: "memory", rendition.OfSense: "crashes",
+	} {
+		files, begun := newMemory(), 0
+		create := func() (rendition.Made, error) {
+			begun++
+			return rendition.Made{}, &rendition.Exhausted{Of: resource}
+		}
+		for range 3 {
+			_, err := rendition.NewShelf(files, 1).Make(t.Context(), begunKey, create)
+			if exhausted := new(rendition.Exhausted); !errors.As(err, &exhausted) || exhausted.Of != resource || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", resource, err)
+			}
+		}
+		if begun != 1 {
+			t.Errorf("%s: begun %d times", resource, begun)
+		}
+	}
+}
+
+// An end that says nothing of the file leaves nothing behind.
+func TestWhatFailedIsTriedAgain(t *testing.T) {
+	files := newMemory()
+	shelf := rendition.NewShelf(files, 1)
+	for name, failure := range map[string]error{
+		"the store is down": errors.New("the store is down"), "a problem of the file": &rendition.Problem{Message: "is damaged"}, "an end": context.Canceled,
+	} {
+		for range 5 {
+			if _, err := shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) { return rendition.Made{}, failure }); !errors.Is(err, failure) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := shelf.Make(t.Context(), begunKey, made); err != nil || marks(files) != 0 {
+		t.Errorf("%v, and %d marks are left", err, marks(files))
+	}
+}
+
+// A file that takes most of its time on a busy machine, again and again, is given up.
+func TestWhatIsSlowIsTriedThreeTimes(t *testing.T) {
+	files, begun := newMemory(), 0
+	shelf := rendition.NewShelf(files, 1)
+	var err error
+	for range 5 {
+		_, err = shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) {
+			begun++
+			return rendition.Made{}, rendition.ErrSlow
+		})
+	}
+	if exhausted := new(rendition.Exhausted); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.OfTries {
+		t.Errorf("begun %d times: %v", begun, err)
+	}
+}
+
+func made() (rendition.Made, error) {
+	return rendition.Made{Data: []byte("picture"), MIMEType: jpegType, Width: 1, Height: 1}, nil
+}
+
+// undeletable is a store that takes and removes nothing while it is down.
+type undeletable struct {
+	*memory
+
+	down bool
+}
+
+func (u *undeletable) Delete(ctx context.Context, key string) error {
+	if u.down {
+		return errors.New("the store is down")
+	}
+	return u.memory.Delete(ctx, key)
+}
+
+// A store that breaks down in the middle, however often, makes no file refused.
+func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
+	files := &undeletable{memory: newMemory()}
+	shelf := rendition.NewShelf(files, 1)
+	for range 5 {
+		files.down = true
+		if _, err := shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) { return rendition.Made{}, errors.New("the store is down") }); err == nil {
+			t.Fatal("it was made")
+		}
+	}
+	files.down = false
+	if _, err := shelf.Make(t.Context(), begunKey, made); err != nil || marks(files.memory) != 0 {
+		t.Errorf("%v, and %d marks are left", err, marks(files.memory))
+	}
+}
+
+// aStore is where the process that is killed finds the store.
+const aStore = "HERALD_TEST_STORE"
+
+// begin is what that process does: it begins, says so, and does not come to an end.
+func begin(config string) {
+	var c store.Config
+	err := json.Unmarshal([]byte(config), &c)
+	files, failure := store.New(c)
+	if err = errors.Join(err, failure); err == nil {
+		_, err = rendition.NewShelf(files, 1).Make(context.Background(), begunKey, func() (rendition.Made, error) {
+			_, _ = os.Stdout.WriteString("begun\n")
+			_, _ = io.Copy(io.Discard, os.Stdin) // Its end never comes.
+			return rendition.Made{}, errors.New("the process was not killed")
+		})
+	}
+	_, _ = os.Stdout.WriteString(err.Error() + "\n")
+}
+
+// A file that takes the manager down with it is begun three times, by whatever process.
+func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
+	config := storetest.Start(t)
+	data, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := store.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if said := kill(t, string(data)); said != "begun\n" {
+			t.Fatalf("it said %q", said)
+		}
+	}
+	if said := kill(t, string(data)); !strings.Contains(said, "3 times") {
+		t.Errorf("the fourth process said %q", said)
+	}
+	if _, err := rendition.NewShelf(files, 1).Make(t.Context(), "team/other.rendition", made); err != nil {
+		t.Errorf("another file: %v", err)
+	}
+}
+
+// kill starts a process that begins, kills it, and returns what it said before.
+func kill(t *testing.T, config string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), aStore+"="+config)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("it said nothing: %v", err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	_ = in.Close()
+	return said
+}

@@ -1,0 +1,48 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import "fmt"
+
+// Exhausted is returned for a file that is too much for Herald. It is so for good: the
+// store remembers it, and the file is not tried again.
+type Exhausted struct {
+	Of Resource
+	// Err is the cause, for logs; nil if it was found out before.
+	Err error
+}
+
+// Resource is what a file used up.
+type Resource string
+
+// What a file may use up.
+const (
+	// OfTime and OfMemory are those of one process.
+	OfTime   Resource = "time"
+	OfMemory Resource = "memory"
+	// OfSense says that the file crashed what decoded it.
+	OfSense Resource = "sense"
+	// OfTries says that work on it was begun as often as it may be and never came to
+	// an end: the manager ended first, or time was over.
+	OfTries Resource = "tries"
+)
+
+// mostTries is how often work on a file is begun without an end.
+const mostTries = 3
+
+// Error continues "the file …".
+func (e *Exhausted) Error() string {
+	switch e.Of {
+	case OfTime:
+		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", mostTime.Seconds())
+	case OfMemory:
+		return "takes more memory to be decoded than one file gets"
+	case OfTries:
+		return fmt.Sprintf("was begun %d times, and its conversion never came to an end", mostTries)
+	case OfSense:
+	}
+	return "crashes what decodes it"
+}
+
+func (e *Exhausted) Unwrap() error { return e.Err }

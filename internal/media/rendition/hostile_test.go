@@ -1,0 +1,235 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+)
+
+// jpegParts writes parts of a JPEG.
+type jpegParts struct{ bytes.Buffer }
+
+func (b *jpegParts) segment(marker byte, content []byte) {
+	b.Write([]byte{0xff, marker})
+	_ = binary.Write(b, binary.BigEndian, uint16(len(content)+2))
+	b.Write(content)
+}
+
+// scanBomb is a progressive JPEG with as many more scans than it needs: some bytes each
+// that walk over every block.
+func scanBomb(width, height, scans int) []byte {
+	var b jpegParts
+	b.Write([]byte{0xff, 0xd8})
+	b.segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...))
+	b.segment(0xc2, []byte{8, byte(height >> 8), byte(height), byte(width >> 8), byte(width), 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0})
+	lengths := make([]byte, 16)
+	lengths[0] = 1
+	b.segment(0xc4, append(append([]byte{0x00}, lengths...), 0))    // a code for nothing
+	b.segment(0xc4, append(append([]byte{0x10}, lengths...), 0xe0)) // a code for a run of blocks without anything
+	b.segment(0xda, []byte{3, 1, 0, 2, 0, 3, 0, 0, 0, 0})
+	b.Write(make([]byte, width*height/64*3/2/8+200))
+	const run = 32767 // blocks: the code, and fourteen ones
+	var bits, have uint64
+	var body []byte
+	for range (((width + 7) / 8) * ((height + 7) / 8) + run - 1) / run {
+		bits, have = bits<<15|0x3fff, have+15
+		for ; have >= 8; have -= 8 {
+			c := byte(bits >> (have - 8))
+			if body = append(body, c); c == 0xff {
+				body = append(body, 0)
+			}
+		}
+	}
+	body = append(body, byte(bits<<(8-have)), 0)
+	for range scans {
+		b.segment(0xda, []byte{1, 1, 0, 1, 63, 0})
+		b.Write(body)
+	}
+	b.Write([]byte{0xff, 0xd9})
+	return b.Bytes()
+}
+
+// sampledJPEG is a progressive JPEG of nothing, whose colours are stored in a way that takes
+// much memory.
+func sampledJPEG(width, height int, brightness, colour byte) []byte {
+	var b jpegParts
+	b.Write([]byte{0xff, 0xd8})
+	b.segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...))
+	b.segment(0xc2, []byte{8, byte(height >> 8), byte(height), byte(width >> 8), byte(width), 3, 1, brightness, 0, 2, colour, 0, 3, colour, 0})
+	lengths := make([]byte, 16)
+	lengths[0] = 1
+	for _, table := range []byte{0x00, 0x10} {
+		b.segment(0xc4, append(append([]byte{table}, lengths...), 0))
+	}
+	b.segment(0xda, []byte{3, 1, 0, 2, 0, 3, 0, 0, 0, 0})
+	b.Write(make([]byte, width*height/64*2/8+1000))
+	b.Write([]byte{0xff, 0xd9})
+	return b.Bytes()
+}
+
+// bits writes numbers as a lossless WebP holds them.
+type bits struct {
+	out   []byte
+	value uint64
+	count uint
+}
+
+func (b *bits) put(value uint64, count uint) {
+	b.value |= value << b.count
+	b.count += count
+	for ; b.count >= 8; b.count -= 8 {
+		b.out = append(b.out, byte(b.value))
+		b.value >>= 8
+	}
+}
+
+// uniform writes a code whose first symbols all have one length, and none one that has one
+// symbol.
+func (b *bits) uniform(symbols, length int) {
+	b.put(0, 1)
+	at := bytes.IndexByte([]byte{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, byte(length))
+	b.put(uint64(at-3), 4)
+	for range at {
+		b.put(0, 3)
+	}
+	b.put(1, 3)
+	b.put(1, 1)
+	width, field := uint(2), uint64(0)
+	for ; symbols-2 >= 1<<width; width += 2 {
+		field++
+	}
+	b.put(field, 3)
+	b.put(uint64(symbols-2), width)
+}
+
+func (b *bits) none() { b.put(1, 4) }
+
+// reversed turns the bits of a code around.
+func reversed(value uint64, count uint) (result uint64) {
+	for i := range count {
+		result |= (value >> i & 1) << (count - 1 - i)
+	}
+	return result
+}
+
+// groupBomb is a lossless WebP with as many groups of codes, all of full size. Its pixels
+// are those of the first.
+func groupBomb(width, height, groups int) []byte {
+	b := &bits{}
+	b.put(0x2f, 8)
+	b.put(uint64(width-1), 14)
+	b.put(uint64(height-1), 14)
+	b.put(0, 1+3+1) // opaque, version 0, not transformed
+	b.put(1, 1)     // with a cache of colours
+	b.put(11, 4)
+	b.put(1, 1) // with groups
+	side := uint(2)
+	tiles := func(length int) int { return (length + 1<<side - 1) >> side }
+	for tiles(width)*tiles(height) > 40_000 && side < 9 {
+		side++
+	}
+	b.put(uint64(side-2), 3)
+	b.put(0, 1)
+	b.uniform(256, 8)
+	b.uniform(16, 4)
+	for range 3 {
+		b.none()
+	}
+	for i := range tiles(width) * tiles(height) {
+		group := 0
+		if i < groups {
+			group = i
+		}
+		b.put(reversed(uint64(group&255), 8), 8)
+		b.put(reversed(uint64(group>>8), 4), 4)
+	}
+	for range 5 {
+		b.none()
+	}
+	for range groups - 1 {
+		b.uniform(2048, 11)
+		for range 3 {
+			b.uniform(256, 8)
+		}
+		b.uniform(32, 5)
+	}
+	for y := range height {
+		for x := range width {
+			if tile := (y>>side)*tiles(width) + x>>side; tile > 0 && tile < groups {
+				b.put(reversed(uint64(x&255), 11), 11)
+				b.put(0, 3*8)
+			}
+		}
+	}
+	b.put(0, 7)
+	b.out = append(b.out, make([]byte, len(b.out)&1)...)
+	var out bytes.Buffer
+	out.WriteString("RIFF")
+	_ = binary.Write(&out, binary.LittleEndian, uint32(12+len(b.out)))
+	out.WriteString("WEBPVP8L")
+	_ = binary.Write(&out, binary.LittleEndian, uint32(len(b.out)))
+	out.Write(b.out)
+	return out.Bytes()
+}
+
+// What a file may cost is bounded by the process that decodes it, whatever it says of
+// itself, and the reason is told.
+func TestHostileFilesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		why      string
+		data     []byte
+		mimeType string
+		says     string
+	}{
+		"a hundred passes more than it needs": {"each is 9 ms for 53 bytes", scanBomb(800, 800, 100), jpegType, "more than 100 passes"},
+		"many passes":                         {"20 MB of them took an hour", scanBomb(5600, 5600, 4000), jpegType, "more than 100 passes"},
+		"groups":                              {"135 MB that no header tells of", groupBomb(204, 204, 2600), webpType, ""},
+		"groups beside many pixels":           {"the same", groupBomb(4280, 4280, 2600), webpType, ""},
+		"colours in an unusual way":           {"they took twice what was thought", sampledJPEG(8000, 4000, 0x42, 0x11), jpegType, ""},
+		"colours in the usual way":            {"many passes take five times the memory", sampledJPEG(5600, 5600, 0x22, 0x11), jpegType, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := newMemory()
+			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{Types: []string{jpegType}, MaxBytes: 4 << 20, MaxWidth: 1000})
+			if most := mostTaken(t); most > 448 {
+				t.Errorf("%s: a process took %d MiB", tc.why, most)
+			}
+			if tc.says == "" && err == nil {
+				return // It fits.
+			}
+			if problem := new(rendition.Problem); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
+				t.Errorf("%s: %v", tc.why, err)
+			}
+		})
+	}
+}
+
+// A hundred passes, and no more, are taken.
+func TestAProgressivePictureIsConverted(t *testing.T) {
+	files := newMemory()
+	if _, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, scanBomb(80, 80, 99), jpegType), narrow); err != nil {
+		t.Error(err)
+	}
+}
+
+// mostTaken is the most memory that a process of this program's has taken, in MiB.
+func mostTaken(t *testing.T) int64 {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "linux" {
+		return 0 // It is counted in bytes there, and not limited.
+	}
+	return used.Maxrss >> 10
+}

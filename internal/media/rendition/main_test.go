@@ -1,0 +1,24 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/decode"
+)
+
+// TestMain lets this program be the process apart that it starts, and a
+// process that is killed.
+func TestMain(m *testing.M) {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
+	if config := os.Getenv(aStore); config != "" {
+		begin(config)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}

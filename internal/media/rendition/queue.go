@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// queue lets a number of callers work at once. Teams have their turn one after another,
+// however many files of one are waiting, and each team's come in their order. Nothing
+// is worked on twice at once.
+type queue struct {
+	mu   sync.Mutex
+	free int
+	// teams are those that wait, the next one first, and waiting is what they have.
+	teams   []string
+	waiting map[string][]*waiter
+	// working are the keys that are worked on.
+	working map[string]bool
+}
+
+type waiter struct {
+	key  string
+	turn chan struct{}
+}
+
+func newQueue(places int) *queue {
+	return &queue{free: places, waiting: map[string][]*waiter{}, working: map[string]bool{}}
+}
+
+// enter waits for the turn of a team to work on a key. Call leave afterwards. It fails
+// with the context only.
+func (q *queue) enter(ctx context.Context, team, key string) (leave func(), err error) {
+	leave = sync.OnceFunc(func() { q.leave(key) })
+	w := &waiter{key: key, turn: make(chan struct{})}
+	q.mu.Lock()
+	if len(q.waiting[team]) == 0 {
+		q.teams = append(q.teams, team)
+	}
+	q.waiting[team] = append(q.waiting[team], w)
+	q.call()
+	q.mu.Unlock()
+	select {
+	case <-w.turn:
+		return leave, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting[team], w); i >= 0 {
+		q.remove(team, i)
+		return nil, ctx.Err()
+	}
+	// Its turn came at the same time.
+	return leave, nil
+}
+
+func (q *queue) leave(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.working, key)
+	q.free++
+	q.call()
+}
+
+// call calls those whose turn it is.
+func (q *queue) call() {
+	for q.free > 0 {
+		team, i := q.next()
+		if i < 0 {
+			return
+		}
+		w := q.waiting[team][i]
+		q.remove(team, i)
+		if at := slices.Index(q.teams, team); at >= 0 {
+			q.teams = append(slices.Delete(q.teams, at, at+1), team)
+		}
+		q.working[w.key] = true
+		q.free--
+		close(w.turn)
+	}
+}
+
+// next returns whose turn it is; i is below zero if nobody can be called.
+func (q *queue) next() (team string, i int) {
+	for _, team := range q.teams {
+		if i := slices.IndexFunc(q.waiting[team], func(w *waiter) bool { return !q.working[w.key] }); i >= 0 {
+			return team, i
+		}
+	}
+	return "", -1
+}
+
+// remove removes a waiter, and its team if it was the last.
+func (q *queue) remove(team string, i int) {
+	q.waiting[team] = slices.Delete(q.waiting[team], i, i+1)
+	if len(q.waiting[team]) == 0 {
+		delete(q.waiting, team)
+		q.teams = slices.DeleteFunc(q.teams, func(t string) bool { return t == team })
+	}
+}

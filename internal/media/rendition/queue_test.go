@@ -1,0 +1,137 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// A team with a thousand files gets every second turn while another has one.
+func TestTeamsHaveTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		leave, err := q.enter(t.Context(), "team-a", "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		enter := func(team string, number int) {
+			leave, err := q.enter(t.Context(), team, fmt.Sprint(team, number))
+			if err != nil {
+				t.Error(err)
+			}
+			order = append(order, team)
+			leave()
+		}
+		for i := range 1000 {
+			go enter("team-a", i)
+			synctest.Wait()
+		}
+		for _, team := range []string{"team-b", "team-c"} {
+			for i := range 2 {
+				go enter(team, i)
+				synctest.Wait()
+			}
+		}
+		leave()
+		synctest.Wait()
+		if len(order) != 1004 {
+			t.Fatalf("%d had their turn", len(order))
+		}
+		if want := strings.Fields("team-a team-b team-c team-a team-b team-c team-a"); !slices.Equal(order[:len(want)], want) {
+			t.Errorf("the order is %v", order[:10])
+		}
+		if len(q.teams)+len(q.waiting)+len(q.working) != 0 || q.free != 1 {
+			t.Errorf("left behind: %+v", q)
+		}
+	})
+}
+
+func TestPlacesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(2)
+		first, _ := q.enter(t.Context(), "team", "one")
+		entered := map[string]bool{}
+		leaves := map[string]func(){}
+		for _, key := range []string{"one", "two", "three"} {
+			go func() {
+				leave, err := q.enter(t.Context(), "team", key)
+				if err != nil {
+					t.Error(err)
+				}
+				entered[key], leaves[key] = true, leave
+			}()
+			synctest.Wait()
+		}
+		if !entered["two"] || entered["one"] || entered["three"] {
+			t.Errorf("beside the first: %v; want another file, and none twice at once", entered)
+		}
+		leaves["two"]()
+		synctest.Wait()
+		if !entered["three"] || entered["one"] {
+			t.Errorf("with the second place: %v", entered)
+		}
+		first()
+		first() // a second time counts for nothing
+		synctest.Wait()
+		if !entered["one"] {
+			t.Error("the same file waits for ever")
+		}
+		leaves["one"]()
+		leaves["three"]()
+		if q.free != 2 {
+			t.Errorf("%d places are free", q.free)
+		}
+	})
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		leave, _ := q.enter(t.Context(), "team-a", "one")
+		ctx, cancel := context.WithCancel(t.Context())
+		var failed error
+		go func() { _, failed = q.enter(ctx, "team-b", "two") }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if !errors.Is(failed, context.Canceled) || len(q.teams) != 0 {
+			t.Errorf("%v; still waiting: %v", failed, q.teams)
+		}
+		leave()
+		if leave, err := q.enter(t.Context(), "team-c", "three"); err != nil {
+			t.Error(err)
+		} else {
+			leave()
+		}
+	})
+}
+
+func TestPlaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		why        string
+		processors int
+		memory     int64
+		want       int
+	}{
+		"a pod of the chart":   {"512 MiB are for one", 8, 460 << 20, 1},
+		"hardly any memory":    {"one is never too many", 8, 64 << 20, 1},
+		"a gigabyte and more":  {"two fit", 8, 1100 << 20, 2},
+		"no limit":             {"as many as there are processors", 2, math.MaxInt64, 2},
+		"a large machine":      {"nobody waits for the fifth", 64, math.MaxInt64, mostPlaces},
+		"memory for many":      {"but one processor", 1, 64 << 30, 1},
+		"a processor in parts": {"GOMAXPROCS is never below one", 0, math.MaxInt64, 1},
+	} {
+		if got := places(tc.processors, tc.memory); got != tc.want {
+			t.Errorf("%s: %d instead of %d: %s", name, got, tc.want, tc.why)
+		}
+	}
+}

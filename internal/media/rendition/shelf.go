@@ -1,0 +1,225 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/lru"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Store reads and writes files; *store.Store implements it.
+type Store interface {
+	Stat(ctx context.Context, key string) (store.Object, error)
+	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
+	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
+	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
+	PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error)
+	Delete(ctx context.Context, key string) error
+}
+
+// Shelf keeps renditions in the store, beside their sources, and has them made, some at
+// a time and each team's in its turn. It may be used by many goroutines at once.
+type Shelf struct {
+	store Store
+	// known holds the renditions that were asked for last, by key.
+	known *lru.Cache
+	// settled holds the keys whose work ended, but whose mark could not be taken away.
+	settled *lru.Cache
+	// turns are had while one is made.
+	turns *queue
+}
+
+// Made is a rendition in memory; the sides of the picture are in pixels.
+type Made struct {
+	Data          []byte
+	MIMEType      string
+	Width, Height int
+}
+
+// ErrBusy is returned when others were being made until the context ended.
+var ErrBusy = errors.New("other images are being converted")
+
+// remembered is how many renditions a process knows without asking the store.
+const remembered = 4096
+
+// The tags that a rendition is stored with.
+const widthTag, heightTag = "width", "height"
+
+// NewShelf returns a Shelf that has so many made at once.
+func NewShelf(store Store, places int) *Shelf {
+	return &Shelf{store: store, known: lru.New(remembered), settled: lru.New(remembered), turns: newQueue(places)}
+}
+
+// Find returns the rendition under a key, from memory or else from the store.
+// The error is store.ErrNotFound if there is none.
+func (s *Shelf) Find(ctx context.Context, key string) (Rendition, error) {
+	if known, ok := s.known.Get(key); ok {
+		if r, ok := known.(Rendition); ok {
+			return r, nil
+		}
+	}
+	return s.look(ctx, key)
+}
+
+// look is Find, but always asks the store.
+func (s *Shelf) look(ctx context.Context, key string) (Rendition, error) {
+	object, err := s.store.Stat(ctx, key)
+	if err != nil {
+		s.known.Remove(key)
+		return Rendition{}, err
+	}
+	return s.know(object), nil
+}
+
+// Forget makes Find ask the store again.
+func (s *Shelf) Forget(r Rendition) { s.known.Remove(r.Key) }
+
+// Make returns the rendition under a key, and makes it if the store has none. The
+// error is ErrBusy if its turn did not come, and an *Exhausted if create returned that,
+// now or at any time before, or was begun too often without an end; any other is that
+// of create, or the store's.
+func (s *Shelf) Make(ctx context.Context, key string, create func() (Made, error)) (Rendition, error) {
+	if r, err := s.look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	team, _, _ := strings.Cut(key, "/")
+	leave, err := s.turns.enter(ctx, team, key)
+	if err != nil {
+		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	defer leave()
+	// Another call may have made it meanwhile.
+	if r, err := s.look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	m, err := s.begin(ctx, key)
+	if err != nil {
+		return Rendition{}, err
+	}
+	made, err := create()
+	if err != nil {
+		s.end(ctx, key, m, err)
+		return Rendition{}, err
+	}
+	object, err := s.store.PutTagged(ctx, key, made.MIMEType, int64(len(made.Data)), bytes.NewReader(made.Data),
+		map[string]string{widthTag: strconv.Itoa(made.Width), heightTag: strconv.Itoa(made.Height)})
+	s.end(ctx, key, m, err)
+	if err != nil {
+		return Rendition{}, err
+	}
+	return s.know(object), nil
+}
+
+// mark is what the store knows of work that was begun: it is put beside the rendition
+// before, and taken away after. Only what ends the process leaves it behind.
+type mark struct {
+	// Begun is how often work was begun without an end.
+	Begun int `json:"begun"`
+	// Exhausted says why it is not begun again; "" while it may be.
+	Exhausted Resource `json:"exhausted,omitempty"`
+}
+
+const (
+	markType = "application/json"
+	// longestMark bounds what is read of a mark.
+	longestMark = 1 << 10
+	// markWithin is how long a mark may take to be put or taken away after the
+	// work, even if its context has ended.
+	markWithin = 5 * time.Second
+)
+
+// markOf returns the key of the mark of a rendition.
+func markOf(key string) string { return key + "begun" }
+
+// begin notes that work is begun. The error is an *Exhausted if it must not be.
+func (s *Shelf) begin(ctx context.Context, key string) (mark, error) {
+	m, err := s.mark(ctx, key)
+	switch {
+	case err != nil:
+		return m, err
+	case m.Exhausted != "":
+		return m, &Exhausted{Of: m.Exhausted}
+	}
+	if _, settled := s.settled.Get(key); settled {
+		m.Begun = 0
+	}
+	if m.Begun >= mostTries {
+		return m, &Exhausted{Of: OfTries}
+	}
+	m.Begun++
+	err = s.putMark(ctx, key, m)
+	if err == nil {
+		s.settled.Remove(key)
+	}
+	return m, err
+}
+
+// mark reads the mark of a rendition.
+func (s *Shelf) mark(ctx context.Context, key string) (m mark, err error) {
+	object, err := s.store.Stat(ctx, markOf(key))
+	if errors.Is(err, store.ErrNotFound) {
+		return m, nil
+	} else if err != nil {
+		return m, err
+	}
+	body, err := s.store.Open(ctx, object.Key, object.ETag, 0, min(object.Size, longestMark))
+	if err != nil {
+		return m, err
+	}
+	data, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return m, fmt.Errorf("cannot read what the store knows of the conversion: %w", err)
+	}
+	if json.Unmarshal(data, &m) != nil {
+		return mark{}, nil // Not one of Herald's; it is replaced.
+	}
+	return m, nil
+}
+
+func (s *Shelf) putMark(ctx context.Context, key string, m mark) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = s.store.Put(ctx, markOf(key), markType, int64(len(data)), bytes.NewReader(data))
+	return err
+}
+
+// end notes how work ended.
+func (s *Shelf) end(ctx context.Context, key string, m mark, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
+	defer cancel()
+	exhausted, ok := errors.AsType[*Exhausted](err)
+	switch {
+	case ok:
+		m.Exhausted = exhausted.Of
+		_ = s.putMark(ctx, key, m) // Else it is tried once more.
+	case errors.Is(err, ErrSlow):
+		// It may be the file's fault as well: the try counts.
+	default:
+		if s.store.Delete(ctx, markOf(key)) != nil {
+			s.settled.Add(key, true)
+		}
+	}
+}
+
+// know remembers a file of the store.
+func (s *Shelf) know(object store.Object) Rendition {
+	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
+	r.Width, _ = strconv.Atoi(object.Tags[widthTag])
+	r.Height, _ = strconv.Atoi(object.Tags[heightTag])
+	s.known.Add(r.Key, r)
+	return r
+}
