@@ -624,3 +624,46 @@ var _ = DescribeTable("With the roles that it is installed with, the apiserver",
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),
 )
+
+var _ = Describe("The hash of a token that Herald made", func() {
+	tokenStatus := func(name, hash string) string {
+		return `{"name":"` + name + `","createdAt":"2026-12-01T09:00:00Z","sha256":"` + strings.Repeat(hash, 64) + `"}`
+	}
+	It("is changed by nobody, the manager included, while the key wants the token", func(ctx SpecContext) {
+		k := &v1alpha1.APIKey{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "minted"},
+			Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b", SHA256: strings.Repeat("b", 64)}}},
+		}
+		Expect(admin.Create(ctx, k)).To(Succeed())
+		write := func(patch string) error {
+			return manager.Status().Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(patch)))
+		}
+		both := func(hash string) string {
+			return `{"status":{"tokens":[` + tokenStatus("a", hash) + `,{"name":"b","createdAt":"2026-12-01T09:00:00Z"}]}}`
+		}
+		Expect(write(both("a"))).To(Succeed(), "the manager made it")
+		for why, patch := range map[string]string{
+			"another hash":              both("c"),
+			"no hash, and another next": `{"status":{"tokens":[{"name":"a","createdAt":"2026-12-01T09:00:00Z"}]}}`,
+			"no token, and it next":     `{"status":{"tokens":null}}`,
+			"no status":                 `{"status":null}`,
+		} {
+			Expect(write(patch)).To(MatchError(ContainSubstring("never changes")), why)
+		}
+		Expect(write(`{"status":{"tokens":[`+tokenStatus("a", "a")+`],"lastUsedAt":"2026-12-01T09:00:00Z"}}`)).To(Succeed(), "the one that people made is listed no more")
+		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tokens":[{"name":"n"}]}}`)))).To(Succeed())
+		Expect(write(`{"status":{"tokens":[`+tokenStatus("n", "d")+`]}}`)).To(Succeed(), "the key wants another token")
+		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"revoked":true}}`)))).To(Succeed())
+		Expect(write(`{"status":{"tokens":null}}`)).To(Succeed(), "the key was revoked")
+	})
+
+	It("is that of the default token too", func(ctx SpecContext) {
+		k := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "plain"}}
+		Expect(admin.Create(ctx, k)).To(Succeed())
+		write := func(hash string) error {
+			return admin.Status().Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"status":{"tokens":[`+tokenStatus("token", hash)+`]}}`)))
+		}
+		Expect(write("a")).To(Succeed())
+		Expect(write("b")).To(MatchError(ContainSubstring("never changes")))
+	})
+})
