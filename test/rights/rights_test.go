@@ -128,14 +128,14 @@ func waitForPolicies(ctx context.Context) {
 		"herald-apiserver-connections": func() error {
 			return broken.Create(ctx, connected(foreign), client.DryRunAll)
 		},
-		"herald-apiserver-keys":           func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
-		"herald-manager-posts":            func() error { return powerful.Delete(ctx, draft(), client.DryRunAll) },
-		"herald-manager-media":            func() error { return powerful.Delete(ctx, pending(), client.DryRunAll) },
-		"herald-manager-connections":      func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
-		"herald-apiserver-posts":          func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
-		"herald-apiserver-media":          func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
-		"herald-usages":                   func() error { return broken.Create(ctx, counted(foreign), client.DryRunAll) },
-		"herald-events":                   func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
+		"herald-apiserver-keys":      func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-manager-posts":       func() error { return powerful.Delete(ctx, draft(), client.DryRunAll) },
+		"herald-manager-media":       func() error { return powerful.Delete(ctx, pending(), client.DryRunAll) },
+		"herald-manager-connections": func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
+		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
+		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
+		"herald-usages":              func() error { return broken.Create(ctx, counted(foreign), client.DryRunAll) },
+		"herald-events":              func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}

@@ -99,13 +99,19 @@ var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it"
 	Entry("claims a renewal", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
 	}, nobody),
-	Entry("writes down an upload", func(ctx context.Context) error { return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`) }, nobody),
+	Entry("writes down an upload", func(ctx context.Context) error {
+		return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`)
+	}, nobody),
 	Entry("forgets uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
-	Entry("changes another Secret", func(ctx context.Context) error { return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`) }, policy, "nothing in the data"),
+	Entry("changes another Secret", func(ctx context.Context) error {
+		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
+	}, policy, "nothing in the data"),
 	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"data":{"note":"Yg=="}}`)
 	}, policy, "nothing in the data"),
-	Entry("removes a token", func(ctx context.Context) error { return change(ctx, powerful, account(), `{"data":{"accessToken":null}}`) }, policy, "nothing in the data"),
+	Entry("removes a token", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"data":{"accessToken":null}}`)
+	}, policy, "nothing in the data"),
 	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "delete no Secret"),
 	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
 	Entry("has Kubernetes collect another Secret", func(ctx context.Context) error {
@@ -118,4 +124,3 @@ var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it"
 		return change(ctx, powerful, database(), `{"metadata":{"annotations":{"note":"a"}}}`)
 	}, policy, "nothing in the metadata"),
 )
-
