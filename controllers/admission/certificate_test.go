@@ -186,7 +186,7 @@ var _ = Describe("The webhook", func() {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, strings.NewReader(review))
 		Expect(err).NotTo(HaveOccurred())
 		request.Header.Set("Content-Type", "application/json")
-		response, err := (&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}).RoundTrip(request) //nolint:gosec // the certificate is not what is tried
+		response, err := (&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}).RoundTrip(request)
 		Expect(err).NotTo(HaveOccurred())
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)

@@ -24,7 +24,8 @@ func TestCallAt(t *testing.T) {
 		"as it should be":     {"nothing is written each minute", service(new("/p/w")), nil},
 		"at an address": {
 			"so it is where the API server runs outside of the cluster",
-			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")}, []operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
+			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},
+			[]operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
 		},
 		"at the right address": {"as above", admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p/w")}, nil},
 		"nowhere":              {"the API server calls nothing either", admissionregistrationv1.WebhookClientConfig{}, nil},

@@ -232,7 +232,7 @@ func linesOf(rights []right) []string {
 	lines := map[string]bool{}
 	for _, r := range rights {
 		of, names, named := strings.Cut(r.of, " ")
-		for _, verb := range strings.Fields(r.verbs) {
+		for verb := range strings.FieldsSeq(r.verbs) {
 			if !named {
 				lines[verb+" "+of] = true
 			}
