@@ -35,7 +35,9 @@ type team struct {
 func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	GinkgoHelper()
 	t := &team{namespace: "team-" + strings.ToLower(rand.Text()[:8])}
-	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}})).To(Succeed())
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: t.namespace, Labels: map[string]string{v1alpha1.TeamLabel: t.namespace},
+	}})).To(Succeed())
 	t.resource = &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: t.namespace},
 		Spec:       v1alpha1.TeamSpec{Namespace: t.namespace, Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -100,7 +102,10 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// asAPIServer makes a user that has the generated role and nothing else.
+// account is the apiserver's, as the policies of config/rbac know it.
+const account = "system:serviceaccount:herald-system:herald-apiserver"
+
+// asAPIServer makes a user that has the generated role and nothing else, and that the policies hold.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -111,11 +116,27 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 	Expect(admin.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
+		Subjects:   apiserverUser,
 	})).To(Succeed())
-	user, err := environment.AddUser(envtest.User{Name: "herald-apiserver"}, nil)
+	applyPolicies()
+	user, err := environment.AddUser(envtest.User{Name: account}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return user.Config()
+}
+
+// applyPolicies stores the policies that hold the apiserver, but for those of Secrets: installations of this suite stand in
+// namespaces of their own. Most are in force when the first spec begins, a moment later.
+func applyPolicies() {
+	GinkgoHelper()
+	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "policies.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for manifest := range strings.SplitSeq(string(manifests), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(manifest), &object.Object)).To(Succeed())
+		if !strings.HasSuffix(object.GetName(), "-secrets") {
+			Expect(admin.Create(context.Background(), object)).To(Succeed())
+		}
+	}
 }
 
 // running is a server under test.

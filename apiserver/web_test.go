@@ -80,7 +80,7 @@ func grantWeb(ctx context.Context, namespace string) {
 }
 
 // apiserverUser is the apiserver, which here is a user.
-var apiserverUser = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}}
+var apiserverUser = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}}
 
 // grantPeople gives the apiserver what it needs in all namespaces for what people do, and returns when it has that.
 func grantPeople(ctx context.Context) {
@@ -94,7 +94,7 @@ func grantPeople(ctx context.Context) {
 	}))).To(Succeed())
 	Eventually(func() (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: "herald-apiserver", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "any", Verb: "create", Group: "events.k8s.io", Resource: "events"},
+			User: account, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "any", Verb: "create", Group: "events.k8s.io", Resource: "events"},
 		}}
 		err := admin.Create(ctx, review)
 		return review.Status.Allowed, err

@@ -120,7 +120,12 @@ type APIKeyTokenStatus struct {
 
 // APIKey lets a program act for the team in whose namespace it stands.
 //
+// The rule below holds everyone who writes its status, the manager too: the hash of a token that Herald made is the
+// token's for as long as the key wants that token, and is not revoked. Taken away and put back in two writes, it would
+// be another one.
+//
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.tokens) || (has(self.spec) && has(self.spec.revoked) && self.spec.revoked) || oldSelf.status.tokens.all(t, !has(t.sha256) || (has(self.spec) && has(self.spec.tokens) && size(self.spec.tokens) > 0 ? self.spec.tokens.all(w, w.name != t.name || has(w.sha256)) : t.name != 'token') || (has(self.status) && has(self.status.tokens) && self.status.tokens.exists(n, n.name == t.name && has(n.sha256) && n.sha256 == t.sha256)))",message="the hash of a token never changes; list a token with a new name instead"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=apikeys,shortName=hkey,categories=herald
 // +kubebuilder:printcolumn:name="Prefix",type=string,JSONPath=`.status.tokens[*].prefix`

@@ -63,9 +63,12 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 	if h.Off() {
 		return nil
 	}
+	var called func() string
 	if h.CertDir == "" {
-		hosts := h.Hosts
+		hosts, path := h.Hosts, ""
 		if len(hosts) == 0 {
+			// With hosts of its own the configuration holds an address, which belongs to those who applied it.
+			path, called = admission.PostPath, func() string { return h.keeper.Called() }
 			service := h.service() + "." + h.namespace + ".svc"
 			hosts = []string{service, service + ".cluster.local"}
 		}
@@ -73,7 +76,7 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 		h.keeper, err = webhookcert.New(webhookcert.Options{
 			Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 			Secret:  types.NamespacedName{Namespace: h.namespace, Name: h.certificate()},
-			Webhook: h.release, Hosts: hosts, Clock: clock.RealClock{},
+			Webhook: h.release, Hosts: hosts, Path: path, Clock: clock.RealClock{},
 		})
 		if err != nil {
 			return err
@@ -89,6 +92,6 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 	})
 	return admission.SetupWithManager(mgr, admission.Options{
 		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
-		Namespaces: c.Namespaces,
+		Called: called, Namespaces: c.Namespaces,
 	})
 }

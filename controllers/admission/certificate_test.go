@@ -8,8 +8,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -170,5 +173,38 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 	It("is made without a webhook configuration too", func(ctx SpecContext) {
 		Expect(keeper(secretName, "herald", clock.RealClock{}).Check(ctx)).To(Succeed())
 		Expect(keeper(secretName, "none", clock.RealClock{}).Check(ctx)).NotTo(Succeed(), "the manager may name one configuration only")
+	})
+})
+
+var _ = Describe("The webhook", func() {
+	// ask sends a review as the API server does, at a path of the asker's choice.
+	ask := func(ctx context.Context, path string) (status int, answer string) {
+		GinkgoHelper()
+		review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","namespace":"` + team + `","operation":"CREATE",
+			"object":{"apiVersion":"social.herald.dev/v1alpha1","kind":"Post","metadata":{"namespace":"` + team + `","name":"a"},
+			"spec":{"category":"text","targets":[{"connectionRef":{"name":"not-there"},"caption":"a"}]}}}}`
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, strings.NewReader(review))
+		Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Content-Type", "application/json")
+		response, err := (&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}).RoundTrip(request)
+		Expect(err).NotTo(HaveOccurred())
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		Expect(err).NotTo(HaveOccurred())
+		return response.StatusCode, string(body)
+	}
+
+	It("tells of a team's accounts to the API server alone, which is told where to call", func(ctx SpecContext) {
+		for _, path := range []string{"/validate-post", "/validate-post/", "/validate-post/guess", "/"} {
+			status, answer := ask(ctx, path)
+			Expect(status).To(Equal(http.StatusNotFound), path)
+			Expect(answer).NotTo(ContainSubstring("not-there"), path)
+		}
+		known, err := url.Parse(*trusted(ctx).Webhooks[0].ClientConfig.URL)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(known.Path).To(Equal("/validate-post/" + string(secret(ctx).Data["word"])))
+		status, answer := ask(ctx, known.Path)
+		Expect(status).To(Equal(http.StatusOK))
+		Expect(answer).To(ContainSubstring("not-there"))
 	})
 })

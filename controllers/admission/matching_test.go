@@ -27,7 +27,7 @@ func scheduled() *v1alpha1.Post {
 // other one keeps from it. Each returns how often the webhook was asked.
 var passedOver = map[string]func(ctx context.Context) int64{
 	"not-by-the-apiserver": func(ctx context.Context) int64 {
-		return askedBy(func() error { return apiserver.Create(ctx, scheduled()) })
+		return askedBy(func() error { return apiserver.Create(ctx, sent(scheduled())) })
 	},
 	"spec-is-new": func(ctx context.Context) int64 {
 		p := scheduled()

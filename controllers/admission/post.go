@@ -10,8 +10,10 @@ package admission
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,20 +33,20 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// The manager puts the authority of its webhook into its own configuration, and no
-// other. Role herald-webhook-certificate lets it keep the certificate.
+// The manager looks whether the API server trusts its webhook. Roles of config/rbac/webhook.yaml let it keep the
+// certificate, and put the authority into the webhook's configuration.
 //
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=herald,verbs=get;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=herald,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;media,verbs=get;list;watch
 
-// PostPath is where the webhook is served.
+// PostPath is where the webhook is served, or below it.
 const PostPath = "/validate-post"
 
 // answerWithin is how long a check may take: less than the timeout of the webhook's
 // configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field but Namespaces is required.
+// Options is what the webhook needs. Every field but Called and Namespaces is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
@@ -53,6 +55,10 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
+	// Called returns the path below PostPath that only the API server knows; empty answers nobody. What the webhook says of
+	// a post tells of the accounts and files of its namespace, and the API server shows no certificate to webhooks. A nil
+	// Called answers everyone, at PostPath.
+	Called func() string
 	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
 	Namespaces configv1alpha1.Namespaces
 }
@@ -68,8 +74,27 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
 	}
-	mgr.GetWebhookServer().Register(PostPath, admission.WithValidator(mgr.GetScheme(), &Posts{o}))
+	hook := admission.WithValidator(mgr.GetScheme(), &Posts{o})
+	if o.Called == nil {
+		mgr.GetWebhookServer().Register(PostPath, hook)
+		return nil
+	}
+	for _, path := range []string{PostPath, PostPath + "/"} { // without the first, the second would redirect
+		mgr.GetWebhookServer().Register(path, only(o.Called, hook))
+	}
 	return nil
+}
+
+// only answers those who know the path, and tells others that there is nothing.
+func only(path func() string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known := path()
+		if known == "" || subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(known)) != 1 {
+			http.NotFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // ValidateCreate judges a new post.

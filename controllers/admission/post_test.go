@@ -5,6 +5,7 @@ package admission_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,6 +43,13 @@ func post(edits ...edit) *v1alpha1.Post {
 	for _, e := range edits {
 		e(&p.Spec)
 	}
+	return p
+}
+
+// sent is a post as the apiserver makes it, whose account can make no other.
+func sent(p *v1alpha1.Post) *v1alpha1.Post {
+	p.Name = "p" + strings.ToLower(rand.Text()[:25])
+	p.Labels, p.Finalizers = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}, []string{v1alpha1.DeliveryFinalizer}
 	return p
 }
 
@@ -316,7 +324,7 @@ var _ = Describe("applying a post", func() {
 		p.Finalizers, p.Spec.Targets[0].Caption = nil, "the last words"
 		Expect(user.Update(ctx, p)).To(Succeed(), "it is being deleted")
 
-		Expect(apiserver.Create(ctx, post(to("instagram")))).To(Succeed(), "the apiserver has judged it already")
+		Expect(apiserver.Create(ctx, sent(post(to("instagram"))))).To(Succeed(), "the apiserver has judged it already")
 		Expect(warnings.take()).NotTo(ContainElement(ContainSubstring("not checked")))
 	})
 
@@ -325,6 +333,7 @@ var _ = Describe("applying a post", func() {
 		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+ports.ForTest(GinkgoT()))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+address)).To(Succeed())
+			Expect(serving.Check(ctx)).To(Succeed(), "what was applied does not say where below the path the webhook answers")
 			Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).ShouldNot(Succeed())
 		})
 		Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).Should(Succeed())

@@ -129,7 +129,7 @@ var _ = BeforeSuite(func() {
 	address = ports.ForTest(GinkgoT())
 	Expect(cluster.ApplyFolders(ctx, env.Client, filepath.Join(config, "rbac"))).To(Succeed())
 	Expect(cluster.ApplyWebhook(ctx, env.Client, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+address)).To(Succeed())
-	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}})).To(Succeed())
+	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team, Labels: map[string]string{v1alpha1.TeamLabel: "acme"}}})).To(Succeed())
 	startManager(ctx, managerConfig, env)
 	stock(ctx)
 })
@@ -140,7 +140,7 @@ func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{
 		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
-		Webhook: webhook, Hosts: append([]string{"127.0.0.1"}, hosts...), Clock: c,
+		Webhook: webhook, Hosts: append([]string{"127.0.0.1"}, hosts...), Path: admission.PostPath, Clock: c,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return k
@@ -163,7 +163,7 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	Expect(mgr.Add(serving)).To(Succeed())
 	client := transport.New(transport.Options{})
 	Expect(admission.SetupWithManager(mgr, admission.Options{
-		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{},
+		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, Called: serving.Called,
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX: x.New(x.Config{}, client), v1alpha1.PlatformThreads: threads.New(threads.Config{}, client),
 			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, client),

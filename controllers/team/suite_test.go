@@ -213,7 +213,10 @@ var _ = Describe("A Team", func() {
 		Expect(namespace.OwnerReferences).To(BeEmpty(), "the namespace stays when the Team goes")
 
 		secret := func(namespace string) *corev1.Secret {
-			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}}
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "credentials",
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "APIKey", Name: "a", UID: "1"}},
+			}}
 		}
 		Eventually(func() error { return client.IgnoreAlreadyExists(asManager.Create(ctx, secret(n+"-ns"))) }).Should(Succeed())
 		Expect(asManager.Get(ctx, client.ObjectKeyFromObject(secret(n+"-ns")), &corev1.Secret{})).To(Succeed())

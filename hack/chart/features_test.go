@@ -108,7 +108,11 @@ func TestValues(t *testing.T) {
 		{"a route of a Gateway", "full", "", "HTTPRoute", "outreach-apiserver", "{.spec.rules[0].backendRefs[0]}", `{"name":"outreach-apiserver","port":443}`},
 		{"neither unless it is wanted", "minimal", "", "Ingress", "outreach-apiserver", "", "-"},
 
-		{"the webhook of the release", "minimal", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].clientConfig.service}", `{"name":"outreach-webhook","namespace":"social","path":"/validate-post","port":443}`},
+		{"the webhook of the release", "minimal", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].clientConfig.service}", `{"name":"outreach-webhook","namespace":"social","port":443}`},
+		{"whose path the manager chooses", "minimal", "", "ClusterRole", "outreach-webhook-trust", "{.rules[0]}", `{"apiGroups":["admissionregistration.k8s.io"],"resourceNames":["outreach"],"resources":["validatingwebhookconfigurations"],"verbs":["patch"]}`},
+		{"unless cert-manager keeps the certificate", "full", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].clientConfig.service.path}", "/validate-post"},
+		{"whose callers a NetworkPolicy can name", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[1]}", `{"from":[{"ipBlock":{"cidr":"10.0.0.0/28"}}],"ports":[{"port":"webhook","protocol":"TCP"}]}`},
+		{"then the manager has no right to the configuration", "full", "", "ClusterRole", "outreach-webhook-trust", "", "-"},
 		{"posts of the apiserver are judged already", "minimal", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].matchConditions[0].expression}", "system:serviceaccount:social:outreach-apiserver"},
 		{"the manager may keep its certificate", "minimal", "", "Role", "outreach-webhook-certificate", "{.rules[1].resourceNames}", `["outreach-webhook-certificate"]`},
 		{"cert-manager keeps it", "full", "", "Certificate", "outreach-webhook", "{.spec.secretName}", "outreach-webhook-certificate"},

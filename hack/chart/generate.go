@@ -41,7 +41,7 @@ func sources() []source {
 		{"rbac/metrics.yaml", rights, installed},
 		{"rbac/users", rights, installed},
 		{"webhook/webhook.yaml", "webhook", func(text string) string {
-			return when(".Values.webhook.enabled", annotated(installed(text), "herald.webhook.annotations"))
+			return when(".Values.webhook.enabled", called(annotated(installed(text), "herald.webhook.annotations")))
 		}},
 		{"prometheus/rules-connections.yaml", "monitoring", alerts},
 		{"prometheus/rules-manager.yaml", "monitoring", func(text string) string {
@@ -170,6 +170,12 @@ func when(condition, text string) string {
 // annotated lets a helper add annotations to the only object of a template.
 func annotated(text, helper string) string {
 	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
+}
+
+// called states the path of the webhook where the manager, which has no right to the configuration then, cannot choose one.
+func called(text string) string {
+	return strings.Replace(text, "      port: 443\n",
+		"      {{- if .Values.webhook.certManager.enabled }}\n      path: /validate-post\n      {{- end }}\n      port: 443\n", 1)
 }
 
 func alerts(text string) string {

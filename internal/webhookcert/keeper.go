@@ -14,11 +14,14 @@ package webhookcert
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +40,8 @@ const (
 	keyAuthority   = "ca.crt"
 	keyCertificate = corev1.TLSCertKey
 	keyPrivate     = corev1.TLSPrivateKeyKey
+	// keyWord holds the word that ends the path of the webhook.
+	keyWord = "word"
 )
 
 const (
@@ -45,11 +50,13 @@ const (
 	checkEvery = time.Minute
 	// retryAfter is how long to wait after an error.
 	retryAfter = 5 * time.Second
+	// wordLength is how long the word of the path is at least, in characters of 5 bits: rand.Text has 128 bits and more.
+	wordLength = 26
 	// conflicts is how often a write is tried when other replicas win.
 	conflicts = 5
 )
 
-// Options is what a Keeper needs. Every field is required.
+// Options is what a Keeper needs. Every field but Path is required.
 type Options struct {
 	// Reader and Writer use no cache.
 	Reader client.Reader
@@ -60,6 +67,9 @@ type Options struct {
 	Webhook string
 	// Hosts are the names and addresses under which the API server calls.
 	Hosts []string
+	// Path is where the webhook is served. If it is not empty, the API server is told to call below it, at a word
+	// that is made at random (Called): it shows nothing else by which it can be known.
+	Path  string
 	Clock clock.Clock
 }
 
@@ -67,6 +77,7 @@ type Options struct {
 type Keeper struct {
 	Options
 	current atomic.Pointer[tls.Certificate]
+	word    atomic.Pointer[string]
 }
 
 // New returns a Keeper; it does nothing before Start.
@@ -84,6 +95,16 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	}
 	return nil, errors.New("the webhook's certificate is not made yet")
 }
+
+// Called returns the path under which the API server alone calls; empty while there is none.
+func (k *Keeper) Called() string {
+	if word := k.word.Load(); word != nil {
+		return k.below(*word)
+	}
+	return ""
+}
+
+func (k *Keeper) below(word string) string { return k.Path + "/" + word }
 
 // NeedLeaderElection returns false: every replica serves.
 func (k *Keeper) NeedLeaderElection() bool { return false }
@@ -132,14 +153,21 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("cannot read Secret %s: %w", k.Secret, err)
 	}
 	now := k.Clock.Now()
-	if !missing && good(secret.Data, k.Hosts, now) {
+	named := len(secret.Data[keyWord]) >= wordLength
+	switch {
+	case missing, !good(secret.Data, k.Hosts, now):
+		data, err := issue(secret.Data[keyAuthority], everyone(secret.Data, k.Hosts, now), now)
+		if err != nil {
+			return nil, fmt.Errorf("cannot issue a certificate: %w", err)
+		}
+		data[keyWord] = secret.Data[keyWord]
+		secret.Data = data
+	case named:
 		return secret, nil
 	}
-	data, err := issue(secret.Data[keyAuthority], everyone(secret.Data, k.Hosts, now), now)
-	if err != nil {
-		return nil, fmt.Errorf("cannot issue a certificate: %w", err)
+	if !named {
+		secret.Data[keyWord] = []byte(strings.ToLower(rand.Text()))
 	}
-	secret.Data = data
 	owners, err := k.owners(ctx)
 	if err != nil {
 		return nil, err
@@ -183,7 +211,11 @@ func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
 	if err != nil {
 		return fmt.Errorf("cannot use the certificate of Secret %s: %w", k.Secret, err)
 	}
-	err = k.trust(ctx, secret.Data[keyAuthority])
+	word := string(secret.Data[keyWord])
+	if k.Path != "" {
+		k.word.Store(&word)
+	}
+	err = k.trust(ctx, secret.Data[keyAuthority], word)
 	if err != nil && k.current.Load() != nil {
 		return err
 	}
@@ -191,9 +223,35 @@ func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// trust puts the authority into the webhook's configuration if it is missing there.
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// callAt has the API server call a webhook at a path, if it does not yet.
+func callAt(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
+	if c.Service != nil {
+		if c.Service.Path != nil && *c.Service.Path == path {
+			return nil
+		}
+		return []operation{{"add", at + "/service/path", path}}
+	}
+	if c.URL == nil {
+		return nil
+	}
+	address, err := url.Parse(*c.URL)
+	if err != nil || address.Path == path {
+		return nil
+	}
+	address.Path = path
+	return []operation{{"replace", at + "/url", address.String()}}
+}
+
+// trust puts the authority into the webhook's configuration, and the path to call, if they are missing there.
 // A configuration that does not exist needs none.
-func (k *Keeper) trust(ctx context.Context, authority []byte) error {
+func (k *Keeper) trust(ctx context.Context, authority []byte, word string) error {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
 	if apierrors.IsNotFound(err) {
@@ -202,21 +260,21 @@ func (k *Keeper) trust(ctx context.Context, authority []byte) error {
 	if err != nil {
 		return fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.Webhook, err)
 	}
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value string `json:"value"`
-	}
 	var patch []operation
 	for i := range config.Webhooks {
-		if bytes.Equal(config.Webhooks[i].ClientConfig.CABundle, authority) {
-			continue
-		}
+		webhook := &config.Webhooks[i]
 		path := fmt.Sprintf("/webhooks/%d", i)
-		patch = append(patch,
+		var changes []operation
+		if !bytes.Equal(webhook.ClientConfig.CABundle, authority) {
+			changes = append(changes, operation{"add", path + "/clientConfig/caBundle", base64.StdEncoding.EncodeToString(authority)})
+		}
+		if k.Path != "" {
+			changes = append(changes, callAt(&webhook.ClientConfig, path+"/clientConfig", k.below(word))...)
+		}
+		if len(changes) > 0 {
 			// A client that has changed the list meanwhile wins.
-			operation{"test", path + "/name", config.Webhooks[i].Name},
-			operation{"add", path + "/clientConfig/caBundle", base64.StdEncoding.EncodeToString(authority)})
+			patch = append(append(patch, operation{"test", path + "/name", webhook.Name}), changes...)
+		}
 	}
 	if len(patch) == 0 {
 		return nil

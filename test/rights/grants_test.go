@@ -76,7 +76,20 @@ var _ = Describe("What people allow agents", Ordered, func() {
 		Entry("does not store under a name of others", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "launch" }), client.DryRunAll)
 		}, policy, "with a name that it made"),
-		Entry("revokes", func(ctx context.Context) error { return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`) }, nobody),
+		Entry("revokes for a person", func(ctx context.Context) error {
+			return patchGrant(ctx, apiserver, `{`+signature+`,"spec":{"revoked":true}}`)
+		}, nobody),
+		Entry("revokes for nobody", func(ctx context.Context) error {
+			return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`)
+		}, policy, "but for a person"),
+		Entry("has Kubernetes collect it", func(ctx context.Context) error {
+			return patchGrant(ctx, apiserver, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+		}, policy, "neither an owner nor"),
+		Entry("stores one that cannot be removed", func(ctx context.Context) error {
+			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
+				g.Name, g.Finalizers = "agent-qrstuvwxyz234567", []string{"example.com/kept"}
+			}), client.DryRunAll)
+		}, policy, "nor a finalizer"),
 		Entry("writes the status", func(ctx context.Context) error {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),

@@ -91,6 +91,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(admin.Create(ctx, key())).To(Succeed())
 	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
 	Expect(admin.Create(ctx, applied())).To(Succeed())
+	for _, o := range []client.Object{draft(), database(), account(), uploads()} {
+		Expect(admin.Create(ctx, o)).To(Succeed())
+	}
+	Expect(storeMedia(ctx)).To(Succeed())
 	waitForPolicies(ctx)
 })
 
@@ -101,7 +105,7 @@ func grantAll(ctx context.Context) {
 		APIGroups: []string{"", rbacv1.GroupName}, Verbs: []string{"*"},
 		Resources: []string{"namespaces", "secrets", "rolebindings", "clusterroles", "roles"},
 	}, {
-		APIGroups: []string{v1alpha1.GroupVersion.Group}, Verbs: []string{"*"}, Resources: []string{"connections", "connections/status"},
+		APIGroups: []string{v1alpha1.GroupVersion.Group, eventsv1.GroupName}, Verbs: []string{"*"}, Resources: []string{"*"},
 	}}})).To(Succeed())
 	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "powerful"},
@@ -124,7 +128,14 @@ func waitForPolicies(ctx context.Context) {
 		"herald-apiserver-connections": func() error {
 			return broken.Create(ctx, connected(foreign), client.DryRunAll)
 		},
-		"herald-apiserver-keys": func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-apiserver-keys":      func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-manager-posts":       func() error { return powerful.Delete(ctx, draft(), client.DryRunAll) },
+		"herald-manager-media":       func() error { return powerful.Delete(ctx, pending(), client.DryRunAll) },
+		"herald-manager-connections": func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
+		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
+		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
+		"herald-usages":              func() error { return broken.Create(ctx, counted(foreign), client.DryRunAll) },
+		"herald-events":              func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}
@@ -187,6 +198,9 @@ func ofAccount(namespace string, edits ...func(*corev1.Secret)) *corev1.Secret {
 func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
 }
+
+// newKey is a name that the apiserver makes.
+var newKey = "k-" + strings.Repeat("a", 16)
 
 // keyOf is a key that a person made in the web application.
 func keyOf(name, author string) *v1alpha1.APIKey {
@@ -251,6 +265,11 @@ func event() *eventsv1.Event {
 		ReportingController: "herald-apiserver", ReportingInstance: "a", Action: "PersonActed", Reason: "KeyRevokedByPerson",
 		Regarding: corev1.ObjectReference{Kind: "APIKey", Namespace: ofTeam, Name: "ci"},
 	}
+}
+
+// web is the Secret that the replicas of the apiserver share.
+func web() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-web"}}
 }
 
 // patchKey changes the key's status with the apiserver's rights.
@@ -375,7 +394,7 @@ var _ = Describe("In a team's namespace the manager", func() {
 	It("writes Secrets once it has bound the role, but none that Kubernetes fills with a token", func(ctx SpecContext) {
 		Expect(manager.Create(ctx, binding(ofTeam))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, binding(ofTeam))).To(Succeed()) })
-		Eventually(func() error { return manager.Create(ctx, secret(ofTeam, corev1.SecretTypeOpaque), client.DryRunAll) }).Should(Succeed())
+		Eventually(func() error { return manager.Create(ctx, ownedBy("APIKey", "ci-token"), client.DryRunAll) }).Should(Succeed())
 		outcomeIs(manager.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
 	})
 })
@@ -392,16 +411,41 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	Entry("takes back what the manager found", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
 	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
-	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", "ada"), client.DryRunAll) }, nobody),
-	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", ""), client.DryRunAll) }, policy, "but for a person"),
+	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, nobody),
+	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "but for a person"),
 	Entry("makes a key that is not found by its label", func(ctx context.Context) error {
-		k := keyOf("k-new", "ada")
+		k := keyOf(newKey, "ada")
 		k.Labels = nil
 		return apiserver.Create(ctx, k, client.DryRunAll)
 	}, policy, "but for a person"),
+	Entry("makes a key in a namespace that is no team's", func(ctx context.Context) error {
+		k := keyOf(newKey, "ada")
+		k.Namespace = foreign
+		return apiserver.Create(ctx, k, client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("makes a key in the place of one that people apply", func(ctx context.Context) error {
+		return apiserver.Create(ctx, keyOf("ci-too", "ada"), client.DryRunAll)
+	}, policy, "a name that it made"),
+	Entry("makes a key that cannot be removed", func(ctx context.Context) error {
+		k := keyOf(newKey, "ada")
+		k.Finalizers = []string{"example.com/kept"}
+		return apiserver.Create(ctx, k, client.DryRunAll)
+	}, policy, "without a finalizer"),
 	Entry("gives a person's key another token", func(ctx context.Context) error {
-		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
+		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{`+signature+`,`+planted[1:])
 	}, nobody),
+	Entry("gives a person's key another token for nobody", func(ctx context.Context) error {
+		return change(ctx, apiserver, keyOf("k-ada", "ada"), planted)
+	}, policy, "but for a person"),
+	Entry("revokes a key for nobody", func(ctx context.Context) error {
+		return change(ctx, apiserver, key(), `{"spec":{"revoked":true}}`)
+	}, policy, "but for a person"),
+	Entry("has Kubernetes collect a key", func(ctx context.Context) error {
+		return change(ctx, apiserver, key(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("says that another made a key", func(ctx context.Context) error {
+		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`)
+	}, policy, "nothing in the metadata"),
 	Entry("plants a token in a key that was applied", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
 	}, policy, "but revoke it"),
@@ -418,18 +462,24 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)), client.DryRunAll)
 	}, policy, "may not change the label"),
 	Entry("revokes a key that was applied, for a person", func(ctx context.Context) error {
-		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}},"spec":{"revoked":true}}`)), client.DryRunAll)
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{`+signature+`,"spec":{"revoked":true}}`)), client.DryRunAll)
 	}, nobody),
 	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
-	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, event(), client.DryRunAll) }, nobody),
+	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, told(), client.DryRunAll) }, nobody),
 	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
 	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
 	}, roles),
 	Entry("reads the Secret that its replicas share", func(ctx context.Context) error {
-		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-web"}, &corev1.Secret{})
+		return apiserver.Get(ctx, client.ObjectKeyFromObject(web()), &corev1.Secret{})
 	}, nobody),
+	Entry("writes that one", func(ctx context.Context) error {
+		return change(ctx, apiserver, web(), `{"data":{"a":"YQ=="}}`)
+	}, nobody),
+	Entry("keeps that one from being deleted", func(ctx context.Context) error {
+		return change(ctx, apiserver, web(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
+	}, policy, "but the data of"),
 	Entry("lists that one, as its watch does", func(ctx context.Context) error {
 		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
 	}, nobody),
@@ -535,6 +585,10 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 	Entry("uses a Secret of the team's", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
 	}, policy, "no Secret but one with a name that it made"),
+	Entry("takes the new credentials into use for nobody", func(ctx context.Context) error {
+		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},
+			"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
+	}, policy, "but for a person"),
 	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "nothing in the spec"),
 	Entry("marks a Secret of others for removal", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
@@ -570,3 +624,46 @@ var _ = DescribeTable("With the roles that it is installed with, the apiserver",
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),
 )
+
+var _ = Describe("The hash of a token that Herald made", func() {
+	tokenStatus := func(name, hash string) string {
+		return `{"name":"` + name + `","createdAt":"2026-12-01T09:00:00Z","sha256":"` + strings.Repeat(hash, 64) + `"}`
+	}
+	It("is changed by nobody, the manager included, while the key wants the token", func(ctx SpecContext) {
+		k := &v1alpha1.APIKey{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "minted"},
+			Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b", SHA256: strings.Repeat("b", 64)}}},
+		}
+		Expect(admin.Create(ctx, k)).To(Succeed())
+		write := func(patch string) error {
+			return manager.Status().Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(patch)))
+		}
+		both := func(hash string) string {
+			return `{"status":{"tokens":[` + tokenStatus("a", hash) + `,{"name":"b","createdAt":"2026-12-01T09:00:00Z"}]}}`
+		}
+		Expect(write(both("a"))).To(Succeed(), "the manager made it")
+		for why, patch := range map[string]string{
+			"another hash":              both("c"),
+			"no hash, and another next": `{"status":{"tokens":[{"name":"a","createdAt":"2026-12-01T09:00:00Z"}]}}`,
+			"no token, and it next":     `{"status":{"tokens":null}}`,
+			"no status":                 `{"status":null}`,
+		} {
+			Expect(write(patch)).To(MatchError(ContainSubstring("never changes")), why)
+		}
+		Expect(write(`{"status":{"tokens":[`+tokenStatus("a", "a")+`],"lastUsedAt":"2026-12-01T09:00:00Z"}}`)).To(Succeed(), "the one that people made is listed no more")
+		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tokens":[{"name":"n"}]}}`)))).To(Succeed())
+		Expect(write(`{"status":{"tokens":[`+tokenStatus("n", "d")+`]}}`)).To(Succeed(), "the key wants another token")
+		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"revoked":true}}`)))).To(Succeed())
+		Expect(write(`{"status":{"tokens":null}}`)).To(Succeed(), "the key was revoked")
+	})
+
+	It("is that of the default token too", func(ctx SpecContext) {
+		k := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "plain"}}
+		Expect(admin.Create(ctx, k)).To(Succeed())
+		write := func(hash string) error {
+			return admin.Status().Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"status":{"tokens":[`+tokenStatus("token", hash)+`]}}`)))
+		}
+		Expect(write("a")).To(Succeed())
+		Expect(write("b")).To(MatchError(ContainSubstring("never changes")))
+	})
+})

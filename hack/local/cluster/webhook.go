@@ -26,6 +26,9 @@ func ApplyWebhook(ctx context.Context, c client.Client, file, address string) er
 	return applyAll(ctx, c, objects, false)
 }
 
+// path is where the manager serves the webhook. Under a Service the manager chooses one below it, which the file leaves to it.
+const path = "/validate-post"
+
 func serveAt(config *unstructured.Unstructured, address string) error {
 	webhooks, found, err := unstructured.NestedSlice(config.Object, "webhooks")
 	if err != nil || !found {
@@ -35,10 +38,6 @@ func serveAt(config *unstructured.Unstructured, address string) error {
 		fields, ok := webhook.(map[string]any)
 		if !ok {
 			return fmt.Errorf("a webhook of %s is no object", config.GetName())
-		}
-		path, _, err := unstructured.NestedString(fields, "clientConfig", "service", "path")
-		if err != nil {
-			return err
 		}
 		fields["clientConfig"] = map[string]any{"url": address + path}
 	}

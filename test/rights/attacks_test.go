@@ -1,0 +1,154 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// everyRight is what an attacker would like to bind to the account.
+func everyRight() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "mine"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-manager"}},
+	}
+}
+
+// What follows is what somebody tries who has the code and the token of a process. The tables beside this file try each
+// step alone, with every role; here it is the roles and the policies together.
+var _ = DescribeTable("Somebody who has either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
+	for _, who := range []client.Client{manager, apiserver} {
+		outcomeIs(attempt(ctx, who), words...)
+	}
+},
+	Entry("binds cluster-admin", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, everyRight(), client.DryRunAll)
+	}, roles),
+	Entry("widens a role of Herald's", func(ctx context.Context, who client.Client) error {
+		return change(ctx, who, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}, `{"rules":[]}`)
+	}, roles),
+	Entry("removes a policy", func(ctx context.Context, who client.Client) error {
+		return who.Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager-role-bindings"}}, client.DryRunAll)
+	}, roles),
+	Entry("changes a policy", func(ctx context.Context, who client.Client) error {
+		return change(ctx, who, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager-role-bindings"}}, `{"spec":{"failurePolicy":"Ignore"}}`)
+	}, roles),
+	Entry("asks for the token of another account", func(ctx context.Context, who client.Client) error {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "clusterrole-aggregation-controller"}}
+		return who.SubResource("token").Create(ctx, account, &authenticationv1.TokenRequest{})
+	}, roles),
+	Entry("asks for a certificate of another user", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: "mine"},
+			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: []byte("a"), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
+		}, client.DryRunAll)
+	}, roles),
+	Entry("starts a pod as another account", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "mine"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+		}, client.DryRunAll)
+	}, roles),
+	Entry("reads a Secret of Kubernetes", func(ctx context.Context, who client.Client) error {
+		return who.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "crown"}, &corev1.Secret{})
+	}, roles),
+	Entry("reads a Secret of another application", func(ctx context.Context, who client.Client) error {
+		return who.Get(ctx, client.ObjectKey{Namespace: foreign, Name: "database"}, &corev1.Secret{})
+	}, roles),
+	Entry("lists the Secrets of a team", func(ctx context.Context, who client.Client) error {
+		return who.List(ctx, &corev1.SecretList{}, client.InNamespace(ofTeam))
+	}, roles),
+	Entry("makes kube-system a team's", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: v1alpha1.TeamSpec{Namespace: "kube-system"}}, client.DryRunAll)
+	}, roles),
+	Entry("labels kube-system as a team's", func(ctx context.Context, who client.Client) error {
+		return change(ctx, who, namespace("kube-system", ""), `{"metadata":{"labels":{"social.herald.dev/team":"mine"}}}`)
+	}, roles),
+	Entry("gives a team another plan", func(ctx context.Context, who client.Client) error {
+		return change(ctx, who, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, `{"spec":{"suspend":true}}`)
+	}, roles),
+	Entry("deletes a post", func(ctx context.Context, who client.Client) error { return who.Delete(ctx, draft(), client.DryRunAll) }, roles),
+	Entry("deletes all posts of a team", func(ctx context.Context, who client.Client) error {
+		return who.DeleteAllOf(ctx, &v1alpha1.Post{}, client.InNamespace(ofTeam), client.DryRunAll)
+	}, roles),
+	Entry("has Kubernetes collect a post", func(ctx context.Context, who client.Client) error {
+		return change(ctx, who, draft(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+	}, policy),
+	Entry("deletes a key", func(ctx context.Context, who client.Client) error { return who.Delete(ctx, key(), client.DryRunAll) }, roles),
+	Entry("has the answers of the API server come from elsewhere", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, client.DryRunAll)
+	}, roles),
+)
+
+var _ = DescribeTable("Somebody who has the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("plants a key", func(ctx context.Context) error { return manager.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, roles),
+	Entry("plants a token in a key", func(ctx context.Context) error { return change(ctx, manager, key(), planted) }, roles),
+	Entry("allows an agent", func(ctx context.Context) error { return manager.Create(ctx, grant(ofTeam), client.DryRunAll) }, roles),
+	Entry("writes a post in a team's name", func(ctx context.Context) error { return manager.Create(ctx, sent(ofTeam), client.DryRunAll) }, roles),
+	Entry("publishes a draft", func(ctx context.Context) error { return change(ctx, manager, draft(), `{"spec":{"draft":null}}`) }, policy),
+	Entry("reads the keys of sessions", func(ctx context.Context) error { return manager.Get(ctx, client.ObjectKeyFromObject(web()), web()) }, roles),
+)
+
+var _ = DescribeTable("Somebody who has the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("reads the tokens of an account", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKeyFromObject(account()), &corev1.Secret{})
+	}, roles),
+	Entry("reads the webhook's configuration", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Name: "herald"}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	}, roles),
+	Entry("plants a token in a key that people applied", func(ctx context.Context) error {
+		return change(ctx, apiserver, key(), `{`+signature+`,`+planted[1:])
+	}, policy),
+	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
+)
+
+// What is left: it is what the processes are for, and SECURITY.md says so.
+var _ = Describe("What is left to somebody who has a process", func() {
+	It("is to write what people and API keys may, in the name of whom they like, with a label by which it is found", func(ctx SpecContext) {
+		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
+			g.Name, g.Spec.Person.Name, g.Annotations = "agent-qrstuvwxyz234567", "oidc:grace", map[string]string{v1alpha1.AuthorAnnotation: "oidc:grace"}
+		})} {
+			Expect(apiserver.Create(ctx, planted, client.DryRunAll)).To(Succeed())
+			Expect(planted.GetLabels()).To(HaveKey(v1alpha1.OriginLabel))
+		}
+	})
+
+	It("is, with the manager, to read the Secrets of teams whose names it knows", func(ctx SpecContext) {
+		Expect(client.IgnoreAlreadyExists(manager.Create(ctx, binding(ofTeam)))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(admin.Delete(ctx, binding(ofTeam)))).To(Succeed()) })
+		Eventually(func() error { return manager.Get(ctx, client.ObjectKeyFromObject(database()), &corev1.Secret{}) }).Should(Succeed())
+	})
+
+	// The API server asks no policy about policies and webhooks: one that is wrong could not be removed.
+	It("is, with the manager, to have Herald's webhook asked about other objects, where the manager maintains it", func(ctx SpecContext) {
+		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "herald"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "posts.social.herald.dev", SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")}, FailurePolicy: new(admissionregistrationv1.Ignore),
+			}},
+		}
+		Expect(admin.Create(ctx, webhook)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, webhook)).To(Succeed()) })
+		rules := `[{"op":"add","path":"/webhooks/0/rules","value":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["secrets"]}]}]`
+		Expect(manager.Patch(ctx, webhook, client.RawPatch(types.JSONPatchType, []byte(rules)), client.DryRunAll)).To(Succeed())
+	})
+})

@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// awaited is the Media that the apiserver makes of an upload, but for the edits.
+func awaited(namespace string, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
+	m := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "m" + strings.Repeat("a", 25), Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+			Annotations: map[string]string{v1alpha1.RequestAnnotation: "v1:aa", v1alpha1.AuthorAnnotation: "ada", v1alpha1.AgentAnnotation: "Scribe"},
+			Finalizers:  []string{v1alpha1.MediaFileFinalizer},
+		},
+		Spec: v1alpha1.MediaSpec{FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: 1},
+	}
+	for _, edit := range edits {
+		edit(m)
+	}
+	return m
+}
+
+// pending and verified are Media of the suite: one that is awaited, and one that no post uses.
+func pending() *v1alpha1.Media {
+	return awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "m" + strings.Repeat("p", 25) })
+}
+
+func verified(edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
+	return awaited(ofTeam, append([]func(*v1alpha1.Media){func(m *v1alpha1.Media) { m.Name = "m" + strings.Repeat("v", 25) }}, edits...)...)
+}
+
+func kept() *v1alpha1.Media {
+	return verified(func(m *v1alpha1.Media) { m.Name, m.Spec.WhenUnused = "kept", v1alpha1.KeepWhenUnused })
+}
+
+// storeMedia stores the Media of the suite.
+func storeMedia(ctx context.Context) error {
+	for _, m := range []*v1alpha1.Media{pending(), verified(), kept()} {
+		if err := admin.Create(ctx, m); err != nil {
+			return err
+		}
+		if m.Name == pending().Name {
+			continue
+		}
+		m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "a", UnusedSince: v1alpha1.NewTimePtr(m.CreationTimestamp.Time)}
+		if err := admin.Status().Update(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Media", func(ctx SpecContext, m *v1alpha1.Media, words ...string) {
+	outcomeIs(broken.Create(ctx, m, client.DryRunAll), words...)
+},
+	Entry("of an upload", awaited(ofTeam), nobody),
+	Entry("in a namespace that is no team's", awaited(foreign), policy, "namespaces of teams only"),
+	Entry("that the manager fetches from where it likes", awaited(ofTeam, func(m *v1alpha1.Media) {
+		m.Spec.Source = &v1alpha1.MediaSource{URL: "https://example.com/a.jpg"}
+	}), policy, "but of an upload"),
+	Entry("that stays for ever", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "but of an upload"),
+	Entry("as if it had been applied", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
+	Entry("in the place of one that people apply", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a name that it made"),
+	Entry("that goes with something else", awaited(ofTeam, func(m *v1alpha1.Media) {
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
+	}), policy, "without an owner"),
+	Entry("that cannot be removed", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = append(m.Finalizers, "example.com/kept") }), policy, "finalizer"),
+	Entry("whose file nothing would remove", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = nil }), policy, "finalizer"),
+)
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Media it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("notes how long an upload is awaited", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/upload-until":"2026-12-01T09:00:00Z"}}}`)
+	}, nobody),
+	Entry("tells that the file was verified", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","sizeBytes":1}}`)
+	}, nobody),
+	Entry("tells that the file was refused", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"rejected","sizeBytes":1}}`)
+	}, nobody),
+	Entry("takes back that a file was verified", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, verified(), `{"status":{"phase":"rejected"}}`)
+	}, policy, "a file that was awaited"),
+	Entry("writes a file off that is awaited", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"expired"}}`)
+	}, policy, "a file that was awaited"),
+	Entry("has people upload elsewhere", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","uploadURL":"https://example.com/","uploadURLExpiresAt":"2026-12-01T09:00:00Z"}}`)
+	}, policy, "a file that was awaited"),
+	Entry("has the manager delete it", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","unusedSince":"2000-12-01T09:00:00Z"}}`)
+	}, policy, "a file that was awaited"),
+	Entry("keeps it for ever", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"spec":{"whenUnused":"keep"}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("gives it another request", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("makes it look as if it had been applied", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"metadata":{"labels":null}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("has Kubernetes collect it", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("lets it go before its file went", func(ctx context.Context) error {
+		return change(ctx, broken, pending(), `{"metadata":{"finalizers":null}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media"),
+)
+
+var _ = DescribeTable("With the roles that it is installed with, of a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("takes its finalizer off", func(ctx context.Context) error {
+		return change(ctx, manager, pending(), `{"metadata":{"finalizers":null}}`)
+	}, nobody),
+	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
+	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, kept(), client.DryRunAll) }, policy, "delete no Media but"),
+	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media but"),
+	Entry("makes one that it then deletes", func(ctx context.Context) error {
+		return change(ctx, manager, kept(), `{"spec":{"whenUnused":"delete"}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("puts on a finalizer of its choice", func(ctx context.Context) error {
+		return change(ctx, manager, pending(), `{"metadata":{"finalizers":["social.herald.dev/media-file","example.com/kept"]}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("has Kubernetes collect it", func(ctx context.Context) error {
+		return change(ctx, manager, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing of a Media but"),
+	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
+)

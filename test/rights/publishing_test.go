@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// madePost is a name that the apiserver makes.
+var madePost = "p" + strings.Repeat("a", 25)
+
+// sent is the post that the apiserver makes for an API key, but for the edits.
+func sent(namespace string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: madePost, Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+			Annotations: map[string]string{
+				v1alpha1.BornAnnotation: "2026-12-01T09:00:00Z", v1alpha1.RequestAnnotation: "v1:aa",
+				v1alpha1.TraceparentAnnotation: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			},
+			Finalizers: []string{v1alpha1.DeliveryFinalizer},
+		},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, Caption: "We launched."}},
+		},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+// draft is a post that GitOps applied, and that waits.
+func draft() *v1alpha1.Post {
+	return sent(ofTeam, func(p *v1alpha1.Post) {
+		p.Name, p.Labels, p.Finalizers = "launch", map[string]string{"app": "a"}, []string{"example.com/kept"}
+		p.Annotations = map[string]string{"note": "ours", v1alpha1.BornAnnotation: "2026-12-01T09:00:00Z", v1alpha1.SettleAnnotation: "0=not-sent"}
+		p.Spec.Draft = true
+	})
+}
+
+// change merges changes into an object of the suite, and stores nothing.
+func change(ctx context.Context, who client.Client, of client.Object, patch string) error {
+	return who.Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+}
+
+// changeStatus merges changes into the status of an object of the suite, and stores nothing.
+func changeStatus(ctx context.Context, who client.Client, of client.Object, patch string) error {
+	return who.Status().Patch(ctx, of, client.RawPatch(types.MergePatchType, []byte(patch)), &client.SubResourcePatchOptions{
+		PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
+	})
+}
+
+// signature is what the apiserver notes of a person who changes something.
+const signature = `"metadata":{"annotations":{"social.herald.dev/last-author":"ada"}}`
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Post", func(ctx SpecContext, p *v1alpha1.Post, words ...string) {
+	outcomeIs(broken.Create(ctx, p, client.DryRunAll), words...)
+},
+	Entry("for an API key", sent(ofTeam), nobody),
+	Entry("for a person", sent(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels[v1alpha1.OriginLabel], p.Annotations[v1alpha1.AuthorAnnotation] = v1alpha1.OriginWeb, "ada"
+	}), nobody),
+	Entry("for an agent that a person allowed, whose posts wait", sent(ofTeam, func(p *v1alpha1.Post) {
+		p.Annotations[v1alpha1.AuthorAnnotation], p.Annotations[v1alpha1.AgentAnnotation] = "ada", "Scribe"
+		p.Annotations[v1alpha1.WantedAtAnnotation], p.Spec.Draft = v1alpha1.WantedNow, true
+	}), nobody),
+	Entry("with what another tool of the cluster adds to every object", sent(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels["example.com/cost-center"], p.Annotations["example.com/checked"] = "7", "yes"
+	}), nobody),
+	Entry("in a namespace that is no team's", sent(foreign), policy, "namespaces of teams only"),
+	Entry("where Herald is installed", sent("herald-system"), policy, "namespaces of teams only"),
+	Entry("as if it had been applied", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
+	Entry("of a person without a name", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb }), policy, "social.herald.dev/author"),
+	Entry("in the place of one that people apply", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a name that it made"),
+	Entry("that goes with something else", sent(ofTeam, func(p *v1alpha1.Post) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
+	}), policy, "without an owner"),
+	Entry("that cannot be removed", sent(ofTeam, func(p *v1alpha1.Post) { p.Finalizers = append(p.Finalizers, "example.com/kept") }), policy, "finalizer"),
+	Entry("that is settled before it was sent", sent(ofTeam, func(p *v1alpha1.Post) {
+		p.Annotations[v1alpha1.SettleAnnotation] = "0=posted:1"
+	}), policy, "says more than where the post comes from"),
+	Entry("with a label of Herald's that it does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "says more than"),
+)
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: of a Post that was applied it", func(ctx SpecContext, patch string, words ...string) {
+	outcomeIs(change(ctx, broken, draft(), patch), words...)
+},
+	Entry("cancels it, for an API key", `{"spec":{"cancelled":true}}`, nobody),
+	Entry("cancels it, for a person", `{`+signature+`,"spec":{"cancelled":true}}`, nobody),
+	Entry("publishes it, for a person", `{`+signature+`,"spec":{"draft":null}}`, nobody),
+	Entry("changes what it says, for a person", `{`+signature+`,"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, nobody),
+	Entry("moves it, for a person", `{`+signature+`,"spec":{"draft":null,"scheduledAt":"2026-12-01T09:00:00Z"}}`, nobody),
+	Entry("enters a person's verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":"0=posted:1"}}}`, nobody),
+	Entry("publishes it for nobody", `{"spec":{"draft":null}}`, policy, "for a person"),
+	Entry("changes what it says for nobody", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person"),
+	Entry("cancels it and changes what it says", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person"),
+	Entry("enters a verdict of nobody", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person"),
+	Entry("takes a verdict back", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "nothing in the metadata"),
+	Entry("frees a restored post to go out again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "nothing in the metadata"),
+	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "nothing in the metadata"),
+	Entry("says that another wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "nothing in the metadata"),
+	Entry("makes it look like its own", `{"metadata":{"labels":{"social.herald.dev/origin":"api"}}}`, policy, "nothing in the metadata"),
+	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "nothing in the metadata"),
+	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "nothing in the metadata"),
+	Entry("keeps it from being deleted", `{"metadata":{"finalizers":["example.com/kept","example.com/more"]}}`, policy, "nothing in the metadata"),
+	Entry("lets it go while it is delivered", `{"metadata":{"finalizers":null}}`, policy, "nothing in the metadata"),
+)
+
+var _ = DescribeTable("Whatever roles it has, the policies hold", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("the apiserver: it deletes no Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post"),
+	Entry("the apiserver: it says of no Post that it is out", func(ctx context.Context) error {
+		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
+	}, policy, "no status"),
+	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "neither create nor delete"),
+	Entry("the manager: it deletes no Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "neither create nor delete"),
+)
+
+var _ = DescribeTable("With the roles that it is installed with, of a Post the manager", func(ctx SpecContext, patch string, words ...string) {
+	outcomeIs(change(ctx, manager, draft(), patch), words...)
+},
+	Entry("puts its finalizer on", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"]}}`, nobody),
+	Entry("removes a verdict that it has taken over", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
+	Entry("does both", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"],"annotations":{"social.herald.dev/settle":null}}}`, nobody),
+	Entry("changes what it says", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "nothing in the spec"),
+	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "nothing in the spec"),
+	Entry("enters a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "nothing in the metadata"),
+	Entry("says who wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "nothing in the metadata"),
+	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "nothing in the metadata"),
+	Entry("takes another's finalizer off", `{"metadata":{"finalizers":null}}`, policy, "nothing in the metadata"),
+	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "nothing in the metadata"),
+	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "nothing in the metadata"),
+)
+
+var _ = Describe("With the roles that it is installed with, the apiserver", func() {
+	It("stores a post and cancels it, and the manager lets it go", func(ctx SpecContext) {
+		stored := sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("b", 25), true })
+		Expect(apiserver.Create(ctx, stored)).To(Succeed())
+		cancel := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`))
+		Expect(apiserver.Patch(ctx, stored, cancel)).To(Succeed())
+		outcomeIs(apiserver.Delete(ctx, stored), roles)
+		Expect(admin.Delete(ctx, stored)).To(Succeed())
+		release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		Expect(manager.Patch(ctx, stored, release)).To(Succeed())
+		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKeyFromObject(stored), stored))).To(Succeed())
+	})
+})

@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// certificate is the Secret that the manager makes for its webhook, but for the edits.
+func certificate(edits ...func(*corev1.Secret)) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-webhook-certificate"},
+		Type:       corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}},
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
+// ownedBy is a Secret in the team's namespace that belongs to an object of Herald.
+func ownedBy(kind, name string, edits ...func(*corev1.Secret)) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ofTeam, Name: name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: "a", UID: "1"}},
+		},
+		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"0": []byte("a")},
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
+// database is a Secret that something else in the team's namespace uses, account one that
+// people made with the tokens of an account, and uploads one that the manager made.
+func database() *corev1.Secret {
+	return ownedBy("", "database", func(s *corev1.Secret) { s.OwnerReferences, s.Data = nil, map[string][]byte{"password": []byte("a")} })
+}
+
+func account() *corev1.Secret {
+	return ownedBy("", "acme-x", func(s *corev1.Secret) {
+		s.OwnerReferences, s.Labels = nil, map[string]string{"app": "a"}
+		s.Data = map[string][]byte{v1alpha1.CredentialsAccessToken: []byte("a"), "note": []byte("ours")}
+	})
+}
+
+func uploads() *corev1.Secret {
+	return ownedBy("Post", "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f")
+}
+
+var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it makes a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
+	outcomeIs(powerful.Create(ctx, s, client.DryRunAll), words...)
+},
+	Entry("of a key's token", ownedBy("APIKey", "ci-token"), nobody),
+	Entry("of uploads", ownedBy("Post", "herald-uploads-1"), nobody),
+	Entry("of its webhook's certificate", certificate(), nobody),
+	Entry("in kube-system: one that admits nodes", certificate(func(s *corev1.Secret) {
+		s.Namespace, s.Name, s.Type, s.Data = "kube-system", "bootstrap-token-abcdef", "bootstrap.kubernetes.io/token", map[string][]byte{
+			"token-id": []byte("abcdef"), "token-secret": []byte("0123456789abcdef"),
+		}
+	}), policy, "namespaces of teams only"),
+	Entry("in its own namespace: one that the apiserver reads", certificate(func(s *corev1.Secret) { s.Name = "herald-web-too" }), policy, "herald-webhook-certificate"),
+	Entry("in a namespace that is no team's", ownedBy("Post", "a", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "namespaces of teams only"),
+	Entry("of a release of Helm's, which the next upgrade applies", ownedBy("Post", "sh.helm.release.v1.shop.v2", func(s *corev1.Secret) {
+		s.Type = "helm.sh/release.v1"
+	}), policy, "of type Opaque"),
+	Entry("with a certificate, which an Ingress may wait for", ownedBy("Post", "a", func(s *corev1.Secret) {
+		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
+	}), policy, "of type Opaque"),
+	Entry("that nothing takes along when it goes", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "whose owner is"),
+	Entry("of something that is not Herald's", ownedBy("Deployment", "a"), policy, "whose owner is"),
+)
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("changes the credentials of an account", func(ctx context.Context) error {
+		return change(ctx, broken, account(), `{"data":{"accessToken":"Yg=="}}`)
+	}, policy, "but the data of herald-system/herald-web"),
+	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
+)
+
+var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("renews the tokens of an account", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewed-at":"2026-12-01T09:00:00Z"}},"data":{"accessToken":"Yg==","refreshToken":"Yg==","expiresAt":"Yg=="}}`)
+	}, nobody),
+	Entry("claims a renewal", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
+	}, nobody),
+	Entry("writes down an upload", func(ctx context.Context) error {
+		return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`)
+	}, nobody),
+	Entry("forgets uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
+	Entry("changes another Secret", func(ctx context.Context) error {
+		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
+	}, policy, "nothing in the data"),
+	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"data":{"note":"Yg=="}}`)
+	}, policy, "nothing in the data"),
+	Entry("removes a token", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"data":{"accessToken":null}}`)
+	}, policy, "nothing in the data"),
+	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "delete no Secret"),
+	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
+	Entry("has Kubernetes collect another Secret", func(ctx context.Context) error {
+		return change(ctx, powerful, database(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("keeps another Secret from being deleted", func(ctx context.Context) error {
+		return change(ctx, powerful, database(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("sets another annotation", func(ctx context.Context) error {
+		return change(ctx, powerful, database(), `{"metadata":{"annotations":{"note":"a"}}}`)
+	}, policy, "nothing in the metadata"),
+)

@@ -1,0 +1,111 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// counted is a Usage, but for the edits.
+func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
+	u := &v1alpha1.Usage{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-posts-2026-12"},
+		Spec:       v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: "2026-12"},
+	}
+	for _, edit := range edits {
+		edit(u)
+	}
+	return u
+}
+
+// told is an event that a process of Herald writes, but for the edits.
+func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
+	e := event()
+	e.Regarding.APIVersion = v1alpha1.GroupVersion.String()
+	for _, edit := range edits {
+		edit(e)
+	}
+	return e
+}
+
+// forged is an event of another program about another object.
+func forged() *eventsv1.Event {
+	return told(func(e *eventsv1.Event) {
+		e.Namespace, e.ReportingController = "kube-system", "kubelet"
+		e.Regarding = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "kube-system", Name: "etcd"}
+	})
+}
+
+var _ = DescribeTable("Whatever roles they have, the policies hold both accounts: each", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
+	for _, who := range []client.Client{powerful, broken} {
+		outcomeIs(attempt(ctx, who), words...)
+	}
+},
+	Entry("counts for a team", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, counted(ofTeam), client.DryRunAll)
+	}, nobody),
+	Entry("counts in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, counted(foreign), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("has what is counted go with something else", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, counted(ofTeam, func(u *v1alpha1.Usage) {
+			u.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
+		}), client.DryRunAll)
+	}, policy, "neither an owner nor"),
+	Entry("tells of an object of Herald", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(), client.DryRunAll)
+	}, nobody),
+	Entry("tells of another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds only"),
+	Entry("tells in the name of another program", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
+	}, policy, "own name only"),
+)
+
+var _ = DescribeTable("With the roles that it is installed with, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, told(), client.DryRunAll) }, nobody),
+	Entry("tells of its lease", func(ctx context.Context) error {
+		return manager.Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "lease"}, Reason: "LeaderElection", Source: corev1.EventSource{Component: "host_1"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "herald-system", Name: "herald-manager"},
+		}, client.DryRunAll)
+	}, nobody),
+	Entry("tells of something else there, in the old form", func(ctx context.Context) error {
+		return manager.Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "pod"}, Reason: "Killing", Source: corev1.EventSource{Component: "kubelet"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "herald-system", Name: "herald-apiserver-0"},
+		}, client.DryRunAll)
+	}, policy, "own kinds only"),
+	Entry("makes its lease", func(ctx context.Context) error {
+		return manager.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-manager"}}, client.DryRunAll)
+	}, nobody),
+	Entry("makes the lease of another program", func(ctx context.Context) error {
+		return manager.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"}}, client.DryRunAll)
+	}, roles),
+	Entry("asks itself to examine a connection", func(ctx context.Context) error {
+		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)
+	}, nobody),
+	Entry("notes which Secret a connection uses", func(ctx context.Context) error {
+		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"social.herald.dev/credentials-secret":"a"}}}`)
+	}, nobody),
+	Entry("has a connection use another Secret", func(ctx context.Context) error {
+		return change(ctx, manager, applied(), `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
+	}, policy, "nothing in the spec"),
+	Entry("notes a Secret of others as made by Herald", func(ctx context.Context) error {
+		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
+	}, policy, "nothing in the metadata"),
+	Entry("takes off a finalizer of a connection", func(ctx context.Context) error {
+		return change(ctx, manager, applied(), `{"metadata":{"finalizers":null}}`)
+	}, policy, "nothing in the metadata"),
+)
