@@ -90,6 +90,8 @@ type Server struct {
 
 	informers []cache.SharedIndexInformer
 	posts     *kube.PostFeed
+	pending   *kube.PendingMedia
+	budgets   *budgets
 	used      *apikeys.LastUsed
 	web       *web
 
@@ -125,13 +127,15 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	usages := quota.NewStore(kube.NewUsages(client))
+	s.pending = kube.NewPendingMedia(client)
 	bridgeConfig := bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
 		Owner:       teams.Owner,
 		Connections: connections,
 		Posts:       kube.NewPosts(client),
-		Quota:       quota.NewStore(kube.NewUsages(client)),
+		Quota:       usages,
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,
@@ -140,8 +144,10 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index: index,
-		Keys:  keys,
+		Index:     index,
+		Pending:   s.pending.Pending,
+		CountKeys: keys.Count,
+		Keys:      keys,
 		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
 			return s.posts.Follow(namespace, name)
 		},
@@ -154,6 +160,9 @@ func New(config Config) (*Server, error) {
 	}
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
+	s.budgets.follow(keys, namespaceOf)
+	s.budgets.follow(teams, ownedBy)
 	if s.web, err = newWeb(&s.config, service, teams, connections); err != nil {
 		return nil, err
 	}

@@ -151,6 +151,10 @@ const (
 	BudgetKeys             BudgetItem = "keys"
 )
 
+// BudgetQuota is the name of the ResourceQuota that bounds a team's objects, in the
+// team's namespace.
+const BudgetQuota = "budget.social.herald.dev"
+
 // BudgetUse is how much of one field of a budget is used.
 type BudgetUse struct {
 	// item is the field of Team.spec.budget.

@@ -68,7 +68,7 @@ type Index struct {
 	// hash is this index's own, so that no client can choose ids with the same.
 	hash func(id string) uint64
 	// seen is the resourceVersion up to which the watch has reported everything.
-	seen uint64
+	seen  uint64
 	count int
 	// changed holds the namespaces whose Tally may have changed since it was asked for.
 	changed map[string]struct{}

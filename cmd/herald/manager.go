@@ -33,6 +33,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -194,6 +195,8 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
+		// So far as they are teams' budgets.
+		&corev1.ResourceQuota{}: team.Quotas(),
 	}
 	if len(c.Namespaces) > 0 {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}

@@ -65,7 +65,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
-			Owner: teams.Owner, Quota: counts,
+			Owner: teams.Owner, Quota: counts, Metrics: team.NewMetrics(metrics.Registry),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{

@@ -6,6 +6,7 @@ package plan
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -40,7 +41,7 @@ var (
 		Keys:             20,             // two for each of ten programs, while tokens are replaced
 		Files:            4_100,          // two for each post, and those that are waited for; 1.5 KiB each are 6 MiB
 		Connections:      200,            // the plan covers ten; 3 KiB each are 600 KiB
-		Grants:           200,            // ten people with twenty agents each; 1 KiB each are 200 KiB
+		Grants:           1_000,          // twice those that may be good at a time; 1 KiB each are 1 MiB
 	}
 	// unlimitedBudget bounds a team that nothing else does: three of them, full, are etcd's
 	// default of 2 GiB.
@@ -93,6 +94,12 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 
 // filesPerPost is how many files a team may store for each post that it may.
 const filesPerPost = 2
+
+// BudgetItems are the fields of a budget, in the order in which they are shown.
+var BudgetItems = []v1alpha1.BudgetItem{
+	v1alpha1.BudgetPosts, v1alpha1.BudgetPostBytes, v1alpha1.BudgetUnfinishedPosts,
+	v1alpha1.BudgetPendingFiles, v1alpha1.BudgetPendingFileBytes, v1alpha1.BudgetKeys,
+}
 
 // Limit returns how much a budget allows of one of its fields.
 func (b *Budget) Limit(item v1alpha1.BudgetItem) int64 {
@@ -148,6 +155,19 @@ func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
 }
 
+// FileBytes is how many bytes a file takes of a budget: as many as its Media says or, where
+// it does not, as many as a file of its kind may have.
+func FileBytes(media *v1alpha1.MediaSpec) int64 {
+	switch {
+	case media.SizeBytes > 0:
+		return media.SizeBytes
+	case strings.HasPrefix(string(media.MimeType), "video/"):
+		return v1alpha1.MaxVideoBytes
+	default:
+		return v1alpha1.MaxImageBytes
+	}
+}
+
 // refusals say what a field bounds, and what a team can do about it.
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
@@ -170,11 +190,16 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// Refuse words, for people, that a team's budget does not allow so much more.
+// Refuse words, for people, that a team's budget does not allow so much more; nothing more
+// is what a draft needs that is published.
 func (b *Budget) Refuse(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
-	return fmt.Sprintf("the team's budget allows "+words.what+"; %s are used and this needs %s more. %s, or have an administrator raise spec.budget.%s of Team %q.",
-		grouped(b.Limit(item)), grouped(used), grouped(more), words.remedy, item, team)
+	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
+	if more == 0 {
+		state = fmt.Sprintf("%s are used, so that no draft is published before there are fewer", grouped(used))
+	}
+	return fmt.Sprintf("the team's budget allows "+words.what+"; %s. %s, or have an administrator raise spec.budget.%s of Team %q.",
+		grouped(b.Limit(item)), state, words.remedy, item, team)
 }
 
 // grouped writes a number with a comma before each three digits.
@@ -184,4 +209,26 @@ func grouped(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// RefuseObject words, for people, that Kubernetes stores no more objects of a kind, in the
+// plural, because of the team's ResourceQuota.
+func RefuseObject(kind, team string, used, limit int64) string {
+	b := Budget{Posts: limit, Keys: limit}
+	switch kind {
+	case "posts":
+		return b.Refuse(v1alpha1.BudgetPosts, team, used, 1)
+	case "apikeys":
+		return b.Refuse(v1alpha1.BudgetKeys, team, used, 1)
+	case "media":
+		return fmt.Sprintf("the team's budget allows %s stored files, %d for each post and those that are waited for; %s are used. "+
+			"Delete those that no post needs (kubectl delete media), or have an administrator raise spec.budget.posts of Team %q.",
+			grouped(limit), filesPerPost, grouped(used), team)
+	case "connections":
+		return fmt.Sprintf("a team of this plan may have %s connections, disabled ones counted; %s are used. "+
+			"Delete those that are not needed any more, or have an administrator change the plan of Team %q.", grouped(limit), grouped(used), team)
+	default:
+		return fmt.Sprintf("a team of this plan may store %s %s; %s are used. "+
+			"Delete those that are not needed any more, or have an administrator change the plan of Team %q.", grouped(limit), kind, grouped(used), team)
+	}
 }
