@@ -78,7 +78,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
-			Store:       files,
+			Store: files, Owner: teams.Owner,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
 			Namespaces:  c.Namespaces,

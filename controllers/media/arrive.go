@@ -43,6 +43,12 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
+		if message, err := r.room(ctx, m); err != nil || message != "" {
+			if err != nil {
+				return 0, err
+			}
+			return r.full(ctx, m, before, message)
+		}
 		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType))
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
@@ -157,11 +163,17 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
+	if message, err := r.room(ctx, m); err != nil || message != "" {
+		if err != nil {
+			return 0, err
+		}
+		return r.full(ctx, m, before, message)
+	}
 	if !r.slots.take(m.Namespace) {
 		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
+	if m.Status.Phase == "" || waited(m) {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -183,10 +195,16 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return 0, r.conclude(ctx, m, before)
 }
 
+// waited reports whether a fetch was kept waiting by the store, or by the team's budget.
+func waited(m *v1alpha1.Media) bool {
+	reason := conditions.Reason(m.Status.Conditions)
+	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonBudgetLimit
+}
+
 // awaitFetch sets the status to fetching, unless it already says how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if reason := conditions.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
+	if conditions.Reason(m.Status.Conditions) == "" || waited(m) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetching, "Fetching the file from its source.")
 	}
 	return m

@@ -49,6 +49,8 @@ func TestMediaController(t *testing.T) {
 const (
 	managed = "managed"
 	byHand  = "by-hand"
+	// bounded is that of the specs about budgets, which count what is in it.
+	bounded = "bounded"
 )
 
 var (
@@ -67,7 +69,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	k8s = env.Client
-	for _, namespace := range []string{managed, byHand} {
+	for _, namespace := range []string{managed, byHand, bounded} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 	bucket, err = store.New(storetest.Start(GinkgoT()))
@@ -80,8 +82,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	r, err := New(options(mgr, loose(), clock.RealClock{}))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	hand = start(limited, env, byHand)
+	hand = start(limited, env, byHand, bounded)
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references)).To(Succeed())
+	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, pendingIndex, pending)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
 		running, cancel := context.WithCancel(context.Background())
 		stopped := make(chan error, 1)
@@ -112,11 +115,15 @@ func asManager(ctx context.Context, env *envtest.Environment) *rest.Config {
 	return limited
 }
 
-func start(config *rest.Config, env *envtest.Environment, namespace string) ctrl.Manager {
+func start(config *rest.Config, env *envtest.Environment, namespaces ...string) ctrl.Manager {
 	GinkgoHelper()
+	served := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		served[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Cache: cache.Options{DefaultNamespaces: served},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return mgr
