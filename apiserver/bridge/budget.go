@@ -106,10 +106,10 @@ func (f *flights) clear(namespace string) {
 // beginPost counts a post that is about to be created, or refuses it. done is called when
 // the index has it, or when it certainly is not created.
 func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
-	bytes, _ := posting.Size(post)
+	bytes := posting.Bytes(post)
 	var tally postindex.Tally
 	now := s.Clock.Now()
-	land, refused := s.newPosts.begin(post.Namespace, post.Name, int64(bytes), now,
+	land, refused := s.newPosts.begin(post.Namespace, post.Name, bytes, now,
 		func(names []string) (known []bool) {
 			tally, known = s.Index.Tally(post.Namespace, names)
 			return known
@@ -117,7 +117,7 @@ func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
 		func(more, moreBytes int64) *Error {
 			return s.fits(post.Namespace,
 				wanted{v1alpha1.BudgetPosts, tally.Posts + more, 1},
-				wanted{v1alpha1.BudgetPostBytes, tally.Bytes + moreBytes, int64(bytes)},
+				wanted{v1alpha1.BudgetPostBytes, tally.Bytes + moreBytes, bytes},
 				wanted{v1alpha1.BudgetUnfinishedPosts, tally.Unfinished + more, 1})
 		})
 	if refused != nil {
@@ -141,10 +141,9 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 // the release of a draft of a team that has more unfinished posts than it may. One that
 // makes it smaller is never refused.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
-	was, _ := posting.Size(before)
-	is, _ := posting.Size(after)
+	was, is := posting.Bytes(before), posting.Bytes(after)
 	tally, _ := s.Index.Tally(after.Namespace, nil)
-	wants := []wanted{{v1alpha1.BudgetPostBytes, tally.Bytes, int64(is - was)}}
+	wants := []wanted{{v1alpha1.BudgetPostBytes, tally.Bytes, is - was}}
 	if is <= was {
 		wants = nil
 	}

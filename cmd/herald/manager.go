@@ -34,6 +34,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -126,10 +127,14 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
-	if err := hook.setup(mgr, c, registry); err != nil {
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	if err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity, tracer); err != nil {
+	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
+		return err
+	}
+	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity, tracer, teams); err != nil {
 		return err
 	}
 	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {

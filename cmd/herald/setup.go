@@ -32,7 +32,7 @@ import (
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, identity string, tracer *tracing.Tracer,
+	registry platforms.Registry, identity string, tracer *tracing.Tracer, teams *quota.Teams,
 ) error {
 	now := clock.RealClock{}
 	files, err := openStore(c.Media)
@@ -45,10 +45,6 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	cached, live := mgr.GetClient(), mgr.GetAPIReader()
 	store := credentials.NewStore(live, cached, now, identity)
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	if err != nil {
-		return err
-	}
 	counts := quota.NewStore(quota.NewAPI(live, cached))
 	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg)
 	if err != nil {

@@ -44,7 +44,7 @@ const PostPath = "/validate-post"
 // configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field but Namespaces is required.
+// Options is what the webhook needs. Every field but Namespaces and Budgets is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
@@ -53,6 +53,8 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
+	// Budgets hold posts to the budgets of their teams; nil holds none.
+	Budgets *Budgets
 	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
 	Namespaces configv1alpha1.Namespaces
 }
@@ -74,16 +76,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 
 // ValidateCreate judges a new post.
 func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
-	return p.judge(ctx, post)
+	return p.judge(ctx, nil, post)
 }
 
 // ValidateUpdate judges a post whose spec was changed. It ignores a post that is
 // cancelled, deleted, or already on its way, whose spec the schema fixes.
-func (p *Posts) ValidateUpdate(ctx context.Context, _, post *v1alpha1.Post) (admission.Warnings, error) {
+func (p *Posts) ValidateUpdate(ctx context.Context, before, post *v1alpha1.Post) (admission.Warnings, error) {
 	if posting.Started(post) {
 		return nil, nil
 	}
-	return p.judge(ctx, post)
+	return p.judge(ctx, before, post)
 }
 
 // ValidateDelete allows every deletion.
@@ -91,9 +93,9 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 	return nil, nil
 }
 
-// judge refuses a post that contradicts existing objects. For missing objects it only
-// warns, since a GitOps tool applies a whole set at once.
-func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
+// judge refuses a post that contradicts existing objects, or for which the team's budget has
+// no room. For missing objects it only warns, since a GitOps tool applies a whole set at once.
+func (p *Posts) judge(ctx context.Context, before, post *v1alpha1.Post) (admission.Warnings, error) {
 	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
@@ -106,6 +108,12 @@ func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warni
 	}
 	var refused field.ErrorList
 	warnings := p.lateness(post)
+	switch full, err := p.Budgets.refuse(ctx, before, post); {
+	case err != nil:
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
+	case full != nil:
+		refused = append(refused, full)
+	}
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))
