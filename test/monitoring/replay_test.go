@@ -61,7 +61,9 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 }
 
 // notRecorded are metrics that nothing in the run gives a series.
-var notRecorded = map[string]bool{}
+var notRecorded = map[string]bool{
+	"herald_teams_near_budget": true, // it is younger than the run; the next recording has it, and this line goes then
+}
 
 // TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.
 func TestEachPanelDraws(t *testing.T) {
