@@ -86,12 +86,16 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	}
 	// Posts come last: summing them up takes the connections.
 	background.Go(func() { s.posts.Run(watching) })
-	select {
-	case <-s.posts.Synced():
-		return true
-	case <-ctx.Done():
-		return false
+	background.Go(func() { s.pending.Run(watching) })
+	for _, known := range []<-chan struct{}{s.posts.Synced(), s.pending.Synced()} {
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return false
+		}
 	}
+	background.Go(func() { s.budgets.run(watching) })
+	return true
 }
 
 // drain stops serving without cutting off anybody.

@@ -95,6 +95,8 @@ type Server struct {
 	informers []cache.SharedIndexInformer
 	current   *current
 	posts     *kube.PostFeed
+	pending   *kube.PendingMedia
+	budgets   *budgets
 	used      *apikeys.LastUsed
 	web       *web
 
@@ -135,6 +137,8 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	usages := quota.NewStore(kube.NewUsages(client))
+	s.pending = kube.NewPendingMedia(client)
 	bridgeConfig := bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Current:     s.current.check,
@@ -142,7 +146,7 @@ func New(config Config) (*Server, error) {
 		Owner:       teams.Owner,
 		Connections: connections,
 		Posts:       kube.NewPosts(client),
-		Quota:       quota.NewStore(kube.NewUsages(client)),
+		Quota:       usages,
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,
@@ -151,8 +155,10 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index: index,
-		Keys:  keys,
+		Index:     index,
+		Pending:   s.pending.Pending,
+		CountKeys: keys.Count,
+		Keys:      keys,
 		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
 			return s.posts.Follow(namespace, name)
 		},
@@ -165,6 +171,9 @@ func New(config Config) (*Server, error) {
 	}
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
+	s.budgets.follow(keys, namespaceOf)
+	s.budgets.follow(teams, ownedBy)
 	limits := rest.Limits{
 		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: ratelimit.New(config.RequestsPerMinute, config.Clock),
 		Bodies: intake.NewGate(intake.Most),

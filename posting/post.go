@@ -28,6 +28,12 @@ func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	return nil
 }
 
+// Unfinished reports whether a post in this phase is still to be delivered, as far as its
+// people and the platforms let it.
+func Unfinished(phase v1alpha1.PostPhase) bool {
+	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing
+}
+
 // Started reports whether a call to a platform was ever claimed for the post.
 // From then on its spec is frozen.
 func Started(post *v1alpha1.Post) bool {

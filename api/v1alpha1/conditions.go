@@ -139,6 +139,8 @@ const (
 	ReasonUploaded         = "Uploaded"
 	ReasonAwaitingUpload   = "AwaitingUpload"
 	ReasonUploadExpired    = "UploadExpired"
+	// ReasonBudgetLimit: as many files are waited for as the team's budget allows.
+	ReasonBudgetLimit      = "BudgetLimit"
 	ReasonFetching         = "Fetching"
 	ReasonFetchFailed      = "FetchFailed"
 	ReasonSourceRefused    = "SourceRefused"

@@ -3,7 +3,13 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Plan is what a team has subscribed to.
 // +kubebuilder:validation:Enum=starter;unlimited
@@ -67,6 +73,105 @@ type Agents struct {
 	Publishing AgentPublishing `json:"publishing,omitempty"`
 }
 
+// Bytes is a number of bytes: digits alone, or with one of Kubernetes' units Ki, Mi, Gi
+// and Ti, such as "128Mi". It is not a resource.Quantity, whose schema admits what cannot
+// be decoded.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=15
+// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|[1-9][0-9]{0,5}(Ki|Mi|Gi|Ti))$`
+type Bytes string
+
+// Value is the number; zero for what the schema does not admit.
+func (b Bytes) Value() int64 {
+	digits, shift := string(b), 0
+	for i, unit := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if without, ok := strings.CutSuffix(digits, unit); ok {
+			digits, shift = without, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>shift {
+		return 0
+	}
+	return n << shift
+}
+
+// TeamBudget is how much a team may keep in the cluster and have under way, so that no
+// team fills it for the others. What is left out is as the plan has it (docs/plans.md).
+type TeamBudget struct {
+	// posts is how many Posts the team may store: finished and cancelled ones
+	// count until they are deleted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000000
+	Posts *int32 `json:"posts,omitempty"`
+
+	// postBytes is how many bytes those Posts may have together: their spec and
+	// annotations, as the Kubernetes API stores them.
+	// +optional
+	PostBytes Bytes `json:"postBytes,omitempty"`
+
+	// unfinishedPosts is how many of them may be drafts, scheduled or being
+	// delivered.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000000
+	UnfinishedPosts *int32 `json:"unfinishedPosts,omitempty"`
+
+	// pendingFiles is how many Media may wait for their files.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	PendingFiles *int32 `json:"pendingFiles,omitempty"`
+
+	// pendingFileBytes is how many bytes the files may have together that are
+	// waited for.
+	// +optional
+	PendingFileBytes Bytes `json:"pendingFileBytes,omitempty"`
+
+	// keys is how many APIKeys the team may have: revoked and expired ones count
+	// until they are deleted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Keys *int32 `json:"keys,omitempty"`
+}
+
+// BudgetItem is a field of a TeamBudget.
+// +kubebuilder:validation:Enum=posts;postBytes;unfinishedPosts;pendingFiles;pendingFileBytes;keys
+type BudgetItem string
+
+// The fields of a TeamBudget, by their names.
+const (
+	BudgetPosts            BudgetItem = "posts"
+	BudgetPostBytes        BudgetItem = "postBytes"
+	BudgetUnfinishedPosts  BudgetItem = "unfinishedPosts"
+	BudgetPendingFiles     BudgetItem = "pendingFiles"
+	BudgetPendingFileBytes BudgetItem = "pendingFileBytes"
+	BudgetKeys             BudgetItem = "keys"
+)
+
+// BudgetQuota is the name of the ResourceQuota that bounds a team's objects, in the
+// team's namespace.
+const BudgetQuota = "budget.social.herald.dev"
+
+// BudgetUse is how much of one field of a budget is used.
+type BudgetUse struct {
+	// item is the field of Team.spec.budget.
+	// +required
+	Item BudgetItem `json:"item"`
+
+	// used is how much is used: objects, or bytes.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Used int64 `json:"used"`
+
+	// limit is how much the team may use.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Limit int64 `json:"limit"`
+}
+
 // TeamSpec is what a platform team decides about a team.
 type TeamSpec struct {
 	// namespace that the team owns: its connections, keys and posts live
@@ -89,6 +194,12 @@ type TeamSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Subscription Subscription `json:"subscription,omitzero"`
+
+	// budget is how much the team may keep in the cluster and have under way.
+	// What is left out is as the plan has it; a team on trial has that of the
+	// starter plan.
+	// +optional
+	Budget TeamBudget `json:"budget,omitzero"`
 
 	// agents says what agents may do that come by the MCP server. Omitted, they may do
 	// what their key or their grant allows.
@@ -145,6 +256,14 @@ type TeamUsage struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	ConnectedAccounts int32 `json:"connectedAccounts"`
+
+	// budget is how much the team uses of each field of its budget, as of a minute
+	// ago.
+	// +optional
+	// +listType=map
+	// +listMapKey=item
+	// +kubebuilder:validation:MaxItems=16
+	Budget []BudgetUse `json:"budget,omitempty"`
 }
 
 // Team owns a namespace with connections, API keys, media and posts.

@@ -14,13 +14,15 @@ const (
 	ResourceXPosts = "x-posts"
 	// ResourceTikTokDrafts are drafts in the inbox of a TikTok account.
 	ResourceTikTokDrafts = "tiktok-drafts"
+	// ResourceBudget is the team's budget, all fields of it in one Usage.
+	ResourceBudget = "budget"
 )
 
 // UsageSpec says what is counted.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="what a Usage counts cannot be changed; Herald creates another one"
 type UsageSpec struct {
-	// resource that is counted, such as "x-posts" or "tiktok-drafts".
+	// resource that is counted, such as "x-posts", "tiktok-drafts" or "budget".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -35,24 +37,26 @@ type UsageSpec struct {
 	Account string `json:"account,omitempty"`
 
 	// period that the limit holds for: a calendar month in UTC, such as
-	// "2026-11", or a sliding window in hours, such as "24h".
-	// +required
+	// "2026-11", or a sliding window in hours, such as "24h". Absent where that is
+	// counted which is there at present.
+	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=7
 	// +kubebuilder:validation:Pattern=`^([12][0-9]{3}-(0[1-9]|1[0-2])|[1-9][0-9]{0,5}h)$`
-	Period string `json:"period"`
+	Period string `json:"period,omitempty"`
 }
 
 // UsageStatus says how much is used, and by which posts.
 type UsageStatus struct {
 	// limit is how much the period allows, as of the last time that something
-	// was counted.
+	// was counted; 100 for a budget.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Limit int32 `json:"limit,omitempty"`
 
-	// used is how much is taken; of a sliding window, in the fullest one.
+	// used is how much is taken; of a sliding window, in the fullest one; of a
+	// budget, how many percent of its fullest field.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -63,6 +67,17 @@ type UsageStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
 	Entries []UsageEntry `json:"entries,omitempty"`
+
+	// budget is how much is used of each field of the team's budget.
+	// +optional
+	// +listType=map
+	// +listMapKey=item
+	// +kubebuilder:validation:MaxItems=16
+	Budget []BudgetUse `json:"budget,omitempty"`
+
+	// countedAt is when budget was written last.
+	// +optional
+	CountedAt *Time `json:"countedAt,omitempty"`
 }
 
 // UsageEntry is what one target of a post takes.

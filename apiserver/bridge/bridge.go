@@ -86,6 +86,11 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
+	// Pending returns how many files of a namespace are waited for and their bytes, and
+	// of which of some, by name, it knows; CountKeys, how many API keys it has. Both answer
+	// from memory. Nothing is counted where they are nil.
+	Pending   func(namespace string, names []string) (files, bytes int64, known []bool)
+	CountKeys func(namespace string) int
 	// Keys reads and writes API keys, and Events writes events. Only what people and
 	// agents do needs them. Events may be nil: then the log alone tells.
 	Keys   Keys
@@ -106,10 +111,14 @@ type Service struct {
 	Config
 
 	addresses *addresses
+	// newPosts and newFiles are those that requests are about to create.
+	newPosts, newFiles *flights
 }
 
 // New returns a Service.
-func New(config Config) *Service { return &Service{config, newAddresses(config.Clock)} }
+func New(config Config) *Service {
+	return &Service{config, newAddresses(config.Clock), newFlights(), newFlights()}
+}
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {

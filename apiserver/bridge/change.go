@@ -194,6 +194,9 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 		planned = wanted.DeepCopy()
 		planned.Spec.ScheduledAt = v1alpha1.NewTimePtr(now)
 	}
+	if err := s.requireRoomToChange(before, wanted); err != nil {
+		return err
+	}
 	needs, err := c.judge(ctx, before, &judgement{post: wanted, planned: planned, stored: before, now: now})
 	if err != nil {
 		return err

@@ -70,6 +70,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 // createNew creates a post that was not there a moment ago. If its key was used
 // for another request, reused says so; other refusals come before.
 func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, reused *Error) (PostDetail, error) {
+	if err := s.requireRoom(j.post); err != nil {
+		return PostDetail{}, err
+	}
 	needs, connections, err := s.judge(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		switch {
 		case reused != nil:
@@ -83,6 +86,11 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, re
 	if err != nil {
 		return PostDetail{}, err
 	}
+	done, full := s.beginPost(j.post)
+	if full != nil {
+		return PostDetail{}, full
+	}
+	defer done() // the index has it by then
 	created, replayed, err := s.counted(ctx, needs, j.post)
 	if err != nil {
 		return PostDetail{}, err
@@ -121,7 +129,7 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 	case answerLost(err):
 		return nil, false, fmt.Errorf("%w: %w", ErrUncertain, err)
 	default:
-		if refused := refusedByKubernetes(err); refused != nil {
+		if refused := s.refused(post.Namespace, err); refused != nil {
 			err = refused
 		} else {
 			err = fmt.Errorf("create a post: %w", err)

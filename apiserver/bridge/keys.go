@@ -114,11 +114,17 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 	if errs := checkKey(key, s.Clock.Now()); len(errs) > 0 {
 		return NewToken{}, invalid(errs)
 	}
+	if err := s.requireRoomForKey(ctx, caller.Namespace); err != nil {
+		return NewToken{}, err
+	}
 	made := newToken(key)
 	addToken(key, &made)
 	created, err := createOnce(ctx,
 		func() (*v1alpha1.APIKey, error) { return s.Keys.Create(ctx, key) },
 		func() (*v1alpha1.APIKey, error) { return s.Keys.Get(ctx, key.Namespace, key.Name) })
+	if refused := s.refused(key.Namespace, err); refused != nil {
+		return NewToken{}, refused
+	}
 	if err != nil {
 		return NewToken{}, fmt.Errorf("create an API key: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -122,21 +123,53 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 // register creates the resource; again says that it was there before, under the
 // same key, and that an upload of it still makes sense.
 func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
+	done, full := s.beginFile(media)
+	if full != nil {
+		return s.registered(ctx, media, full)
+	}
+	defer func() { done(err == nil && !again) }()
 	made, err = createOnce(ctx,
 		func() (*v1alpha1.Media, error) { return s.Media.Create(ctx, media) },
 		func() (*v1alpha1.Media, error) {
 			again = true
 			return s.Media.Get(ctx, media.Namespace, media.Name)
 		})
-	switch refused := refusedByKubernetes(err); {
+	switch refused := s.refused(media.Namespace, err); {
 	case refused != nil:
 		return nil, false, refused
 	case err != nil:
 		return nil, false, fmt.Errorf("register a media file: %w", err)
-	case again && !sameRequest(made, media):
-		return nil, false, errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
-	case again && (!made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected):
-		return nil, false, errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
+	case again:
+		return made, true, stillWanted(made, media)
 	}
-	return made, again, nil
+	return made, false, nil
+}
+
+// registered returns what a request under the same key registered before; full if nothing
+// was, or if the request has no key.
+func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *Error) (made *v1alpha1.Media, again bool, err error) {
+	if media.Annotations[v1alpha1.RequestAnnotation] == "" {
+		return nil, false, full
+	}
+	switch made, err = s.Media.Get(ctx, media.Namespace, media.Name); {
+	case apierrors.IsNotFound(err):
+		return nil, false, full
+	case err != nil:
+		return nil, false, fmt.Errorf("read a media file: %w", err)
+	default:
+		return made, true, stillWanted(made, media)
+	}
+}
+
+// stillWanted refuses another address for a file that is not the one of the request, or that
+// nobody waits for any more.
+func stillWanted(made, media *v1alpha1.Media) error {
+	switch {
+	case !sameRequest(made, media):
+		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
+	case !made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected:
+		return errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
+	default:
+		return nil
+	}
 }

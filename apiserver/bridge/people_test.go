@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -295,6 +296,13 @@ func TestViewTeam(t *testing.T) {
 		tc.want.TikTokDrafts = []bridge.AccountMeter{{Connection: tok, Meter: bridge.Meter{Used: 1, Limit: 5}}}
 		s.Index.Upsert("team-a", s.Summarise(s.post()), 1)
 		tc.want.Posts = 1
+		s.Pending = func(string, []string) (files, bytes int64, known []bool) { return 3, 4000, nil }
+		s.CountKeys = func(string) int { return 5 }
+		budget := plan.BudgetOf(s.Owner(""))
+		tc.want.Budget = []v1alpha1.BudgetUse{
+			budget.Use("posts", 1), budget.Use("postBytes", posting.Bytes(s.post())), budget.Use("unfinishedPosts", 1),
+			budget.Use("pendingFiles", 3), budget.Use("pendingFileBytes", 4000), budget.Use("keys", 5),
+		}
 		s.Quota = reading{newCounts(), used}
 		tc.want.Name, tc.want.DisplayName = "acme", "ACME"
 		got, err := s.ViewTeam(t.Context(), person)

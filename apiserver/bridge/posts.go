@@ -186,6 +186,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		DisplayAt: posting.DisplayAt(post),
 		Agent:     post.Annotations[v1alpha1.AgentAnnotation],
 	}
+	summary.Bytes = int(posting.Bytes(post))
 	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {

@@ -38,6 +38,8 @@ type TeamView struct {
 	TikTokDrafts []AccountMeter
 	// Posts are all that are listed. They have no limit.
 	Posts int
+	// Budget is how much the team uses of each field of its budget.
+	Budget []v1alpha1.BudgetUse
 	// Agents says what agents may do.
 	Agents v1alpha1.Agents
 }
@@ -66,6 +68,7 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 		Name: team.Name, DisplayName: team.Spec.DisplayName,
 		Agents: team.Spec.Agents,
 		Plan:   team.Spec.Subscription.Plan, State: team.Spec.Subscription.State,
+		Budget: s.Budget(caller.Namespace),
 		XPosts: Meter{Limit: limits.XPosts}, Accounts: Meter{Limit: limits.Accounts},
 	}
 	if view.State == v1alpha1.SubscriptionTrialing {

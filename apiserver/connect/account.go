@@ -158,6 +158,9 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 	case apierrors.IsAlreadyExists(err):
 		return nil, err
 	case err != nil:
+		if refused := bridge.Bounded(s.Owner(f.Space), err); refused != nil {
+			return nil, refused
+		}
 		return nil, fmt.Errorf("create the connection of an account: %w", err)
 	}
 	if err := s.keep(ctx, created, secret, choice.Token); err != nil {

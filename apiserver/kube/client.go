@@ -26,12 +26,13 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // What the apiserver may do, and nothing else.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;create;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
@@ -152,6 +153,13 @@ func (k kind[T, P]) Get(ctx context.Context, namespace, name string) (P, error) 
 	return k.in(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
+// create stores a resource, without its status.
+func (k kind[T, P]) create(ctx context.Context, created P) (P, error) {
+	return quota.Patiently(ctx, func() (P, error) {
+		return k.in(created.GetNamespace()).Create(ctx, created, metav1.CreateOptions{FieldManager: FieldOwner})
+	})
+}
+
 // patch merges changes into a resource.
 func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes map[string]any, subresources ...string) (P, error) {
 	body, err := json.Marshal(changes)
@@ -182,7 +190,7 @@ type writable[T any, P object[T]] struct{ kind[T, P] }
 
 // Create stores a resource, without its status.
 func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
-	return w.in(created.GetNamespace()).Create(ctx, created, metav1.CreateOptions{FieldManager: FieldOwner})
+	return w.create(ctx, created)
 }
 
 // UpdateStatus stores a status, on the condition that the resource is still as it was

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -41,13 +42,16 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	if err != nil {
 		return nil, fmt.Errorf("encode a post: %w", err)
 	}
-	result := p.client.Post().
-		Namespace(post.Namespace).Resource(p.resource).
-		Param("fieldManager", FieldOwner).
-		SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Body(body).
-		Do(ctx)
-	if err := result.Error(); err != nil {
+	result, err := quota.Patiently(ctx, func() (rest.Result, error) {
+		result := p.client.Post().
+			Namespace(post.Namespace).Resource(p.resource).
+			Param("fieldManager", FieldOwner).
+			SetHeader("Content-Type", runtime.ContentTypeJSON).
+			Body(body).
+			Do(ctx)
+		return result, result.Error()
+	})
+	if err != nil {
 		span.Fail(string(apierrors.ReasonForError(err)))
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -58,7 +59,15 @@ type APIKeys struct {
 // NewAPIKeys returns the watch of API keys with the indexers by which
 // they are looked up.
 func NewAPIKeys(client rest.Interface, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
+	indexers = maps.Clone(indexers)
+	indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
 	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers, clock)}
+}
+
+// Count returns how many keys a namespace has, from memory.
+func (k *APIKeys) Count(namespace string) int {
+	keys, _ := k.GetIndexer().IndexKeys(cache.NamespaceIndex, namespace) // there is such an index
+	return len(keys)
 }
 
 // List reads the keys of a namespace from the Kubernetes API itself: one that was made a
@@ -71,7 +80,7 @@ func (k *APIKeys) List(ctx context.Context, namespace string) ([]v1alpha1.APIKey
 
 // Create stores a key.
 func (k *APIKeys) Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
-	return k.in(key.Namespace).Create(ctx, key, metav1.CreateOptions{FieldManager: FieldOwner})
+	return k.create(ctx, key)
 }
 
 // Update stores what differs between two states of a key, on the condition that it is
@@ -132,7 +141,7 @@ func (g *Grants) ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAu
 
 // Create stores a grant, without its status.
 func (g *Grants) Create(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
-	return g.in(grant.Namespace).Create(ctx, grant, metav1.CreateOptions{FieldManager: FieldOwner})
+	return g.create(ctx, grant)
 }
 
 // Update stores what differs between two states of a grant, on the condition that it is
@@ -244,7 +253,7 @@ func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token s
 
 // Create stores a connection.
 func (c *Connections) Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error) {
-	return c.in(connection.Namespace).Create(ctx, connection, metav1.CreateOptions{FieldManager: FieldOwner})
+	return c.create(ctx, connection)
 }
 
 // Annotate sets annotations of the connection with this UID. Another one of its name

@@ -266,6 +266,9 @@ func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scope
 		grant.Spec.Scopes = append(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))
 	}
 	created, err := s.Grants.Create(ctx, grant)
+	if refused := bridge.Bounded(nil, err); refused != nil {
+		return nil, &PageError{http.StatusForbidden, "The team has too many agents", refused.Message}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store what was allowed: %w", err)
 	}

@@ -14,7 +14,6 @@ package postindex
 import (
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -43,6 +42,8 @@ type Summary struct {
 	Agent string
 	// DisplayAt is kept to the millisecond, as the resources keep it.
 	DisplayAt time.Time
+	// Bytes is how large the stored post is. Pages do not tell it.
+	Bytes int
 }
 
 // Query selects a page of a namespace's posts.
@@ -67,48 +68,37 @@ type Index struct {
 	// hash is this index's own, so that no client can choose ids with the same.
 	hash func(id string) uint64
 	// seen is the resourceVersion up to which the watch has reported everything.
-	seen uint64
-	// hidden holds cancelled posts whose cancellation the watch has not reported
-	// yet, with its version: an older event must not list them again.
-	hidden map[key]uint64
-	count  int
+	seen  uint64
+	count int
+	// changed holds the namespaces whose Tally may have changed since it was asked for.
+	changed map[string]struct{}
 	// round numbers the relists; restored says that the one under way, or the
 	// last if it was broken off, is of a store restored from a backup.
 	round    uint32
 	restored bool
 }
 
-type key struct{ namespace, id string }
-
 // New returns an empty index.
 func New() *Index {
 	seed := maphash.MakeSeed()
 	return &Index{
-		namespaces: map[string]*posts{}, hidden: map[key]uint64{}, kinds: &kinds{numbers: map[facts]uint32{}},
+		namespaces: map[string]*posts{}, changed: map[string]struct{}{}, kinds: &kinds{numbers: map[facts]uint32{}},
 		hash: func(id string) uint64 { return maphash.String(seed, id) },
 	}
 }
 
 // Upsert adds or updates a post as it was at a resourceVersion, read from the
 // watch or from the answer to an own write. What is older than what the index
-// knows is ignored. A cancelled post leaves the list.
+// knows is ignored. A cancelled post leaves the lists, and is counted as long as it is
+// stored.
 func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	k := key{namespace, s.ID}
-	if x.hidden[k] >= version {
-		return
-	}
 	p, old := x.find(namespace, s.ID)
 	switch {
 	case old == 0 && version <= x.seen:
-		return // the watch has reported what came after: the post is gone or cancelled
+		return // the watch has reported what came after: the post is gone
 	case old != 0 && p.at(old).version >= version:
-		return
-	}
-	if s.Status == v1alpha1.PhaseCancelled {
-		x.remove(namespace, old)
-		x.hidden[key{strings.Clone(namespace), strings.Clone(s.ID)}] = version
 		return
 	}
 	x.put(namespace, old, &s, version)
@@ -130,12 +120,6 @@ func (x *Index) Progress(version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.seen = max(x.seen, version)
-	x.prune()
-}
-
-// prune forgets the cancellations that the watch has reported.
-func (x *Index) prune() {
-	maps.DeleteFunc(x.hidden, func(_ key, version uint64) bool { return version <= x.seen })
 }
 
 // List returns a page of the posts that match, newest display time first and
@@ -175,15 +159,31 @@ func (x *Index) find(namespace, id string) (*posts, place) {
 // put stores a summary, in the place of an older one unless that is zero.
 func (x *Index) put(namespace string, old place, s *Summary, version uint64) *entry {
 	p := x.namespaces[namespace]
-	if old != 0 {
-		return p.change(old, s, version)
-	}
 	if p == nil {
 		p = newPosts(x.kinds, x.hash)
 		x.namespaces[strings.Clone(namespace)] = p
 	}
-	x.count++
-	return p.add(s, version)
+	before := p.tally
+	listed := p.listed()
+	var e *entry
+	if old != 0 {
+		e = p.change(old, s, version)
+	} else {
+		e = p.add(s, version)
+	}
+	x.count += p.listed() - listed
+	x.counted(namespace, p, before)
+	return e
+}
+
+// counted notes that a namespace's tally changed, if it did.
+func (x *Index) counted(namespace string, p *posts, before Tally) {
+	if p.tally == before {
+		return
+	}
+	if _, noted := x.changed[namespace]; !noted {
+		x.changed[strings.Clone(namespace)] = struct{}{}
+	}
 }
 
 // remove removes an entry; its place may be zero.
@@ -192,9 +192,11 @@ func (x *Index) remove(namespace string, i place) {
 		return
 	}
 	p := x.namespaces[namespace]
+	before, listed := p.tally, p.listed()
 	p.drop(i)
-	x.count--
-	if p.count == 0 {
+	x.count += p.listed() - listed
+	x.counted(namespace, p, before)
+	if p.tally.Posts == 0 {
 		delete(x.namespaces, namespace)
 	}
 }

@@ -90,8 +90,11 @@ func (k *kinds) release(number uint32) {
 }
 
 // eachFilter visits the filters that let a post through, each once, however
-// many targets it has on a platform.
+// many targets it has on a platform. Cancelled posts are on no list.
 func (k *kind) eachFilter(visit func(filter)) {
+	if k.status == v1alpha1.PhaseCancelled {
+		return
+	}
 	visit(filter{})
 	visit(filter{status: k.status})
 	for i, p := range k.platforms {

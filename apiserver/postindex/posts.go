@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // posts are those of one namespace. Entries refer to each other, and lists to
@@ -26,7 +27,8 @@ type posts struct {
 	// of the places that no entry takes. Chains are of places; see place.
 	heads map[uint64]place
 	free  place
-	count int
+	// tally is of all of these, cancelled ones among them, which are on no list.
+	tally Tally
 	// lists holds every list that is not empty, in the order in which it is
 	// read.
 	lists map[filter]*list
@@ -57,13 +59,31 @@ type entry struct {
 	// round is the relist that last held the post.
 	round uint32
 	// next is the next entry of the chain.
-	next     place
-	idLength uint8
+	next place
+	// sizes are the length of the id, in the lowest idBits, and above them the post's
+	// bytes: together they take no more than the length did with its padding.
+	sizes uint32
 }
 
-func (e *entry) id() string { return e.text[:e.idLength] }
+const (
+	// idBits hold the length of an id: names of the Kubernetes API have at most 253 bytes.
+	idBits = 8
+	// maxBytes is the largest post that is counted rightly: 16 MiB, of which etcd stores
+	// a tenth.
+	maxBytes = 1<<(32-idBits) - 1
+)
 
-func (e *entry) title() string { return e.text[e.idLength:] }
+func sizes(s *Summary) uint32 {
+	return uint32(len(s.ID)) | uint32(min(max(s.Bytes, 0), maxBytes))<<idBits //nolint:gosec // both are bounded
+}
+
+func (e *entry) idLength() uint32 { return e.sizes & (1<<idBits - 1) }
+
+func (e *entry) bytes() int64 { return int64(e.sizes >> idBits) }
+
+func (e *entry) id() string { return e.text[:e.idLength()] }
+
+func (e *entry) title() string { return e.text[e.idLength():] }
 
 func newPosts(k *kinds, hash func(id string) uint64) *posts {
 	p := &posts{kinds: k, hash: hash, heads: map[uint64]place{}, lists: map[filter]*list{}}
@@ -115,13 +135,30 @@ func (p *posts) add(s *Summary, version uint64) *entry {
 	hash := p.hash(s.ID)
 	e := p.at(i)
 	*e = entry{
-		text: s.text(), idLength: uint8(len(s.ID)), //nolint:gosec // names of the Kubernetes API have at most 253 bytes
+		text: s.text(), sizes: sizes(s),
 		displayAt: s.DisplayAt.UnixMilli(), version: version, kind: p.kinds.take(s.facts(), s.Platforms), next: p.heads[hash],
 	}
 	p.heads[hash] = i
-	p.count++
+	p.count(e, 1)
 	p.enlist(i)
 	return e
+}
+
+// count takes an entry into the tally (1), or out of it (-1).
+func (p *posts) count(e *entry, by int64) {
+	p.tally.Posts += by
+	p.tally.Bytes += by * e.bytes()
+	if posting.Unfinished(p.kind(e).status) {
+		p.tally.Unfinished += by
+	}
+}
+
+// listed is how many posts are on the list of all.
+func (p *posts) listed() int {
+	if all := p.lists[filter{}]; all != nil {
+		return all.Len()
+	}
+	return 0
 }
 
 // change brings an entry up to date. It moves only if its place in the lists, or
@@ -133,6 +170,9 @@ func (p *posts) change(i place, s *Summary, version uint64) *entry {
 		e.text = s.text()
 	}
 	displayAt, now := s.DisplayAt.UnixMilli(), s.facts()
+	p.count(e, -1)
+	defer p.count(e, 1)
+	e.sizes = sizes(s)
 	if displayAt == e.displayAt && now == p.kind(e).facts {
 		return e
 	}
@@ -147,6 +187,7 @@ func (p *posts) change(i place, s *Summary, version uint64) *entry {
 func (p *posts) drop(i place) {
 	p.delist(i)
 	e := p.at(i)
+	p.count(e, -1)
 	p.kinds.release(e.kind)
 	hash := p.hash(e.id())
 	switch before := p.heads[hash]; {
@@ -162,7 +203,6 @@ func (p *posts) drop(i place) {
 	}
 	*e = entry{next: p.free}
 	p.free = i
-	p.count--
 }
 
 func (p *posts) enlist(i place) {

@@ -77,6 +77,7 @@ func (s *store) latest(p post) (event, bool) {
 func drawSummary(t *rapid.T, id string, version uint64) *postindex.Summary {
 	s := at(id, rapid.IntRange(0, 8).Draw(t, "second"))
 	s.Title = fmt.Sprint(version) // tells later which state is shown
+	s.Bytes = rapid.IntRange(0, 3).Draw(t, "bytes") << rapid.SampledFrom([]int{0, 10, 20}).Draw(t, "shift")
 	s.Status = rapid.SampledFrom(phases).Draw(t, "status")
 	s.Platforms = nil
 	for _, platform := range rapid.SliceOfN(rapid.SampledFrom(targetPlatforms), 0, 4).Draw(t, "platforms") {
@@ -234,12 +235,22 @@ func (s *store) settle(t *rapid.T) {
 		s.answer(t)
 	}
 	var want []event
+	kinds, tallies := map[string]bool{}, map[string]postindex.Tally{}
 	for p := range s.history {
-		if e, ok := s.latest(p); ok && e.shown() {
+		e, ok := s.latest(p)
+		if !ok {
+			continue
+		}
+		if e.shown() {
 			want = append(want, e)
 		}
+		kinds[fmt.Sprint(e.summary.Status, e.summary.Category, e.summary.Platforms)] = true
+		tallies[p.namespace] = withPost(tallies[p.namespace], e.summary)
 	}
 	for _, team := range teams {
+		if tally, _ := s.index.Tally(team, nil); tally != tallies[team] {
+			t.Fatalf("the index counts %+v for %s, want %+v", tally, team, tallies[team])
+		}
 		ofTeam := slices.DeleteFunc(slices.Clone(want), func(e event) bool { return e.namespace != team })
 		whole, total := s.index.List(team, postindex.Query{Page: 1, Limit: 1000})
 		if all := sorted(ofTeam, postindex.Query{}); !slices.EqualFunc(all, whole, same) || total != len(ofTeam) {
@@ -249,13 +260,21 @@ func (s *store) settle(t *rapid.T) {
 	if s.index.Len() != len(want) {
 		t.Fatalf("Len() = %d, want %d", s.index.Len(), len(want))
 	}
-	kinds := map[string]bool{}
-	for _, e := range want {
-		kinds[fmt.Sprint(e.summary.Status, e.summary.Category, e.summary.Platforms)] = true
-	}
 	if held := s.index.Kinds(); held != len(kinds) {
 		t.Fatalf("the index holds %d kinds of posts, there are %d", held, len(kinds))
 	}
+}
+
+// withPost counts one post more.
+func withPost(t postindex.Tally, s *postindex.Summary) postindex.Tally {
+	t.Posts++
+	t.Bytes += int64(s.Bytes)
+	switch s.Status {
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		t.Unfinished++
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
+	}
+	return t
 }
 
 func same(a, b postindex.Summary) bool {

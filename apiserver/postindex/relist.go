@@ -3,11 +3,7 @@
 
 package postindex
 
-import (
-	"math"
-
-	"github.com/herald-social/herald/api/v1alpha1"
-)
+import "math"
 
 // Relist takes over a list of all posts as they were at one resourceVersion,
 // post by post, while the index goes on to answer and to take in own writes.
@@ -35,7 +31,6 @@ func (x *Index) Relist(version uint64) *Relist {
 	r := &Relist{index: x, round: x.round, version: version, horizon: version}
 	if version < x.seen {
 		x.restored = true
-		clear(x.hidden)
 	}
 	if x.restored {
 		r.horizon = math.MaxUint64
@@ -48,15 +43,8 @@ func (r *Relist) Put(namespace string, s Summary, version uint64) {
 	x := r.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.hidden[key{namespace, s.ID}] > r.version {
-		return
-	}
 	p, old := x.find(namespace, s.ID)
 	if old != 0 && p.at(old).version > r.horizon {
-		return
-	}
-	if s.Status == v1alpha1.PhaseCancelled {
-		x.remove(namespace, old)
 		return
 	}
 	x.put(namespace, old, &s, version).round = r.round
@@ -76,5 +64,4 @@ func (r *Relist) Done() {
 		}
 	}
 	x.seen, x.restored = r.version, false
-	x.prune()
 }

@@ -182,7 +182,9 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Ready}
 		},
-		Index: w.index, Keys: keysOf{c}, Events: events{}, Follow: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
+		Pending:   func(string, []string) (files, bytes int64, known []bool) { return 7, 1<<30 + 1<<29, nil },
+		CountKeys: func(string) int { return 4 },
+		Index:     w.index, Keys: keysOf{c}, Events: events{}, Follow: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
 	})
 	sessions := session.NewManager(session.Options{
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,

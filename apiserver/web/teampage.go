@@ -4,6 +4,7 @@
 package web
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -57,6 +58,12 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 				used("Posts in the lists", bridge.Meter{Used: t.Posts}),
 			)
 		}),
+		g.Iff(v.may.seeUsage && len(t.Budget) > 0, func() g.Node {
+			return h.Section(h.Class("card"), h.H2(g.Text("Budget")),
+				h.P(h.Class("soft"), g.Text("What the team may keep and have under way. Beyond it posts, files and keys are refused. The people who run Herald decide this, in the Team.")),
+				g.Map(t.Budget, budgeted),
+			)
+		}),
 		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
 			fact("Signed in as", h.Code(g.Text(v.person.Name))),
 			g.If(len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
@@ -87,6 +94,39 @@ func used(what string, m bridge.Meter) g.Node {
 	}
 	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(m.Used))), g.Text(" of "+strconv.Itoa(m.Limit)),
 		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
+}
+
+// budgetWords say what the fields of a budget are.
+var budgetWords = map[v1alpha1.BudgetItem]string{
+	v1alpha1.BudgetPosts: "Stored posts, finished and cancelled ones counted", v1alpha1.BudgetPostBytes: "Their size",
+	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",
+	v1alpha1.BudgetPendingFiles:    "Files that are waited for", v1alpha1.BudgetPendingFileBytes: "Their size, as announced",
+	v1alpha1.BudgetKeys: "API keys, revoked and expired ones counted",
+}
+
+// budgeted is a field of a budget, and how much of it is used. A limit of zero is one.
+func budgeted(u v1alpha1.BudgetUse) g.Node {
+	what, amount := budgetWords[u.Item], func(n int64) string { return strconv.FormatInt(n, 10) }
+	if u.Item == v1alpha1.BudgetPostBytes || u.Item == v1alpha1.BudgetPendingFileBytes {
+		amount = inBytes
+	}
+	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(amount(u.Used))), g.Text(" of "+amount(u.Limit)),
+		h.Meter(h.Min("0"), h.Max(strconv.FormatInt(max(u.Limit, 1), 10)), h.Value(strconv.FormatInt(min(u.Used, u.Limit), 10)), h.Aria("label", what)))
+}
+
+// inBytes writes a number of bytes for people: with one digit behind the point below ten.
+func inBytes(n int64) string {
+	value, unit := float64(n), "bytes"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < 1024 {
+			break
+		}
+		value, unit = value/1024, larger
+	}
+	if unit == "bytes" || value >= 10 || value == math.Trunc(value) {
+		return strconv.FormatFloat(math.Trunc(value), 'f', -1, 64) + " " + unit
+	}
+	return strconv.FormatFloat(math.Trunc(value*10)/10, 'f', 1, 64) + " " + unit
 }
 
 // abilities are what a person may do, in words.

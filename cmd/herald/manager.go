@@ -34,9 +34,11 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -130,10 +132,14 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
-	if err := hook.setup(mgr, c, registry); err != nil {
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	if err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, appsOf(&c.Platforms, secrets), identity, tracer); err != nil {
+	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
+		return err
+	}
+	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, appsOf(&c.Platforms, secrets), identity, tracer, teams); err != nil {
 		return err
 	}
 	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {
@@ -202,6 +208,8 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
+		// So far as they are teams' budgets.
+		&corev1.ResourceQuota{}: team.Quotas(),
 	}
 	if len(c.Namespaces) > 0 {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}

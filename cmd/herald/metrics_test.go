@@ -29,6 +29,7 @@ import (
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -56,6 +57,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	post.NewMetrics(manager)
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
+	team.NewMetrics(manager)
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),

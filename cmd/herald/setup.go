@@ -33,7 +33,7 @@ import (
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams,
 ) error {
 	now := clock.RealClock{}
 	files, err := openStore(c.Media)
@@ -46,10 +46,6 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	cached, live := mgr.GetClient(), mgr.GetAPIReader()
 	store := credentials.NewStore(live, cached, now, identity, apps)
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	if err != nil {
-		return err
-	}
 	counts := quota.NewStore(quota.NewAPI(live, cached))
 	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg)
 	if err != nil {
@@ -67,7 +63,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
-			Owner: teams.Owner, Quota: counts,
+			Owner: teams.Owner, Quota: counts, Metrics: team.NewMetrics(metrics.Registry),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
@@ -81,7 +77,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
-			Store:       files,
+			Store: files, Owner: teams.Owner,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
 			Owned:       teams.Owned,

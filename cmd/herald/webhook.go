@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
 )
@@ -59,7 +61,7 @@ func (h *admissionWebhook) server() (webhook.Server, error) {
 
 // setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served, and
 // whether the API server trusts it, are metrics and no part of readiness, since nothing rests on it.
-func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry) error {
+func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry, teams *quota.Teams) error {
 	if h.Off() {
 		return nil
 	}
@@ -90,8 +92,17 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 		address: h.BindAddress, configuration: h.release, reader: mgr.GetAPIReader(), clock: clock.RealClock{},
 		log: mgr.GetLogger().WithName("webhook"),
 	})
+	tally, err := admission.NewTally(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	budgets := &admission.Budgets{
+		Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
+		Usage: quota.NewStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
+	}
 	return admission.SetupWithManager(mgr, admission.Options{
-		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
+		Budgets: budgets,
+		Reader:  mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
 		Called: called, Namespaces: c.Namespaces,
 	})
 }

@@ -46,7 +46,7 @@ const PostPath = "/validate-post"
 // configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field but Called and Namespaces is required.
+// Options is what the webhook needs. Every field but Called, Namespaces and Budgets is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
@@ -59,6 +59,8 @@ type Options struct {
 	// a post tells of the accounts and files of its namespace, and the API server shows no certificate to webhooks. A nil
 	// Called answers everyone, at PostPath.
 	Called func() string
+	// Budgets hold posts to the budgets of their teams; nil holds none.
+	Budgets *Budgets
 	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
 	Namespaces configv1alpha1.Namespaces
 }
@@ -116,9 +118,9 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 	return nil, nil
 }
 
-// judge refuses a post that contradicts existing objects. For missing objects it only
-// warns, since a GitOps tool applies a whole set at once. stored is the post before a
-// change; nil for a new one.
+// judge refuses a post that contradicts existing objects, or for which the team's budget has
+// no room. For missing objects it only warns, since a GitOps tool applies a whole set at once.
+// stored is the post before a change; nil for a new one.
 func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
@@ -133,6 +135,12 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	env.Stored = stored
 	var refused field.ErrorList
 	warnings := p.lateness(post)
+	switch full, err := p.Budgets.refuse(ctx, stored, post); {
+	case err != nil:
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
+	case full != nil:
+		refused = append(refused, full)
+	}
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))

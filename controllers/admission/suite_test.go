@@ -20,10 +20,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -33,6 +35,7 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
@@ -155,19 +158,31 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(c, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.Post{}:        {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+			&corev1.ResourceQuota{}: {Field: fields.OneTermEqualSelector("metadata.name", v1alpha1.BudgetQuota)},
+		}},
 		WebhookServer: counting{webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
 			func(c *tls.Config) { c.GetCertificate = serving.GetCertificate },
 		}})},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(mgr.Add(serving)).To(Succeed())
-	client := transport.New(transport.Options{})
+	outgoing := transport.New(transport.Options{})
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	Expect(err).NotTo(HaveOccurred())
+	tally, err := admission.NewTally(ctx, mgr.GetCache())
+	Expect(err).NotTo(HaveOccurred())
 	Expect(admission.SetupWithManager(mgr, admission.Options{
+		Budgets: &admission.Budgets{
+			Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
+			Usage: quota.NewStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
+		},
 		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, Called: serving.Called,
 		Platforms: platforms.Registry{
-			v1alpha1.PlatformX: x.New(x.Config{}, client), v1alpha1.PlatformThreads: threads.New(threads.Config{}, client),
-			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, client),
-			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, client), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, client),
+			v1alpha1.PlatformX: x.New(x.Config{}, outgoing), v1alpha1.PlatformThreads: threads.New(threads.Config{}, outgoing),
+			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, outgoing), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, outgoing),
+			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, outgoing), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, outgoing),
 		},
 	})).To(Succeed())
 	ctx, stop := context.WithCancel(ctx)

@@ -44,6 +44,12 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
+		if message, err := r.room(ctx, m); err != nil || message != "" {
+			if err != nil {
+				return 0, err
+			}
+			return r.full(ctx, m, before, message)
+		}
 		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
@@ -170,11 +176,17 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
+	if message, err := r.room(ctx, m); err != nil || message != "" {
+		if err != nil {
+			return 0, err
+		}
+		return r.full(ctx, m, before, message)
+	}
 	if !r.slots.take(m.Namespace) {
 		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" || interrupted(m) {
+	if m.Status.Phase == "" || waited(m) {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -196,19 +208,19 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return 0, r.conclude(ctx, m, before)
 }
 
+// waited reports whether a fetch was kept waiting by the store, by the lack of a team, or by the team's budget.
+func waited(m *v1alpha1.Media) bool {
+	reason := conditions.Reason(m.Status.Conditions)
+	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonBudgetLimit
+}
+
 // awaitFetch sets the status to fetching, unless it already says how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if conditions.Reason(m.Status.Conditions) == "" || interrupted(m) {
+	if conditions.Reason(m.Status.Conditions) == "" || waited(m) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetching, "Fetching the file from its source.")
 	}
 	return m
-}
-
-// interrupted reports whether the status says why a fetch could not go on, which is over.
-func interrupted(m *v1alpha1.Media) bool {
-	reason := conditions.Reason(m.Status.Conditions)
-	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam
 }
 
 // current reports whether a Media is as it was read: an old copy in the cache must not

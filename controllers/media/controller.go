@@ -19,6 +19,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -91,6 +92,9 @@ type Options struct {
 	Namespaces configv1alpha1.Namespaces
 	// Owned reports whether a team owns a namespace. In others, no file is taken.
 	Owned func(ctx context.Context, namespace string) (bool, error)
+	// Owner returns the team that owns a namespace, or nil: its budget bounds the files that
+	// are waited for. Without it nothing does.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.
@@ -110,6 +114,7 @@ type Reconciler struct {
 
 	status conditions.Reporter
 	slots  *slots
+	places places
 }
 
 // New returns a reconciler; an error says which of the required options is missing.
@@ -120,10 +125,12 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	return &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
+	r := &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
-		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching},
-	}}, nil
+		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
+	}}
+	r.places.given = map[types.NamespacedName]place{}
+	return r, nil
 }
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A Media is
@@ -132,6 +139,9 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, buckets); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
+		return fmt.Errorf("cannot index the media files that are waited for: %w", err)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Media{}).

@@ -52,6 +52,8 @@ const (
 	byHand  = "by-hand"
 	// homeless is owned by no team until a spec makes one; the manager works there too.
 	homeless = "homeless"
+	// bounded is that of the specs about budgets, which count what is in it.
+	bounded = "bounded"
 )
 
 var (
@@ -72,7 +74,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(env.Stop)
 	k8s = env.Client
 	Expect(env.Team(ctx, managed)).To(Succeed())
-	for _, namespace := range []string{byHand, homeless} {
+	for _, namespace := range []string{byHand, homeless, bounded} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 	bucket, err = store.New(storetest.Start(GinkgoT()))
@@ -90,8 +92,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	r, err := New(o)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	hand = start(limited, env, byHand)
+	hand = start(limited, env, byHand, bounded)
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, buckets)).To(Succeed())
+	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, pendingIndex, pending)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
 		running, cancel := context.WithCancel(context.Background())
 		stopped := make(chan error, 1)

@@ -3,8 +3,8 @@
 
 // Package team creates the namespace of each Team, and gives the manager the right to
 // the Secrets in it, and the apiserver, where people use its web application, the right to
-// create some. It keeps the team's Usages correct, and shows them in
-// status.usage.
+// create some. It bounds what the namespace stores by a ResourceQuota, after the team's
+// budget. It keeps the team's Usages correct, and shows them in status.usage.
 //
 // Deleting a Team leaves its namespace with everything in it: connections and posts
 // must not be lost by one mistaken command. To remove the namespace, delete it; to
@@ -47,6 +47,8 @@ import (
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets;herald-apiserver-credentials
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get;bind,resourceNames=herald-team-secrets
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get;list;watch;bind,resourceNames=herald-team-credentials
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=create
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;update,resourceNames=budget.social.herald.dev
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
@@ -94,6 +96,8 @@ type Options struct {
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
+	// Metrics tells how many teams have nearly used up their budgets; nil tells nothing.
+	Metrics *Metrics
 	// MaxConcurrentReconciles is how many teams are worked on at once (default 1).
 	MaxConcurrentReconciles int
 }
@@ -113,14 +117,18 @@ func New(o Options) (*Reconciler, error) {
 		o.ManagerNamespace == "" || o.Names == (Names{}) {
 		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace and Names")
 	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
-// its namespace or a role binding of Herald there changes, and when another Team that
-// wants the same namespace does; all are when the web application comes or goes.
+// its namespace, a role binding of Herald there or its ResourceQuota changes, and when
+// another Team that wants the same namespace does; all are when the web application comes
+// or goes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -132,6 +140,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
+		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Team})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
@@ -176,9 +185,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
 		r.swept.Delete(req.Name)
+		r.Metrics.forget(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !team.DeletionTimestamp.IsZero() || !r.Namespaces.Include(team.Spec.Namespace) {
+		r.Metrics.forget(req.Name)
 		return reconcile.Result{}, nil
 	}
 	summary, err := r.sync(ctx, &team)
@@ -201,7 +212,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync creates the namespace and the role bindings, if the team may have them.
+// sync creates the namespace, the quota and the role bindings, if the team may have them.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {
@@ -216,6 +227,9 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	}
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
+	}
+	if err := r.bound(ctx, team); err != nil {
+		return conditions.Summary{}, err
 	}
 	if err := r.bindAccounts(ctx, team.Spec.Namespace); err != nil {
 		return conditions.Summary{}, err

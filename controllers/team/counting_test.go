@@ -84,7 +84,7 @@ var _ = Describe("What a team uses", func() {
 			var err error
 			result, err = r.Reconcile(ctx, request)
 			return result.RequeueAfter, err
-		}).Should(BeElementOf(time.Minute, 10*time.Minute))
+		}).Should(BeElementOf(time.Minute, 5*time.Minute))
 		var t v1alpha1.Team
 		Expect(k8s.Get(ctx, request.NamespacedName, &t)).To(Succeed())
 		Expect(t.Status.Usage).NotTo(BeNil())

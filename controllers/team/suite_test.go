@@ -84,7 +84,9 @@ var _ = BeforeSuite(func() {
 
 	mgr, err := ctrl.NewManager(limited, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&rbacv1.RoleBinding{}: names.RoleBindings()}},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&rbacv1.RoleBinding{}: names.RoleBindings(), &corev1.ResourceQuota{}: team.Quotas(),
+		}},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{

@@ -21,10 +21,12 @@ import (
 )
 
 const (
-	// sweepEvery is how often the Usages of a team are swept, and showEvery how
-	// often the status of a team with limits shows them.
-	sweepEvery = 10 * time.Minute
-	showEvery  = time.Minute
+	// sweepEvery is how often the Usages of a team are swept; showEvery, how often the
+	// status of a team shows them whose posts to X are limited, and budgetEvery, of any
+	// other.
+	sweepEvery  = 10 * time.Minute
+	showEvery   = time.Minute
+	budgetEvery = 5 * time.Minute
 )
 
 // counts reports whether anything is counted.
@@ -62,6 +64,10 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 			}
 		}
 	}
+	if uses := r.used(ctx, team); uses != nil {
+		shown.Budget = uses
+		r.Metrics.tell(team.Name, uses)
+	}
 	limited := plan.LimitsOf(team).XPosts > 0
 	if !limited {
 		shown.XPostsThisMonth = nil
@@ -74,7 +80,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		r.swept.Store(team.Name, now)
 	}
 	if !limited {
-		return shown, sweepEvery
+		return shown, budgetEvery
 	}
 	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.XPosts(now))
 	if err != nil {
@@ -116,6 +122,9 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time)
 }
 
 func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find plan.Connections, now time.Time) error {
+	if swept.Spec.Resource == v1alpha1.ResourceBudget {
+		return nil // the apiserver alone counts it, and it never ends
+	}
 	if !usage.Over(&swept.Spec, now) {
 		// The entries are read before any post: if something is counted meanwhile,
 		// writing them fails, and they are read again.

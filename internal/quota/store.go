@@ -47,7 +47,10 @@ func NewStore(api API) *Store { return &Store{api} }
 
 // Name is how the Usage is called that counts something of a team.
 func Name(counter *v1alpha1.UsageSpec) string {
-	name := counter.Resource + "-" + counter.Period
+	name := counter.Resource
+	if counter.Period != "" {
+		name += "-" + counter.Period
+	}
 	if counter.Account != "" {
 		sum := sha256.Sum256([]byte(counter.Account))
 		name += "-" + hex.EncodeToString(sum[:8])

@@ -315,3 +315,61 @@ func TestAmendEndsWithItsContext(t *testing.T) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }
+
+// Three replicas count the same, and each tells so at once: one of them writes.
+func TestCountOfABudget(t *testing.T) {
+	t.Parallel()
+	namespace := team(t, "budget")
+	stores := []*quota.Store{replica(t), replica(t), replica(t)}
+	uses := func(n int64) []v1alpha1.BudgetUse {
+		return []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: n, Limit: 10}, {Item: v1alpha1.BudgetKeys, Used: 1, Limit: 20}}
+	}
+	const apart = 10 * time.Second
+	var racing sync.WaitGroup
+	var later atomic.Int64
+	for i := range 3 {
+		racing.Go(func() {
+			if err := stores[i].Count(t.Context(), namespace, uses(int64(i+1)), noon, apart); errors.Is(err, quota.ErrLater) {
+				later.Add(1)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	racing.Wait()
+	if later.Load() != 2 {
+		t.Errorf("%d of three were told to wait, want two", later.Load())
+	}
+	read := func() *v1alpha1.Usage {
+		t.Helper()
+		u, err := stores[0].Read(t.Context(), namespace, plan.BudgetCounter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	first := read()
+	if first.Name != "budget" || first.Status.Limit != 100 || first.Status.Used != int32(first.Status.Budget[0].Used)*10 {
+		t.Errorf("Usage %s reads %+v", first.Name, first.Status)
+	}
+	for _, tc := range []struct {
+		reason  string
+		uses    []v1alpha1.BudgetUse
+		at      time.Time
+		want    error
+		written bool
+	}{
+		{"nothing changed", first.Status.Budget, noon.Add(time.Second), nil, false},
+		{"it was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrLater, false},
+		{"that is long enough ago", uses(7), noon.Add(apart), nil, true},
+		{"another's clock is ahead", uses(8), noon, nil, true},
+	} {
+		before := read().ResourceVersion
+		if err := stores[1].Count(t.Context(), namespace, tc.uses, tc.at, apart); !errors.Is(err, tc.want) {
+			t.Errorf("%s: error %v, want %v", tc.reason, err, tc.want)
+		}
+		if written := read().ResourceVersion != before; written != tc.written {
+			t.Errorf("%s: written %v, want %v", tc.reason, written, tc.written)
+		}
+	}
+}

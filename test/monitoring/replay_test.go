@@ -62,7 +62,8 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 
 // notRecorded are metrics that the run has no series of.
 var notRecorded = map[string]bool{
-	"herald_app_held": true, // it came after the run was recorded, and no panel draws it
+	"herald_app_held":          true, // it came after the run was recorded, and no panel draws it
+	"herald_teams_near_budget": true, // it is younger than the run; the next recording has it, and this line goes then
 }
 
 // TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.

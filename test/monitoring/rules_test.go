@@ -107,6 +107,14 @@ var rows = []row{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,
 	}, "61m", 0, "", ""},
 
+	{"a team is near its limit, and a manager that does not lead tells of none", "HeraldBudgetNearlyUsed", []string{
+		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="unfinishedPosts"} 2x90`, `herald_teams_near_budget{namespace="herald-system",pod="m-2",budget="unfinishedPosts"} 0x90`,
+		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="posts"} 0x90`,
+	}, "61m", 1, "budget=unfinishedPosts,namespace=herald-system", "2 teams"},
+	{"a burst is over within the hour", "HeraldBudgetNearlyUsed", []string{
+		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="pendingFiles"} 1x50 0x40`,
+	}, "61m", 0, "", ""},
+
 	{"one in ten fails", "HeraldAPIErrors", []string{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="503"} 0+10x60`,
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="201"} 0+90x60`,

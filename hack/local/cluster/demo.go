@@ -54,6 +54,7 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 			Namespace:    DemoNamespace,
 			DisplayName:  "Demo",
 			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
+			Budget:       LargeBudget(),
 		},
 	}
 	if err := createMissing(ctx, c, team); err != nil {
@@ -76,6 +77,15 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	})
 	err = group.Wait()
 	return token, err
+}
+
+// LargeBudget is one that no trial and no measurement of Herald on one machine uses up: the lists of benchmark B4 have 100,000
+// posts, and crowds are due at one instant.
+func LargeBudget() v1alpha1.TeamBudget {
+	return v1alpha1.TeamBudget{
+		Posts: new(int32(1_000_000)), PostBytes: "4Gi", UnfinishedPosts: new(int32(1_000_000)),
+		PendingFiles: new(int32(100_000)), PendingFileBytes: "10Ti", Keys: new(int32(10_000)),
+	}
 }
 
 // linkBinding lets the person who opens the one-time link do everything in the demo team.

@@ -61,6 +61,7 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
 		Spec: v1alpha1.TeamSpec{
 			Namespace:    t.Namespace,
 			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
+			Budget:       cluster.LargeBudget(),
 		},
 	}
 	if err := s.Kubernetes.Create(ctx, team); err != nil {

@@ -1,0 +1,151 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/quota"
+)
+
+const (
+	// budgetEvery is how often, at most, the use of a team's budget is written.
+	budgetEvery = 10 * time.Second
+	// budgetWithin bounds the write of one, and budgetsAtOnce how many are written side by
+	// side.
+	budgetWithin  = 10 * time.Second
+	budgetsAtOnce = 4
+)
+
+// budgets writes what teams use of their budgets into their Usages. Every replica counts
+// the same, and whichever comes first writes.
+type budgets struct {
+	owner      func(namespace string) *v1alpha1.Team
+	uses       func(namespace string) []v1alpha1.BudgetUse
+	store      *quota.Store
+	namespaces configv1alpha1.Namespaces
+	clock      clock.Clock
+	log        *slog.Logger
+	// sources tell the namespaces in which something changed since they were asked last.
+	sources []func() []string
+
+	mu sync.Mutex
+	// due are the namespaces whose use may differ from what is written.
+	due map[string]struct{}
+}
+
+func newBudgets(service *bridge.Service, store *quota.Store, namespaces configv1alpha1.Namespaces, c clock.Clock, log *slog.Logger,
+	sources ...func() []string,
+) *budgets {
+	return &budgets{
+		owner: service.Owner, uses: service.Budget, store: store, namespaces: namespaces, clock: c, log: log, sources: sources, due: map[string]struct{}{},
+	}
+}
+
+// follow has the namespace written that an object speaks of, when the object changes.
+func (b *budgets) follow(informer cache.SharedIndexInformer, namespace func(obj any) string) {
+	changed := func(obj any) { b.mark(namespace(obj)) }
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped
+		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
+	})
+}
+
+// namespaceOf is the namespace of an object that an informer tells of.
+func namespaceOf(obj any) string {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return object.GetNamespace()
+}
+
+// ownedBy is the namespace of a team.
+func ownedBy(obj any) string {
+	if team, ok := obj.(*v1alpha1.Team); ok {
+		return team.Spec.Namespace
+	}
+	return "" // nothing is written for a team that is gone
+}
+
+func (b *budgets) mark(namespaces ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, namespace := range namespaces {
+		if namespace != "" && b.namespaces.Include(namespace) {
+			b.due[namespace] = struct{}{}
+		}
+	}
+}
+
+// take returns the namespaces that are due, which are not any more then.
+func (b *budgets) take() []string {
+	for _, changed := range b.sources {
+		b.mark(changed()...)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	namespaces := make([]string, 0, len(b.due))
+	for namespace := range b.due {
+		namespaces = append(namespaces, namespace)
+	}
+	clear(b.due)
+	return namespaces
+}
+
+// run writes until ctx ends.
+func (b *budgets) run(ctx context.Context) {
+	for {
+		b.write(ctx)
+		select {
+		case <-b.clock.After(budgetEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// write stores what changed. What cannot be stored now is tried again the next time.
+func (b *budgets) write(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(budgetsAtOnce)
+	for _, namespace := range b.take() {
+		group.Go(func() error {
+			b.writeOne(ctx, namespace)
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+}
+
+func (b *budgets) writeOne(ctx context.Context, namespace string) {
+	team := b.owner(namespace)
+	// A Team that may not have the namespace is not ready; when it is, it has changed.
+	if team == nil || !meta.IsStatusConditionTrue(team.Status.Conditions, v1alpha1.ConditionReady) || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, budgetWithin)
+	defer cancel()
+	switch err := b.store.Count(ctx, namespace, b.uses(namespace), b.clock.Now(), budgetEvery); {
+	case errors.Is(err, quota.ErrLater):
+		b.mark(namespace)
+	case err != nil:
+		b.mark(namespace)
+		b.log.WarnContext(ctx, "Cannot write yet what a team uses of its budget; trying again", "namespace", namespace, "error", err)
+	}
+}

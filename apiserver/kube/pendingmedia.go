@@ -1,0 +1,163 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// awaited selects the Media whose files are waited for: those in no phase yet, too.
+var awaited = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaUploaded)),
+	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaRejected)),
+	fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.MediaExpired)),
+)
+
+// PendingMedia watches the Media whose files are waited for. Of each it keeps the name and
+// the size alone.
+type PendingMedia struct {
+	reflector *cache.Reflector
+	once      sync.Once
+	synced    chan struct{}
+
+	mu sync.Mutex
+	// sizes are those of the files, by namespace and name.
+	sizes   map[string]map[string]int64
+	sums    map[string]int64
+	changed map[string]struct{}
+}
+
+// NewPendingMedia returns a watch.
+func NewPendingMedia(client rest.Interface) *PendingMedia {
+	p := &PendingMedia{
+		synced: make(chan struct{}), sizes: map[string]map[string]int64{}, sums: map[string]int64{}, changed: map[string]struct{}{},
+	}
+	source := cache.NewFilteredListWatchFromClient(client, "media", metav1.NamespaceAll, func(o *metav1.ListOptions) {
+		o.FieldSelector = awaited.String()
+	})
+	p.reflector = cache.NewReflectorWithOptions(source, &v1alpha1.Media{}, pendingStore{p}, cache.ReflectorOptions{Name: "pending media"})
+	return p
+}
+
+// Run watches until the context ends.
+func (p *PendingMedia) Run(ctx context.Context) { p.reflector.RunWithContext(ctx) }
+
+// Synced is closed once all are known that there were at the start.
+func (p *PendingMedia) Synced() <-chan struct{} { return p.synced }
+
+// Pending returns how many files of a namespace are waited for, and how many bytes they
+// have together; and of which of some, by the names of their Media, it knows: they are
+// counted in it.
+func (p *PendingMedia) Pending(namespace string, names []string) (files, bytes int64, known []bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := p.sizes[namespace]
+	known = make([]bool, len(names))
+	for i, name := range names {
+		_, known[i] = of[name]
+	}
+	return int64(len(of)), p.sums[namespace], known
+}
+
+// Changed returns the namespaces in which that changed since the last call.
+func (p *PendingMedia) Changed() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]string, 0, len(p.changed))
+	for namespace := range p.changed {
+		out = append(out, namespace)
+	}
+	clear(p.changed)
+	return out
+}
+
+// put notes a Media; its caller holds the lock.
+func (p *PendingMedia) put(m *v1alpha1.Media) {
+	size := plan.FileBytes(&m.Spec)
+	of := p.sizes[m.Namespace]
+	if of == nil {
+		of = map[string]int64{}
+		p.sizes[strings.Clone(m.Namespace)] = of
+	}
+	before, known := of[m.Name]
+	if known && before == size {
+		return
+	}
+	of[strings.Clone(m.Name)] = size
+	p.sums[m.Namespace] += size - before
+	p.changed[m.Namespace] = struct{}{}
+}
+
+// pendingStore takes what the reflector reads.
+type pendingStore struct{ pending *PendingMedia }
+
+var _ cache.ReflectorStore = pendingStore{}
+
+// Add notes a Media that is waited for from now on.
+func (s pendingStore) Add(obj any) error { return s.Update(obj) }
+
+// Update notes a Media that changed, and is waited for still.
+func (s pendingStore) Update(obj any) error {
+	if m, ok := obj.(*v1alpha1.Media); ok {
+		s.pending.mu.Lock()
+		defer s.pending.mu.Unlock()
+		s.pending.put(m)
+	}
+	return nil
+}
+
+// Delete forgets a Media that is gone, or not waited for any more.
+func (s pendingStore) Delete(obj any) error {
+	m, ok := obj.(*v1alpha1.Media)
+	if !ok {
+		return nil
+	}
+	p := s.pending
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size, known := p.sizes[m.Namespace][m.Name]
+	if !known {
+		return nil
+	}
+	delete(p.sizes[m.Namespace], m.Name)
+	p.sums[m.Namespace] -= size
+	if len(p.sizes[m.Namespace]) == 0 {
+		delete(p.sizes, m.Namespace)
+		delete(p.sums, m.Namespace)
+	}
+	p.changed[m.Namespace] = struct{}{}
+	return nil
+}
+
+// Replace takes in a list of all.
+func (s pendingStore) Replace(objs []any, _ string) error {
+	p := s.pending
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for namespace := range p.sizes {
+		p.changed[namespace] = struct{}{}
+	}
+	clear(p.sizes)
+	clear(p.sums)
+	for _, obj := range objs {
+		if m, ok := obj.(*v1alpha1.Media); ok {
+			p.put(m)
+		}
+	}
+	p.once.Do(func() { close(p.synced) })
+	return nil
+}
+
+// Resync has nothing to do.
+func (pendingStore) Resync() error { return nil }

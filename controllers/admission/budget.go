@@ -1,0 +1,103 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch,resourceNames=budget.social.herald.dev
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+
+// Budgets tells what teams use of their budgets. What it says is as old as a watch, and the
+// bytes as old as the apiserver's last count: Kubernetes' own count of the objects has no
+// such gap.
+type Budgets struct {
+	// Owner returns the team that owns a namespace, or nil.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// Unfinished is how many posts of a namespace are; Tally counts them.
+	Unfinished func(namespace string) int64
+	// Quotas reads the teams' ResourceQuotas, from a cache.
+	Quotas client.Reader
+	// Usage reads what is counted of a team, from the API server.
+	Usage func(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error)
+}
+
+// refuse returns why there is no room for a post: for a new one if before is nil. What makes
+// a post smaller always has room.
+func (b *Budgets) refuse(ctx context.Context, before, post *v1alpha1.Post) (*field.Error, error) {
+	if b == nil {
+		return nil, nil //nolint:nilnil // nothing is bounded
+	}
+	team, err := b.Owner(ctx, post.Namespace)
+	if err != nil || team == nil {
+		return nil, err
+	}
+	budget := plan.BudgetOf(team)
+	used, err := b.used(ctx, post.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range wants(before, post) {
+		if used[w.item]+w.more > budget.Limit(w.item) {
+			return field.Forbidden(field.NewPath("spec"), budget.Refuse(w.item, team.Name, used[w.item], w.more)), nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there is room
+}
+
+// want is how much more of a field of the budget a post needs.
+type want struct {
+	item v1alpha1.BudgetItem
+	more int64
+}
+
+// wants lists what a post needs that it did not need before.
+func wants(before, post *v1alpha1.Post) (needs []want) {
+	is := posting.Bytes(post)
+	if before == nil {
+		return []want{{v1alpha1.BudgetPosts, 1}, {v1alpha1.BudgetPostBytes, is}, {v1alpha1.BudgetUnfinishedPosts, 1}}
+	}
+	if was := posting.Bytes(before); is > was {
+		needs = append(needs, want{v1alpha1.BudgetPostBytes, is - was})
+	}
+	if before.Spec.Draft && !post.Spec.Draft {
+		needs = append(needs, want{v1alpha1.BudgetUnfinishedPosts, 0}) // it is one of them already
+	}
+	return needs
+}
+
+// used returns what a team uses, as far as this process knows.
+func (b *Budgets) used(ctx context.Context, namespace string) (map[v1alpha1.BudgetItem]int64, error) {
+	used := map[v1alpha1.BudgetItem]int64{}
+	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell what the team uses of its budget: %w", err)
+	}
+	for _, u := range stored.Status.Budget {
+		used[u.Item] = u.Used
+	}
+	var q corev1.ResourceQuota
+	err = b.Quotas.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot tell what Kubernetes counted of the team: %w", err)
+	}
+	if posts, counted := q.Status.Used[corev1.ResourceName("count/posts."+v1alpha1.GroupVersion.Group)]; counted {
+		used[v1alpha1.BudgetPosts] = posts.Value()
+	}
+	used[v1alpha1.BudgetUnfinishedPosts] = b.Unfinished(namespace)
+	return used, nil
+}

@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
+)
+
+// budgeted is a team of its own with a budget, in whose namespace what is counted is known.
+type budgeted struct{ name string }
+
+func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
+	GinkgoHelper()
+	t := &budgeted{fmt.Sprintf("budgeted-%d", serial.Add(1))}
+	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
+	Expect(user.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{Namespace: t.name, Budget: b}})).To(Succeed())
+	return t
+}
+
+// post makes a draft of the team, changed by edits.
+func (t *budgeted) post(edits ...edit) *v1alpha1.Post {
+	p := post(append([]edit{draft}, edits...)...)
+	p.Namespace = t.name
+	return p
+}
+
+// stored stores a post as the apiserver does, past the webhook.
+func (t *budgeted) stored(ctx context.Context, edits ...edit) *v1alpha1.Post {
+	GinkgoHelper()
+	p := t.post(edits...)
+	Expect(apiserver.Create(ctx, p)).To(Succeed())
+	return p
+}
+
+func released(s *v1alpha1.PostSpec) { s.Draft = false }
+
+func forThen(s *v1alpha1.PostSpec) {
+	s.ScheduledAt = v1alpha1.NewTimePtr(time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// change applies a change to a stored post, as far as the webhook is concerned.
+func change(ctx context.Context, p *v1alpha1.Post, edits ...edit) error {
+	changed := p.DeepCopy()
+	for _, e := range edits {
+		e(&changed.Spec)
+	}
+	return user.Update(ctx, changed, client.DryRunAll)
+}
+
+var _ = Describe("The budget of a team", func() {
+	refusedWith := func(words string) OmegaMatcher {
+		return MatchError(And(ContainSubstring("the team's budget allows"), ContainSubstring(words)))
+	}
+	create := func(ctx context.Context, t *budgeted, edits ...edit) func() error {
+		return func() error { return user.Create(ctx, t.post(edits...), client.DryRunAll) }
+	}
+
+	It("refuses an unfinished post too many, in the words of the HTTP API, and takes it when another has gone", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))})
+		first := t.stored(ctx)
+		Eventually(create(ctx, t)).Should(Succeed(), "the second is the last")
+		t.stored(ctx, released, forThen)
+		Eventually(create(ctx, t)).Should(refusedWith(fmt.Sprintf("2 posts that are drafts, scheduled or being delivered; 2 are used and this needs 1 more. "+
+			"Cancel drafts or scheduled posts, or have an administrator raise spec.budget.unfinishedPosts of Team %q.", t.name)))
+		Expect(user.Delete(ctx, first)).To(Succeed())
+		Eventually(create(ctx, t)).Should(Succeed())
+	})
+
+	It("of as many as there are lets a draft out; of fewer it does not, and lets go of what is cancelled or made smaller", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2)), PostBytes: "0"})
+		kept := t.stored(ctx, saying(strings.Repeat("a", 200)))
+		second := t.stored(ctx, saying(strings.Repeat("a", 100)))
+		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
+		Consistently(func() error { return change(ctx, second, released, forThen, saying("a")) }, "500ms").Should(Succeed())
+		t.stored(ctx)
+		Eventually(func() error { return change(ctx, second, released, forThen, saying("a")) }).
+			Should(refusedWith("3 are used, so that no draft is published before there are fewer"))
+		Expect(change(ctx, kept, saying("shorter"))).To(Succeed())
+		Expect(change(ctx, kept, func(s *v1alpha1.PostSpec) { s.Cancelled = true })).To(Succeed())
+		Expect(change(ctx, kept, saying(strings.Repeat("b", 201)))).To(refusedWith("allows 0 bytes of stored posts"))
+		labelled := kept.DeepCopy()
+		labelled.Labels, labelled.Finalizers = map[string]string{"a": "b"}, []string{"example.com/held"}
+		Expect(user.Update(ctx, labelled, client.DryRunAll)).To(Succeed())
+		kept.Status.ObservedGeneration = 1
+		Expect(user.Status().Update(ctx, kept)).To(Succeed())
+	})
+
+	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: "5000"})
+		store := quota.NewStore(quota.NewAPI(user, user))
+		count := func(posts, bytes int64, at time.Time) {
+			GinkgoHelper()
+			Expect(store.Count(ctx, t.name, []v1alpha1.BudgetUse{
+				{Item: v1alpha1.BudgetPosts, Used: posts, Limit: 10}, {Item: v1alpha1.BudgetPostBytes, Used: bytes, Limit: 5000},
+			}, at, 0)).To(Succeed())
+		}
+		Eventually(create(ctx, t)).Should(Succeed())
+		count(9, 4000, time.Now())
+		Expect(create(ctx, t)()).To(Succeed())
+		count(10, 4000, time.Now())
+		Expect(create(ctx, t)()).To(refusedWith("10 stored posts, finished and cancelled ones counted; 10 are used and this needs 1 more"))
+		count(9, 4999, time.Now())
+		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,999 are used"))
+
+		q := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: v1alpha1.BudgetQuota},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/posts.social.herald.dev": resource.MustParse("10")}},
+		}
+		count(0, 0, time.Now())
+		Expect(user.Create(ctx, q)).To(Succeed())
+		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: q.Spec.Hard}
+		Expect(user.Status().Update(ctx, q)).To(Succeed())
+		Eventually(create(ctx, t)).Should(refusedWith("10 stored posts"))
+		// Without the webhook, Kubernetes itself is the limit.
+		Eventually(func() error { return apiserver.Create(ctx, t.post()) }).Should(MatchError(ContainSubstring("exceeded quota: " + v1alpha1.BudgetQuota)))
+	})
+})

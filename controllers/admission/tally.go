@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// Tally counts the unfinished posts of each namespace, from the cache of those that are not
+// finished: with each event, so that no request looks through posts.
+type Tally struct {
+	mu         sync.Mutex
+	unfinished map[string]int64
+}
+
+// NewTally returns a Tally that follows the posts of a cache.
+func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
+	t := &Tally{unfinished: map[string]int64{}}
+	informer, err := posts.GetInformer(ctx, &v1alpha1.Post{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot count the unfinished posts: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { t.count(obj, 1) },
+		UpdateFunc: func(before, after any) { t.count(before, -1); t.count(after, 1) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			t.count(obj, -1)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot count the unfinished posts: %w", err)
+	}
+	return t, nil
+}
+
+func (t *Tally) count(obj any, by int64) {
+	post, ok := obj.(*v1alpha1.Post)
+	if !ok || !posting.Unfinished(posting.PhaseOf(post)) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unfinished[post.Namespace] += by; t.unfinished[post.Namespace] == 0 {
+		delete(t.unfinished, post.Namespace)
+	}
+}
+
+// Unfinished is how many posts of a namespace are drafts, scheduled or being delivered.
+func (t *Tally) Unfinished(namespace string) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unfinished[namespace]
+}

@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// A team's files are waited for, and fetched, within its budget: beyond it a Media gets no
+// address to upload to and is not fetched. It has its turn when others have come, or are
+// given up. The API refuses its own beforehand; those count, and are never kept waiting.
+
+const (
+	// pendingIndex is the index of the Media that take a part of the budget.
+	pendingIndex = "pending"
+	isPending    = "true"
+	// roomPause is how long a Media waits before it is looked whether there is room.
+	roomPause = 30 * time.Second
+	// grantedFor is how long a place is kept that the cache does not show: it does within
+	// a second or so.
+	grantedFor = time.Minute
+)
+
+// pending lists what indexes a Media whose file may come at any time: it has an address, or
+// is being fetched.
+func pending(obj client.Object) []string {
+	if m, ok := obj.(*v1alpha1.Media); ok && holdsPlace(m) {
+		return []string{isPending}
+	}
+	return nil
+}
+
+// holdsPlace reports whether a Media takes a part of the budget already.
+func holdsPlace(m *v1alpha1.Media) bool {
+	if m.Status.Phase != "" && m.Status.Phase != v1alpha1.MediaPending || !m.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if m.Spec.Source == nil {
+		return fromAPI(m) || m.Status.UploadURL != ""
+	}
+	reason := conditions.Reason(m.Status.Conditions)
+	return reason == v1alpha1.ReasonFetching || reason == v1alpha1.ReasonFetchFailed
+}
+
+// places are those that were just given, which the cache may not show yet.
+type places struct {
+	mu    sync.Mutex
+	given map[types.NamespacedName]place
+}
+
+type place struct {
+	bytes int64
+	at    time.Time
+}
+
+// room takes a place for a Media in its team's budget, unless it has one; otherwise message
+// says what there is too much of.
+func (r *Reconciler) room(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
+	if r.Owner == nil || holdsPlace(m) {
+		return "", nil
+	}
+	team, err := r.Owner(ctx, m.Namespace)
+	if err != nil {
+		return "", fmt.Errorf("cannot find the team whose budget the file takes: %w", err)
+	}
+	budget := plan.BudgetOf(team)
+	// One at a time looks, and takes.
+	r.places.mu.Lock()
+	defer r.places.mu.Unlock()
+	var others v1alpha1.MediaList
+	err = r.Client.List(ctx, &others, client.InNamespace(m.Namespace), client.MatchingFields{pendingIndex: isPending}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return "", fmt.Errorf("cannot count the files that are waited for: %w", err)
+	}
+	key, size := client.ObjectKeyFromObject(m), plan.FileBytes(&m.Spec)
+	files, bytes := r.places.missing(key, &others, r.Clock.Now())
+	for i := range others.Items {
+		files++
+		bytes += plan.FileBytes(&others.Items[i].Spec)
+	}
+	name := m.Namespace
+	if team != nil {
+		name = team.Name
+	}
+	switch {
+	case files+1 > budget.PendingFiles:
+		return budget.Refuse(v1alpha1.BudgetPendingFiles, name, files, 1), nil
+	case bytes+size > budget.PendingFileBytes:
+		return budget.Refuse(v1alpha1.BudgetPendingFileBytes, name, bytes, size), nil
+	}
+	r.places.given[key] = place{size, r.Clock.Now()}
+	return "", nil
+}
+
+// missing returns how many places of a namespace, but for one, were given that a list does
+// not show yet, and their bytes. It forgets those that it shows. Its caller holds the lock.
+func (p *places) missing(but types.NamespacedName, shown *v1alpha1.MediaList, now time.Time) (files, bytes int64) {
+	for i := range shown.Items {
+		delete(p.given, client.ObjectKeyFromObject(&shown.Items[i]))
+	}
+	for key, given := range p.given {
+		switch {
+		case now.Sub(given.at) >= grantedFor:
+			delete(p.given, key)
+		case key.Namespace == but.Namespace && key != but:
+			files++
+			bytes += given.bytes
+		}
+	}
+	return files, bytes
+}
+
+// full shows that a Media waits until the budget has room for it, and returns when to look
+// again.
+func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
+	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
+		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
+	return jitter.Around(roomPause, m.UID), r.write(ctx, m, before)
+}

@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var _ = Describe("Files beyond the team's budget", func() {
+	// boundedDesk works with a budget, in a namespace that begins empty.
+	boundedDesk := func(ctx context.Context, b v1alpha1.TeamBudget) *desk {
+		GinkgoHelper()
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Media{}, client.InNamespace(bounded))).To(Succeed())
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		Eventually(func(g Gomega) {
+			var left v1alpha1.MediaList
+			g.Expect(k8s.List(ctx, &left, client.InNamespace(bounded))).To(Succeed())
+			for i := range left.Items {
+				g.Expect(client.IgnoreNotFound(k8s.Patch(ctx, &left.Items[i], patch))).To(Succeed())
+			}
+			g.Expect(hand.GetClient().List(ctx, &left, client.InNamespace(bounded))).To(Succeed())
+			g.Expect(left.Items).To(BeEmpty())
+		}).Should(Succeed())
+		d := newDesk(loose())
+		d.Owner = func(context.Context, string) (*v1alpha1.Team, error) {
+			t := &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Namespace: bounded, Budget: b}}
+			t.Name = "acme"
+			return t, nil
+		}
+		return d
+	}
+	made := func(ctx context.Context, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
+		GinkgoHelper()
+		m := newMedia(bounded, func(m *v1alpha1.Media) {
+			for _, edit := range edits {
+				edit(m)
+			}
+		})
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		return m
+	}
+
+	DescribeTable("get no address until there is room", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
+		d := boundedDesk(ctx, b)
+		first, second := made(ctx), made(ctx)
+		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		d.step(ctx, second, func(g Gomega, m *v1alpha1.Media) {
+			is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit)(g, m)
+			g.Expect(m.Status.UploadURL).To(BeEmpty())
+			ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(ready.Message).To(And(ContainSubstring(words), ContainSubstring(`of Team "acme"`), ContainSubstring("has its turn by itself")))
+		})
+		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)) // who has an address keeps it
+		Expect(k8s.Delete(ctx, first)).To(Succeed())
+		d.clock.Step(grantedFor)
+		d.step(ctx, second, func(g Gomega, m *v1alpha1.Media) {
+			is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)
+			g.Expect(m.Status.UploadURL).NotTo(BeEmpty())
+		})
+	},
+		Entry("by number", v1alpha1.TeamBudget{PendingFiles: new(int32(1))}, "allows 1 files that are waited for; 1 are used and this needs 1 more"),
+		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: "19"}, "allows 19 bytes of files that are waited for; 10 are used and this needs 10 more"),
+	)
+
+	It("are not fetched either, and one of unknown size counts as the largest", func(ctx SpecContext) {
+		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFileBytes: "20Mi"})
+		waiting, fetched := made(ctx), made(ctx, fromSource(web.URL+"/a.png"))
+		d.step(ctx, waiting, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		d.step(ctx, fetched, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))
+		Expect(k8s.Delete(ctx, waiting)).To(Succeed())
+		d.clock.Step(grantedFor)
+		d.step(ctx, fetched, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+	})
+
+	It("are counted with those of the API, which wait for nothing", func(ctx SpecContext) {
+		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(1))})
+		made(ctx, fromTheAPI)
+		api, applied := made(ctx, fromTheAPI), made(ctx)
+		Eventually(func(g Gomega) {
+			var all v1alpha1.MediaList
+			g.Expect(d.Client.List(ctx, &all, client.InNamespace(bounded))).To(Succeed())
+			g.Expect(all.Items).To(HaveLen(3))
+		}).Should(Succeed())
+		d.step(ctx, api, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		d.step(ctx, applied, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))
+	})
+
+	It("are no more than the budget says, however many are looked at side by side", func(ctx SpecContext) {
+		const allowed, all = 5, 24
+		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(allowed))})
+		names := make([]client.ObjectKey, all)
+		for i := range names {
+			names[i] = client.ObjectKeyFromObject(made(ctx))
+		}
+		granted := func() (n int) {
+			GinkgoHelper()
+			var found v1alpha1.MediaList
+			Expect(k8s.List(ctx, &found, client.InNamespace(bounded))).To(Succeed())
+			for i := range found.Items {
+				if found.Items[i].Status.UploadURL != "" {
+					n++
+				}
+			}
+			return n
+		}
+		for range 4 {
+			var side sync.WaitGroup
+			for _, name := range names {
+				side.Go(func() {
+					defer GinkgoRecover()
+					_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: name})
+					Expect(err).NotTo(HaveOccurred(), fmt.Sprint(name))
+				})
+			}
+			side.Wait()
+			Expect(granted()).To(BeNumerically("<=", allowed))
+		}
+		Eventually(func(g Gomega) {
+			for _, name := range names {
+				_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: name})
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect(granted()).To(Equal(allowed))
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+	})
+})

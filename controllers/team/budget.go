@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// Quotas says which resource quotas the manager's cache holds: those that Herald makes, and
+// that SetupWithManager watches.
+func Quotas() cache.ByObject { return named(v1alpha1.BudgetQuota) }
+
+// wantedQuota passes over what Kubernetes counts, which changes with each post.
+var wantedQuota = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isBefore := e.ObjectOld.(*corev1.ResourceQuota)
+		after, isAfter := e.ObjectNew.(*corev1.ResourceQuota)
+		return !isBefore || !isAfter || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+			!maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	},
+}
+
+// bound creates or corrects the ResourceQuota of a team's namespace. It goes with the
+// release, as the role bindings do.
+func (r *Reconciler) bound(ctx context.Context, team *v1alpha1.Team) error {
+	owners, err := r.owners(ctx, r.Names.ClusterRole)
+	if err != nil {
+		return err
+	}
+	budget := plan.BudgetOf(team)
+	wanted := quotaOf(team.Spec.Namespace, &budget, owners)
+	var found corev1.ResourceQuota
+	err = r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = r.Client.Create(ctx, wanted)
+	case err != nil:
+	case equality.Semantic.DeepEqual(found.Spec, wanted.Spec) && found.Labels[managedBy] == managedByHerald &&
+		equality.Semantic.DeepEqual(found.OwnerReferences, owners):
+		return nil
+	default:
+		found.Spec, found.OwnerReferences = wanted.Spec, owners
+		metav1.SetMetaDataLabel(&found.ObjectMeta, managedBy, managedByHerald)
+		err = r.Client.Update(ctx, &found)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot bound what namespace %q stores by ResourceQuota %s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	return nil
+}
+
+// quotaOf bounds the objects that people and programs make in a team's namespace. What
+// Herald itself makes there is not among them, so that no post is lost by a refusal: Secrets
+// with renewed tokens and of uploads under way, and Usages, are at most as many as the
+// connections, keys and posts that they belong to; Events end after an hour.
+func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReference) *corev1.ResourceQuota {
+	hard := corev1.ResourceList{}
+	for kind, most := range map[string]int64{
+		"posts": budget.Posts, "media": budget.Files, "apikeys": budget.Keys, "connections": budget.Connections, "oauthgrants": budget.Grants,
+	} {
+		hard[corev1.ResourceName("count/"+kind+"."+v1alpha1.GroupVersion.Group)] = *resource.NewQuantity(most, resource.DecimalSI)
+	}
+	return &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: v1alpha1.BudgetQuota, Labels: map[string]string{managedBy: managedByHerald}, OwnerReferences: owners,
+		},
+		Spec: corev1.ResourceQuotaSpec{Hard: hard},
+	}
+}
+
+// used returns how much the team uses of its budget, as the apiserver counted it last: the
+// manager does not know finished posts. nil says that nothing is known yet.
+func (r *Reconciler) used(ctx context.Context, team *v1alpha1.Team) []v1alpha1.BudgetUse {
+	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.BudgetCounter())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot tell what the team uses of its budget; trying again later")
+		return nil
+	}
+	budget := plan.BudgetOf(team)
+	uses := make([]v1alpha1.BudgetUse, len(stored.Status.Budget))
+	for i, u := range stored.Status.Budget {
+		uses[i] = budget.Use(u.Item, u.Used)
+	}
+	return uses
+}

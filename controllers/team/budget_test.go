@@ -1,0 +1,190 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+func resourceQuota(ctx context.Context, namespace string) func() (*corev1.ResourceQuota, error) {
+	return func() (*corev1.ResourceQuota, error) {
+		var q corev1.ResourceQuota
+		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)
+		return &q, err
+	}
+}
+
+// bounds says how many of each kind a quota allows, as "posts=1 media=2 …".
+func bounds(q *corev1.ResourceQuota) string {
+	var out []string
+	for _, kind := range []string{"posts", "media", "apikeys", "connections", "oauthgrants"} {
+		hard := q.Spec.Hard[corev1.ResourceName("count/"+kind+".social.herald.dev")]
+		out = append(out, fmt.Sprintf("%s=%d", kind, hard.Value()))
+	}
+	if more := len(q.Spec.Hard) - len(out); more != 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, " ")
+}
+
+var _ = Describe("The budget of a Team", func() {
+	const starter = "posts=2000 media=4100 apikeys=20 connections=200 oauthgrants=1000"
+
+	It("bounds the objects of its namespace, and follows the Team", func(ctx SpecContext) {
+		n := name("bounded")
+		t := create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		q, err := resourceQuota(ctx, n)()
+		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
+		Expect(bounds(q)).To(Equal("posts=50000 media=101000 apikeys=100 connections=5000 oauthgrants=5000"))
+		Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
+		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "it goes with the release")
+
+		change := func(edit func(*v1alpha1.TeamSpec)) {
+			GinkgoHelper()
+			Eventually(func() error {
+				Expect(k8s.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
+				edit(&t.Spec)
+				return k8s.Update(ctx, t)
+			}).Should(Succeed())
+		}
+		is := func(want string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) string {
+				q, err := resourceQuota(ctx, n)()
+				g.Expect(err).NotTo(HaveOccurred())
+				return bounds(q)
+			}).Should(Equal(want))
+		}
+		change(func(s *v1alpha1.TeamSpec) { s.Subscription.State = v1alpha1.SubscriptionTrialing })
+		is(starter)
+		change(func(s *v1alpha1.TeamSpec) { s.Budget.Posts, s.Budget.Keys = new(int32(10)), new(int32(0)) })
+		is("posts=10 media=120 apikeys=0 connections=200 oauthgrants=1000")
+		change(func(s *v1alpha1.TeamSpec) { s.Budget = v1alpha1.TeamBudget{} })
+		is(starter)
+	})
+
+	It("comes back when somebody changes or deletes the quota, and does not mind what Kubernetes counts", func(ctx SpecContext) {
+		n := name("bounded")
+		create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		q, err := resourceQuota(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		want := bounds(q)
+
+		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{"count/posts.social.herald.dev": resource.MustParse("3")}}
+		Expect(k8s.Status().Update(ctx, q)).To(Succeed())
+		q.Spec.Hard["count/posts.social.herald.dev"] = resource.MustParse("1000000")
+		q.Spec.Hard["count/secrets"] = resource.MustParse("0")
+		q.Labels = nil
+		Expect(k8s.Update(ctx, q)).To(Succeed())
+		back := func(g Gomega) {
+			q, err := resourceQuota(ctx, n)()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(bounds(q)).To(Equal(want))
+			g.Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
+		}
+		Eventually(back).Should(Succeed())
+		q, err = resourceQuota(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(q.Status.Used).NotTo(BeEmpty(), "what Kubernetes counted stays")
+		Expect(k8s.Delete(ctx, q)).To(Succeed())
+		Eventually(back).Should(Succeed())
+	})
+
+	DescribeTable("is refused in the Team", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
+		t := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name("wrong")}, Spec: v1alpha1.TeamSpec{Namespace: "wrong", Budget: b}}
+		Expect(k8s.Create(ctx, t, client.DryRunAll)).To(MatchError(ContainSubstring(words)))
+	},
+		Entry("with fewer posts than none", v1alpha1.TeamBudget{Posts: new(int32(-1))}, "spec.budget.posts"),
+		Entry("with more posts than any etcd holds", v1alpha1.TeamBudget{Posts: new(int32(10_000_001))}, "spec.budget.posts"),
+		Entry("with bytes in no unit of Kubernetes", v1alpha1.TeamBudget{PostBytes: "1MB"}, "spec.budget.postBytes"),
+		Entry("with bytes that no number holds", v1alpha1.TeamBudget{PendingFileBytes: "9999999Ti"}, "spec.budget.pendingFileBytes"),
+		Entry("with an exponent, which a quantity's schema admits and no quantity is", v1alpha1.TeamBudget{PostBytes: "1e1.5"}, "spec.budget.postBytes"),
+	)
+
+	It("is shown in its status as the apiserver counted it, and told of as a metric when it is nearly used up", func(ctx SpecContext) {
+		n := name("shown")
+		t := create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		store := quota.NewStore(quota.NewAPI(asManager, asManager))
+		registry := prometheus.NewRegistry()
+		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+		r, err := team.New(team.Options{
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
+			Client: asManager, APIReader: asManager, Clock: clock, Quota: store, Metrics: team.NewMetrics(registry),
+			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
+		})
+		Expect(err).NotTo(HaveOccurred())
+		look := func() {
+			GinkgoHelper()
+			request := ctrl.Request{NamespacedName: types.NamespacedName{Name: n}}
+			Eventually(func() (time.Duration, error) {
+				result, err := r.Reconcile(ctx, request)
+				return result.RequeueAfter, err
+			}).Should(Equal(5 * time.Minute))
+			Expect(k8s.Get(ctx, request.NamespacedName, t)).To(Succeed())
+		}
+		near := func(posts, bytes int) {
+			GinkgoHelper()
+			Expect(testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
+				# HELP herald_teams_near_budget Teams that have used 90 %% of a field of their budget or more, by field. The manager that leads tells them.
+				# TYPE herald_teams_near_budget gauge
+				herald_teams_near_budget{budget="keys"} 0
+				herald_teams_near_budget{budget="pendingFileBytes"} 0
+				herald_teams_near_budget{budget="pendingFiles"} 0
+				herald_teams_near_budget{budget="postBytes"} %d
+				herald_teams_near_budget{budget="posts"} %d
+				herald_teams_near_budget{budget="unfinishedPosts"} 0
+				`, bytes, posts)))).To(Succeed())
+		}
+		count := func(posts, bytes int64) {
+			GinkgoHelper()
+			budget := plan.BudgetOf(t)
+			Expect(store.Count(ctx, n, []v1alpha1.BudgetUse{
+				budget.Use(v1alpha1.BudgetPosts, posts), budget.Use(v1alpha1.BudgetPostBytes, bytes),
+			}, clock.Now(), 0)).To(Succeed())
+		}
+		look()
+		Expect(t.Status.Usage.Budget).To(BeEmpty(), "nothing was counted yet")
+		near(0, 0)
+		count(44_999, 512<<20)
+		look()
+		Expect(t.Status.Usage.Budget).To(ConsistOf(
+			v1alpha1.BudgetUse{Item: v1alpha1.BudgetPosts, Used: 44_999, Limit: 50_000},
+			v1alpha1.BudgetUse{Item: v1alpha1.BudgetPostBytes, Used: 512 << 20, Limit: 512 << 20},
+		))
+		near(0, 1)
+		count(45_000, 0)
+		look()
+		near(1, 0)
+		clock.SetTime(clock.Now().Add(time.Hour)) // a sweep of Usages leaves this one
+		look()
+		near(1, 0)
+		Expect(k8s.Delete(ctx, t)).To(Succeed())
+		_, err = r.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: n}})
+		Expect(err).NotTo(HaveOccurred())
+		near(0, 0)
+	})
+})

@@ -1,0 +1,62 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// nearlyFull is from how many percent of a field of its budget on a team is told of.
+const nearlyFull = 90
+
+// Metrics tells how many teams have nearly used up their budgets. Which they are, their
+// status says: a series for each team would be too many.
+type Metrics struct {
+	teams *prometheus.GaugeVec
+
+	mu   sync.Mutex
+	full map[string][]v1alpha1.BudgetItem
+}
+
+// NewMetrics returns metrics that are registered; nil registers none.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{full: map[string][]v1alpha1.BudgetItem{}, teams: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "herald_teams_near_budget",
+		Help: "Teams that have used 90 % of a field of their budget or more, by field. The manager that leads tells them.",
+	}, []string{"budget"})}
+	for _, item := range plan.BudgetItems {
+		m.teams.WithLabelValues(string(item))
+	}
+	return m
+}
+
+// tell notes what a team uses.
+func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
+	var full []v1alpha1.BudgetItem
+	for _, u := range uses {
+		if plan.PercentOf(u) >= nearlyFull {
+			full = append(full, u.Item)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, item := range m.full[team] {
+		m.teams.WithLabelValues(string(item)).Dec()
+	}
+	for _, item := range full {
+		m.teams.WithLabelValues(string(item)).Inc()
+	}
+	if m.full[team] = full; len(full) == 0 {
+		delete(m.full, team)
+	}
+}
+
+// forget notes that a team is gone.
+func (m *Metrics) forget(team string) { m.tell(team, nil) }

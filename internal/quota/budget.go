@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// ErrLater says that another process wrote a moment ago, and that it should be counted again
+// when that is past.
+var ErrLater = errors.New("another process has just written this Usage")
+
+// Count stores how much a team uses of its budget, unless it is stored already. Several
+// processes count the same: one that finds that it was written less than apart ago writes
+// nothing, and Count returns ErrLater.
+func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
+	stored, err := s.Read(ctx, namespace, plan.BudgetCounter())
+	if err != nil {
+		return err
+	}
+	if slices.Equal(stored.Status.Budget, uses) {
+		return nil
+	}
+	if at := stored.Status.CountedAt; at != nil && now.Sub(at.Time) < apart && !at.After(now) {
+		return ErrLater
+	}
+	if stored.ResourceVersion == "" {
+		if stored, err = s.api.Create(ctx, stored); apierrors.IsAlreadyExists(err) {
+			return ErrLater
+		} else if err != nil {
+			return fmt.Errorf("cannot create Usage %s/%s: %w", namespace, v1alpha1.ResourceBudget, err)
+		}
+	}
+	next := stored.DeepCopy()
+	next.Status = v1alpha1.UsageStatus{
+		Limit: wholePercent, Used: int32(plan.Percent(uses)), //nolint:gosec // at most 1000
+		Budget: uses, CountedAt: v1alpha1.NewTimePtr(now),
+	}
+	switch _, err := s.api.UpdateStatus(ctx, next); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return ErrLater
+	case err != nil:
+		return fmt.Errorf("cannot write Usage %s/%s: %w", namespace, next.Name, err)
+	default:
+		return nil
+	}
+}
+
+// wholePercent is the limit of a budget, whose use is told in percent.
+const wholePercent = 100

@@ -1,0 +1,76 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Exceeded is a create that Kubernetes refused because of a ResourceQuota.
+type Exceeded struct {
+	// Quota is its name.
+	Quota string
+	// Kind is that of the objects that it counts, in the plural and without the group,
+	// such as "posts"; the whole name of the resource where that is not Herald's.
+	Kind        string
+	Used, Limit int64
+}
+
+// exceeded is what the API server's admission plugin ResourceQuota says; it has no code of
+// its own. Each part lists what does not fit, separated by commas.
+var exceeded = regexp.MustCompile(`exceeded quota: ([^\s,]+), requested: ([^=\s]+)=[^,\s]+(?:,\S+)?, used: [^=\s]+=(\d+)(?:,\S+)?, limited: [^=\s]+=(\d+)`)
+
+// Refusal tells what a ResourceQuota refused; false if the error is another.
+func Refusal(err error) (Exceeded, bool) {
+	if !apierrors.IsForbidden(err) {
+		return Exceeded{}, false
+	}
+	parts := exceeded.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return Exceeded{}, false
+	}
+	e := Exceeded{Quota: parts[1], Kind: parts[2]}
+	if counted, ok := strings.CutPrefix(e.Kind, "count/"); ok {
+		e.Kind = strings.TrimSuffix(counted, ".social.herald.dev")
+	}
+	var errUsed, errLimit error
+	e.Used, errUsed = strconv.ParseInt(parts[3], 10, 64)
+	e.Limit, errLimit = strconv.ParseInt(parts[4], 10, 64)
+	return e, errUsed == nil && errLimit == nil
+}
+
+// uncounted reports whether Kubernetes refused a create because it has not counted yet what
+// there is: Herald's kinds were installed a moment ago. A quota that was just made refuses
+// nothing before.
+func uncounted(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
+}
+
+// patience is how long a create waits until Kubernetes has counted: 5 seconds in all, of
+// which it takes one as a rule.
+var patience = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
+
+// Patiently creates something in a namespace, and waits where Kubernetes has not counted yet
+// what there is. Such a create took no effect.
+func Patiently[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
+	pause := patience
+	for range patience.Steps {
+		if made, err = create(); !uncounted(err) {
+			return made, err
+		}
+		select {
+		case <-time.After(pause.Step()):
+		case <-ctx.Done():
+			return made, err
+		}
+	}
+	return made, err
+}

@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestBudgetOf(t *testing.T) {
+	t.Parallel()
+	starter, unlimited := starterBudget, unlimitedBudget
+	with := func(b Budget, change func(*Budget)) Budget {
+		change(&b)
+		return b
+	}
+	of := func(plan v1alpha1.Plan, state v1alpha1.SubscriptionState, own v1alpha1.TeamBudget) *v1alpha1.Team {
+		return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: plan, State: state}, Budget: own}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		team   *v1alpha1.Team
+		want   Budget
+	}{
+		"Nobody":    {"what belongs to no team is bounded all the same", nil, starter},
+		"Starter":   {"the plan's", of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), starter},
+		"Unlimited": {"its name speaks of posts to X; a cluster is finite", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), unlimited},
+		"PastDue":   {"what is stored stays", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionPastDue, v1alpha1.TeamBudget{}), unlimited},
+		"Trial":     {"anybody can have one", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionTrialing, v1alpha1.TeamBudget{}), starter},
+		"Own": {
+			"what the Team says holds, and the rest is the plan's",
+			of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(7)), PostBytes: "1Gi", PendingFileBytes: "1000"}),
+			with(starter, func(b *Budget) { b.UnfinishedPosts, b.PostBytes, b.PendingFileBytes = 7, 1<<30, 1000 }),
+		},
+		"Nothing": {
+			"zero is a limit too",
+			of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{Keys: new(int32), PostBytes: "0"}),
+			with(starter, func(b *Budget) { b.Keys, b.PostBytes = 0, 0 }),
+		},
+		"Files": {
+			"files follow the posts that may name them",
+			of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{Posts: new(int32(100_000)), PendingFiles: new(int32(50))}),
+			with(starter, func(b *Budget) { b.Posts, b.PendingFiles, b.Files = 100_000, 50, 200_050 }),
+		},
+	} {
+		if got := BudgetOf(tc.team); got != tc.want {
+			t.Errorf("%s: %s: %+v, want %+v", name, tc.reason, got, tc.want)
+		}
+	}
+	for _, b := range []Budget{starter, unlimited} {
+		if b.Files != filesPerPost*b.Posts+b.PendingFiles {
+			t.Errorf("%+v: a Team that says how many posts it wants has another number of files than one that leaves it", b)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[v1alpha1.Bytes]int64{
+		"0": 0, "1": 1, "1024": 1024, "1Ki": 1 << 10, "128Mi": 128 << 20, "20Gi": 20 << 30, "999999Ti": 999_999 << 40, "999999999999999": 999_999_999_999_999,
+		"": 0, "-1": 0, "1e3": 0, "99999999Ti": 0, "1 Gi": 0,
+	} {
+		if got := in.Value(); got != want {
+			t.Errorf("%q has %d bytes, want %d", in, got, want)
+		}
+	}
+}
+
+func TestRefuseNamesTheLimit(t *testing.T) {
+	t.Parallel()
+	b := starterBudget
+	for item, want := range map[v1alpha1.BudgetItem]string{
+		v1alpha1.BudgetPosts: "the team's budget allows 2,000 stored posts, finished and cancelled ones counted; 1,234,567 are used and this needs 1 more. " +
+			`Delete posts that are not needed any more (kubectl delete post), or have an administrator raise spec.budget.posts of Team "acme".`,
+		v1alpha1.BudgetPendingFileBytes: "the team's budget allows 21,474,836,480 bytes of files that are waited for; 1,234,567 are used and this needs 1 more. " +
+			`Upload those that were announced, or wait until their addresses end, or have an administrator raise spec.budget.pendingFileBytes of Team "acme".`,
+	} {
+		if got := b.Refuse(item, "acme", 1_234_567, 1); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", item, got, want)
+		}
+	}
+	for item := range refusals {
+		if b.Limit(item) == 0 {
+			t.Errorf("%s: the starter plan's limit is not known", item)
+		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason string
+		uses   []v1alpha1.BudgetUse
+		want   int
+	}{
+		{"nothing is counted", nil, 0},
+		{"a part of one is not rounded up", []v1alpha1.BudgetUse{{Used: 899, Limit: 1000}}, 89},
+		{"the fullest", []v1alpha1.BudgetUse{{Used: 1, Limit: 10}, {Used: 9, Limit: 10}, {Used: 5, Limit: 10}}, 90},
+		{"nothing of nothing", []v1alpha1.BudgetUse{{}}, 0},
+		{"something of nothing, after the limit was lowered", []v1alpha1.BudgetUse{{Used: 1}}, 1000},
+		{"bytes do not overflow", []v1alpha1.BudgetUse{{Used: 999_999 << 40, Limit: 999_999 << 40}}, 100},
+	} {
+		if got := Percent(tc.uses); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
+		}
+	}
+}
