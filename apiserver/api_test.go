@@ -136,12 +136,12 @@ var _ = Describe("API keys", func() {
 		Expect(admin.Delete(ctx, thief.key)).To(Succeed())
 		thief.newKey(ctx, t.key.Name, copied)
 		works := func() int { return t.call(ctx, "GET", "/posts", "").status }
-		Consistently(works, "300ms").Should(Equal(200))
+		Consistently(works, 300*time.Millisecond).Should(Equal(200))
 
 		By("the key being deleted, when the copies are the oldest with this hash")
 		Expect(admin.Delete(ctx, t.key)).To(Succeed())
 		Eventually(works).Should(Equal(401))
-		Consistently(works, "500ms").Should(Equal(401), "a copy opens nothing")
+		Consistently(works, 500*time.Millisecond).Should(Equal(401), "a copy opens nothing")
 
 		By("the key being applied again, as a restore does")
 		again := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.key.Name}, Spec: t.key.Spec}

@@ -4,6 +4,8 @@
 package media
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +47,6 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 		Expect(k8s.Delete(ctx, team)).To(Succeed())
 		Eventually(state(upload)).Should(Equal(v1alpha1.ReasonNoTeam))
 		Expect(upload.Status.UploadURL).To(BeEmpty())
-		Consistently(state(fetched), "300ms").Should(Equal(v1alpha1.ReasonUploaded), "what is there stays as it is")
+		Consistently(state(fetched), 300*time.Millisecond).Should(Equal(v1alpha1.ReasonUploaded), "what is there stays as it is")
 	})
 })

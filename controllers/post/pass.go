@@ -234,10 +234,14 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
 	namespace := metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err = r.o.APIReader.Get(ctx, client.ObjectKey{Name: p.key.Namespace}, &namespace)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		p.namespaceEnds = true
+	case err != nil:
 		return fmt.Errorf("cannot read namespace %q: %w", p.key.Namespace, err)
+	default:
+		p.namespaceEnds = !namespace.DeletionTimestamp.IsZero()
 	}
-	p.namespaceEnds = err != nil || !namespace.DeletionTimestamp.IsZero()
 	return nil
 }
 

@@ -20,14 +20,14 @@ package deadline
 import "time"
 
 const (
-	// Team: some reads and writes of the Kubernetes API, and the count of the team's objects,
+	// Team is for some reads and writes of the Kubernetes API, and the count of the team's objects,
 	// which are listed page by page.
 	Team = 5 * time.Minute
 
-	// APIKey: a handful of reads and writes of the Kubernetes API.
+	// APIKey is for a handful of reads and writes of the Kubernetes API.
 	APIKey = 2 * time.Minute
 
-	// Connection: a renewal (15 s) that is stored with patience (60 s), two questions to the
+	// Connection is for a renewal (15 s) that is stored with patience (60 s), two questions to the
 	// platform (4 s each), and the writes of a status.
 	Connection = 5 * time.Minute
 
@@ -35,12 +35,12 @@ const (
 	// sends 128 KiB in a second, and two minutes for the way there.
 	Verification = 2*time.Minute + 32*8*time.Second
 
-	// Media: a fetch (15 min), which is verified before and after, and writes.
+	// Media is for a fetch (15 min), which is verified before and after, and writes.
 	Media = 15*time.Minute + 2*Verification + 2*time.Minute
 
-	// Post: the other posts of a team are listed before a platform is asked what became of a
-	// call (a minute for each card at most), and all cards of a tree go out in one pass as
-	// long as it lasts; the next pass goes on with them.
+	// Post is for the list of a team's other posts before a platform is asked what became of
+	// a call, which takes a minute at most, and for the cards of a tree: they go out in one
+	// pass as long as it lasts, and the next pass goes on with them.
 	Post = 15 * time.Minute
 
 	// Sweep is for one sweep of the store of media files: a million files, listed by the

@@ -4,7 +4,6 @@
 package quota
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -98,8 +97,8 @@ func TestInNamespace(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	wake := InNamespace(c, func() client.ObjectList { return &v1alpha1.ConnectionList{} })
-	wake.Delete(context.Background(), event.DeleteEvent{Object: wanting("team-acme", true)}, queue)
-	wake.Delete(context.Background(), event.DeleteEvent{Object: &corev1.Namespace{}}, queue)
+	wake.Delete(t.Context(), event.DeleteEvent{Object: wanting("team-acme", true)}, queue)
+	wake.Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{}}, queue)
 	var woken []string
 	for range queue.Len() {
 		request, _ := queue.Get()

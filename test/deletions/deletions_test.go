@@ -87,7 +87,7 @@ var _ = Describe("A post with an open call that is deleted alone", func() {
 		t := newTeam(ctx)
 		p := t.inDoubt(ctx)
 		Expect(admin.Delete(ctx, p)).To(Succeed())
-		Consistently(gone(ctx, p), "2s").Should(BeFalse(), "the platform can be asked")
+		Consistently(gone(ctx, p), 2*time.Second).Should(BeFalse(), "the platform can be asked")
 		Expect(admin.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}})).To(Succeed())
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(events(ctx, t.name, v1alpha1.ReasonOutcomeAbandoned)).Should(ContainElement(ContainSubstring("look at account " + t.account.ID)))

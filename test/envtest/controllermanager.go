@@ -106,7 +106,7 @@ func (c *controllerManager) log() string { return filepath.Join(c.folder, "log")
 // waitReady asks until the program answers. Its certificate is one that it has made for itself.
 func (c *controllerManager) waitReady(address string) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // G402: see above
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
 	}}
 	err := wait.PollUntilContextTimeout(context.Background(), controllersPoll, controllersStart, true, func(ctx context.Context) (bool, error) {
 		select {

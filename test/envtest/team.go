@@ -42,7 +42,7 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 	return nil
 }
 
-// EveryNamespace is owned: for suites in which whose a namespace is is not the concern.
+// EveryNamespace is owned, for suites that are not about teams.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
 
 // Passes notes how long the passes of a controller may take.
