@@ -235,7 +235,11 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer env.Stop()
+			defer func() {
+				if err := env.Stop(); err != nil {
+					t.Error(err)
+				}
+			}()
 			var making errgroup.Group
 			making.SetLimit(4)
 			for i := range stored {
