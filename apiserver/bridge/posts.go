@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -177,6 +178,13 @@ func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	return summarise(post, s.inMemory(post.Namespace))
 }
 
+// What a summary keeps of texts, in characters: every post of every team has one in
+// memory. No platform takes a longer title, and no agent has a longer name.
+const (
+	maxListedTitle = 256
+	maxListedAgent = 128
+)
+
 func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) postindex.Summary {
 	summary := postindex.Summary{
 		ID:        post.Name,
@@ -184,10 +192,10 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
-		Agent:     post.Annotations[v1alpha1.AgentAnnotation],
+		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 	}
 	summary.Bytes = int(posting.Bytes(post))
-	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
+	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{

@@ -43,7 +43,7 @@ var tools = []tool{
 		description: "Registers one image or video and returns `media_id` and `upload_url`. " +
 			"Then upload the bytes of the file yourself: HTTP PUT to `upload_url`, with the header `Content-Type` set to exactly the `mime_type` given here " +
 			"(curl -X PUT -H 'Content-Type: image/png' --data-binary @launch.png \"$upload_url\"). No other header, no token. " +
-			"403 from that address means that the Content-Type differs, or that 15 minutes have passed: call this tool again. " +
+			"403 from that address means that the Content-Type or the size of the file differs from what was given here, or that 15 minutes have passed: call this tool again. " +
 			"When the PUT has answered 200, name `media_id` in create_post. One call per file.\n\n" +
 			"A video is .mp4 (video/mp4) or .mov (video/quicktime) of at most 1 GiB; an image .jpg, .jpeg, .png or .webp of at most 20 MiB. " +
 			"`size_bytes` is the exact size of the file. The address carries authority: do not show it to others.",

@@ -51,10 +51,10 @@ func (s *server) read(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 	t.Helper()
 	served := httptest.NewServer(s)
 	t.Cleanup(served.Close)
-	client := &http.Client{Transport: wrap(http.DefaultTransport)}
+	client := &http.Client{Transport: wrap(&http.Transport{})}
 	return pages.Each(t.Context(), func(ctx context.Context, page pages.Page) (string, error) {
 		s.limits = append(s.limits, page.Limit)
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", served.URL, page.Limit, page.Continue), nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", served.URL, page.Limit, page.Continue), http.NoBody)
 		if err != nil {
 			return "", err
 		}
@@ -146,7 +146,7 @@ func TestCountLeavesTheRestAlone(t *testing.T) {
 	release := make(chan struct{})
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "event")
-		w.(http.Flusher).Flush() //nolint:forcetypeassert // net/http's own can
+		w.(http.Flusher).Flush()
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -154,7 +154,7 @@ func TestCountLeavesTheRestAlone(t *testing.T) {
 	}))
 	defer served.Close()
 	defer close(release)
-	resp, err := (&http.Client{Transport: pages.Count(http.DefaultTransport)}).Get(served.URL)
+	resp, err := (&http.Client{Transport: pages.Count(&http.Transport{})}).Get(served.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 // way, what was prepared, and the attempt with all its times.
 func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
-	of := func(letter string, n int) string { return strings.Repeat(letter, n) }
+	of := strings.Repeat
 	t := v1alpha1.TargetStatus{
 		Index: index, Platform: v1alpha1.PlatformInstagram, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing,
 		Reason: v1alpha1.ReasonConnectionNotReady, Message: of("m", 2048), NextTryAt: &now, TryUntil: &now,
@@ -84,7 +84,7 @@ func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	}
 	if cards > 0 {
 		t.ExternalID, t.ExternalURL, t.PostedAt = of("e", 40), of("u", 200), &now
-		t.Attempt.Card = int32(cards - 1) //nolint:gosec // at most 100
+		t.Attempt.Card = int32(cards - 1)
 		for card := range cards - 1 {
 			t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: int32(card), ExternalID: of("e", 40), PostedAt: &now})
 		}
@@ -118,7 +118,7 @@ var _ = DescribeTable("the largest post that is admitted has room for all that i
 		}
 		post.Status.Phase, post.Status.Platforms = v1alpha1.PhaseProcessing, strings.Repeat("p", 60)
 		for i := range post.Spec.Targets {
-			post.Status.Targets = append(post.Status.Targets, toldOf(int32(i), cards)) //nolint:gosec // at most 100
+			post.Status.Targets = append(post.Status.Targets, toldOf(int32(i), cards))
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a claim that cannot be stored keeps the post from going out")
 
@@ -175,7 +175,7 @@ func longCards(characters int) (made []v1alpha1.TreeCard) {
 
 var _ = Describe("A Post that an earlier version stored, larger than one may be now", Serial, func() {
 	// The definitions of that version lacked the rules about size.
-	older := func(ctx SpecContext, make func()) {
+	older := func(ctx SpecContext, store func()) {
 		GinkgoHelper()
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
@@ -192,7 +192,7 @@ var _ = Describe("A Post that an earlier version stored, larger than one may be 
 			}).WithTimeout(30 * time.Second).Should(Equal(fits))
 		}
 		probe(true)
-		make()
+		store()
 		now.SetResourceVersion(crd.GetResourceVersion())
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		probe(false)

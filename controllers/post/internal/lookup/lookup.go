@@ -213,12 +213,11 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 // that is gone, or another one of its name, says nothing.
 func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	live := &v1alpha1.Post{}
-	err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live)
-	if client.IgnoreNotFound(err) != nil {
+	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	if err != nil || live.UID != post.UID {
-		return &v1alpha1.Post{}, nil
+	if live.UID != post.UID {
+		live = &v1alpha1.Post{}
 	}
 	return live, nil
 }
