@@ -26,12 +26,8 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {
-		reason string
-		// sent are bodies: of whom, and how large.
-		sent []struct {
-			caller string
-			size   int64
-		}
+		reason  string
+		sent    []sent
 		refused int
 	}{
 		"many of one": {
@@ -93,17 +89,17 @@ func (g *Gate) fits(caller string, size, most int64) bool {
 	return true
 }
 
-func repeated(times int, size int64, callers ...string) (sent []struct {
+// sent is a body: of whom, and how large.
+type sent struct {
 	caller string
 	size   int64
-}) {
+}
+
+func repeated(times int, size int64, callers ...string) (all []sent) {
 	for i := range times {
-		sent = append(sent, struct {
-			caller string
-			size   int64
-		}{callers[i%len(callers)], size})
+		all = append(all, sent{callers[i%len(callers)], size})
 	}
-	return sent
+	return all
 }
 
 // deadlines remembers until when a body may arrive.
@@ -154,7 +150,8 @@ func TestTooLarge(t *testing.T) {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); !ok {
 		t.Errorf("got %v", err)
 	}
-	if done(); g.used != 0 {
+	done()
+	if g.used != 0 {
 		t.Errorf("%d bytes stay taken", g.used)
 	}
 }

@@ -49,7 +49,6 @@ func (c *contact) noted(source *cache.ListWatch) *cache.ListWatch {
 			c.at.Store(&asked)
 		}
 	}
-	source.ListFunc, source.WatchFunc = nil, nil
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		asked := c.clock.Now()
 		found, err := list(ctx, options)

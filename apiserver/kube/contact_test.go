@@ -76,9 +76,9 @@ func TestSilentWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked context.Context
 		source := &cache.ListWatch{
-			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, nil }, //nolint:nilnil // it is not asked
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, nil },
 			WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (apiwatch.Interface, error) {
-				asked = ctx
+				asked = ctx //nolint:fatcontext // its end is what is looked at
 				return apiwatch.NewFake(), nil
 			},
 		}

@@ -6,6 +6,7 @@ package request
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -55,8 +56,8 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 		return address
 	}
 	fields := r.Header.Values("X-Forwarded-For")
-	for i := len(fields) - 1; i >= 0; i-- {
-		for rest := fields[i]; rest != ""; {
+	for _, field := range slices.Backward(fields) {
+		for rest := field; rest != ""; {
 			comma := strings.LastIndexByte(rest, ',')
 			said := parse(strings.TrimSpace(rest[comma+1:]))
 			if !said.IsValid() {

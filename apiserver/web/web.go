@@ -235,7 +235,7 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 			s.absent(w, r)
 			return
 		default:
-			err = s.counted(w, v, handle)
+			err = s.counted(w, v, handle) //nolint:contextcheck // the visit has that of the request
 		}
 		if err != nil {
 			s.failure(w, r, v, err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -190,7 +191,7 @@ var _ = Describe("A renewal", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the platform was asked a moment ago")
 			g.Expect(a.state(ctx)()).To(Equal("False Revoked " + probe))
-		}, "20s").Should(Succeed())
+		}, 20*time.Second).Should(Succeed())
 	})
 
 	It("is waited for when another manager may still be at it", func(ctx SpecContext) {

@@ -143,7 +143,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 	}
 	r.Header.Set("Authorization", "Bearer "+b.connected[turn%len(b.connected)].Token)
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(r) //nolint:forbidigo // it reaches this machine alone
+	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +157,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 
 // allocated is how many bytes the apiserver has allocated since it began.
 func (b *b9) allocated(ctx context.Context) (int64, error) {
-	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1") //nolint:forbidigo // as above
+	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1")
 	if err != nil {
 		return 0, err
 	}
