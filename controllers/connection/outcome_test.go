@@ -229,7 +229,8 @@ func TestApplyVerified(t *testing.T) {
 		{"or did so while it was examined", before("1", "1"), down("1", "3", false), false},
 		{
 			"the platform told that it is another account's", before("1", "1"),
-			outcome{asked: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")}, false,
+			outcome{asked: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")},
+			false,
 		},
 		{"there is no Secret", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},
 	} {

@@ -192,13 +192,15 @@ func TestGauges(t *testing.T) {
 			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 6.291456e+08`,
 		},
 		{
-			"Herald's app is limited on one platform", []client.Object{connected("team"), limitedApp("herald", time.Hour)},
+			"Herald's app is limited on one platform",
+			[]client.Object{connected("team"), limitedApp("herald", time.Hour)},
 			[]string{"herald_app_held"},
 			`herald_app_held{platform="x"} 0
 			herald_app_held{platform="youtube"} 1`,
 		},
 		{
-			"a limit that is over, and those of other apps, hold nothing", []client.Object{limitedApp("herald", 0), limitedApp("", time.Hour), limitedApp("other", time.Hour)},
+			"a limit that is over, and those of other apps, hold nothing",
+			[]client.Object{limitedApp("herald", 0), limitedApp("", time.Hour), limitedApp("other", time.Hour)},
 			[]string{"herald_app_held"},
 			`herald_app_held{platform="x"} 0
 			herald_app_held{platform="youtube"} 0`,

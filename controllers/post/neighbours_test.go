@@ -75,7 +75,11 @@ var _ = Describe("A team beside another one", func() {
 			t := read(ctx, p).Status.Targets[0]
 			Expect(t.ExternalID).To(Equal(id))
 			Expect(t.Unconfirmed).To(Equal(unconfirmed), id)
-			Expect(t.Attempt.AccountID != "").To(Equal(!unconfirmed), "an id that only a person told is no account's")
+			account := attacker.account.ID
+			if unconfirmed {
+				account = ""
+			}
+			Expect(t.Attempt.AccountID).To(Equal(account), "an id that only a person told is no account's")
 		}
 	})
 
