@@ -136,6 +136,16 @@ func TestPatience(t *testing.T) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	})
+	swallows := roundTrip(func(r *http.Request) (*http.Response, error) {
+		if err := take(r, 0); err != nil {
+			return nil, err
+		}
+		return silent(r)
+	})
+	stat := func(ctx context.Context, files *store.Store) error {
+		_, err := files.Stat(ctx, "team/a")
+		return err
+	}
 	tests := map[string]struct {
 		reason string
 		way    roundTrip
@@ -150,9 +160,9 @@ func TestPatience(t *testing.T) {
 		"takes nothing":       {"a file is not sent into nowhere", takes(forever), put(64, 0), store.DefaultStall},
 		"takes in dribbles":   {"nor for ever", takes(20 * time.Second), put(64, 0), store.Within(64)},
 		"has a slow source":   {"a source has bounds of its own", takes(0), put(8, time.Hour), 0},
-		"says nothing":        {"what only asks ends", silent, func(ctx context.Context, files *store.Store) error { _, err := files.Stat(ctx, "team/a"); return err }, store.Within(0)},
+		"says nothing":        {"what only asks ends", silent, stat, store.Within(0)},
 		"does not delete":     {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.Within(0)},
-		"answers no PUT":      {"all was taken, and no answer comes", roundTrip(func(r *http.Request) (*http.Response, error) { _ = take(r, 0); return silent(r) }), put(8, 0), store.Within(0)},
+		"answers no PUT":      {"all was taken, and no answer comes", swallows, put(8, 0), store.Within(0)},
 		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
 		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.Within(0)},
 	}

@@ -33,7 +33,9 @@ func TestClient(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %q %q %s", r.Method, r.URL, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body))
 	}))
 	defer server.Close()
-	client := Client{Platform: "x", Name: "X", BaseURL: server.URL, Named: Named{Configured: []string{server.URL}}, Transport: transport.New(transport.Options{})}
+	client := Client{
+		Platform: "x", Name: "X", BaseURL: server.URL, Named: Named{Configured: []string{server.URL}}, Transport: transport.New(transport.Options{}),
+	}
 	for _, call := range []Call{
 		{Path: "/v1.0/me?fields=id", Token: "t"},
 		{Path: "/1/feed", Token: "t", Body: Fields(url.Values{"message": {"a & b"}})},
