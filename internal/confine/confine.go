@@ -53,7 +53,7 @@ const killedWithin = 5 * time.Second
 // when the thread that started it ends: hold that by runtime.LockOSThread until it was
 // waited for.
 func Self(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, self())
+	cmd := exec.CommandContext(ctx, self()) //nolint:gosec // it is this program
 	cmd.Args = append([]string{"herald"}, args...)
 	cmd.Env = []string{}
 	cmd.Dir = "/"

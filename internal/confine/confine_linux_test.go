@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -130,7 +131,7 @@ var attempts = map[string]struct {
 	"more memory": {func() error {
 		all := make([]byte, 600<<20)
 		return fmt.Errorf("got %d bytes at %p", len(all), &all[0])
-	}, string(confine.OutOfMemory)},
+	}, noMemory},
 	"more memory in parts": {func() error {
 		var all [][]byte
 		for range 600 {
@@ -141,7 +142,7 @@ var attempts = map[string]struct {
 			all = append(all, part)
 		}
 		return fmt.Errorf("got %d parts", len(all))
-	}, string(confine.OutOfMemory)},
+	}, noMemory},
 	"all the time": {func() error {
 		for {
 			runtime.Gosched()
@@ -153,6 +154,9 @@ var attempts = map[string]struct {
 const (
 	killed  = string(confine.Forbidden)
 	refused = "operation not permitted"
+	// noMemory allows for Go's collector of garbage, which crashes where it gets none
+	// for itself.
+	noMemory = string(confine.OutOfMemory) + "|" + string(confine.Crashed)
 )
 
 func TestWhatAConfinedProcessCannotDo(t *testing.T) {
@@ -160,7 +164,7 @@ func TestWhatAConfinedProcessCannotDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := try(t, name)
-			if !strings.Contains(got, tc.want) {
+			if !slices.ContainsFunc(strings.Split(tc.want, "|"), func(one string) bool { return strings.Contains(got, one) }) {
 				t.Errorf("got %q instead of %q", got, tc.want)
 			}
 		})
@@ -223,7 +227,7 @@ func work() error {
 }
 
 // become starts this program as another one that does something.
-func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *confine.Program) { //nolint:revive // t first, as everywhere
+func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *confine.Program) {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -279,8 +283,11 @@ var acts = map[string]struct {
 	"higher limits":           {attempts["higher limits"].do, refused},
 	"messages with files":     {connected(call(unix.SYS_SENDMSG, 1)), refused},
 	"to mount, trace or such": {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
-	"too much memory":         {func() error { _, err := unix.Mmap(-1, 0, 8<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON); return err }, "cannot allocate memory"},
-	"what it needs":           {readFile, "<nil>"},
+	"too much memory": {func() error {
+		_, err := unix.Mmap(-1, 0, 8<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+		return err
+	}, "cannot allocate memory"},
+	"what it needs": {readFile, "<nil>"},
 }
 
 // write writes a byte to a new file.
@@ -289,7 +296,7 @@ func write(folder string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write([]byte("x"))
+	_, err = f.WriteString("x")
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 

@@ -45,7 +45,7 @@ func Start(cmd *exec.Cmd) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a socket: %w", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control") //nolint:gosec // numbers of files
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	cmd.ExtraFiles = []*os.File{theirs}
 	err = cmd.Start()
 	_ = theirs.Close() // The process has its own.
@@ -155,7 +155,7 @@ func opens(call uintptr) bool {
 func (p *Program) receive() (*os.File, error) {
 	defer func() { _ = p.control.Close() }()
 	rights := make([]byte, unix.CmsgSpace(word))
-	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // the number of a file
+	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || n == 0 {
 		return nil, errors.Join(err, errors.New("the process has ended"))
 	}
@@ -171,7 +171,7 @@ func (p *Program) receive() (*os.File, error) {
 	if err := unix.SetNonblock(files[0], true); err != nil {
 		return nil, errors.Join(err, unix.Close(files[0]))
 	}
-	return os.NewFile(uintptr(files[0]), "calls"), nil //nolint:gosec // the number of a file
+	return os.NewFile(uintptr(files[0]), "calls"), nil
 }
 
 // next waits for a call of the process.
@@ -193,7 +193,7 @@ func next(raw syscall.RawConn, call *notification) error {
 				return false
 			}
 			*call = notification{}
-			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call)))
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call))) //nolint:gosec // as ioctl(2) wants it
 			switch errno {
 			case 0:
 				return true
@@ -211,7 +211,7 @@ func next(raw syscall.RawConn, call *notification) error {
 // answer has a call of the process return. One that was given up meanwhile needs no
 // answer.
 func (p *Program) answer(v verdict) {
-	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v))
+	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) wants it
 }
 
 func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr, err error) {
@@ -239,7 +239,7 @@ func (p *Program) connect(call *notification) {
 		return
 	}
 	defer func() { _ = unix.Close(pair[1]) }()
-	ours := os.NewFile(uintptr(pair[0]), "connection") //nolint:gosec // the number of a file
+	ours := os.NewFile(uintptr(pair[0]), "connection")
 	end, err := net.FileConn(ours)
 	_ = ours.Close() // FileConn has a file of its own.
 	if err != nil {
@@ -251,7 +251,7 @@ func (p *Program) connect(call *notification) {
 		err = unix.SetNonblock(pair[1], true)
 	}
 	added := addition{id: call.id, from: uint32(pair[1]), descriptor: uint32(kind & unix.SOCK_CLOEXEC)} //nolint:gosec // the number of a file, and a flag
-	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))
+	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) wants it
 	if err = errors.Join(err, failure); err != nil {
 		_ = end.Close()
 		p.answer(refused)
