@@ -26,9 +26,9 @@ import (
 
 // Limits bound what a process may use.
 type Limits struct {
-	// Data bounds what it may write to in memory, and AddressSpace all of its
-	// memory, in bytes; zero sets no bound. Programs in Go reserve addresses
-	// that they do not use: bound Data there.
+	// Data bounds what it may write to in memory, and AddressSpace all memory of a
+	// program that Start starts, in bytes; zero sets no bound. Programs in Go
+	// reserve addresses that they do not use: bound Data there.
 	Data, AddressSpace uint64
 	// CPU bounds the time of the processor, in full seconds.
 	CPU time.Duration

@@ -31,6 +31,9 @@ import (
 // limits are those of the processes that try something here.
 var limits = confine.Limits{Data: 512 << 20, CPU: 2 * time.Second, Files: 32}
 
+// becoming are those of the processes that become another program.
+var becoming = confine.Limits{AddressSpace: 1 << 30, CPU: 5 * time.Second, Files: 64}
+
 // TestMain lets this program be the process apart that a test starts: "try" confines
 // itself as what decodes images does, and tries one thing; "become" becomes another
 // program.
@@ -45,7 +48,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(args) > 1 && args[0] == "become" {
-		code, err := confine.Exec(confine.Limits{AddressSpace: 1 << 30, CPU: 5 * time.Second, Files: 64}, args[1], args[2:])
+		code, err := confine.Exec(becoming, args[1], args[2:])
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(code)
 	}
@@ -235,7 +238,7 @@ func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exe
 	}
 	cmd := confine.Self(ctx, "become", path, "act", name)
 	cmd.Stdout, cmd.Stderr = out, out
-	program, err := confine.Start(cmd)
+	program, err := confine.Start(cmd, becoming)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +396,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	var out bytes.Buffer
 	cmd := confine.Self(t.Context(), "become", filepath.Join(t.TempDir(), "none"))
 	cmd.Stderr = &out
-	program, err := confine.Start(cmd)
+	program, err := confine.Start(cmd, becoming)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -58,8 +57,6 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 		return ExitUnconfined, err
 	}
 	argv := append([]string{path}, args...)
-	// The limits that follow leave no room for more than there is.
-	debug.SetGCPercent(-1)
 	unix.CloseOnExec(controlFile)
 	// What Go opens is closed anyway; this is for what this program was given, where
 	// the kernel can do it (Linux 5.11).
@@ -88,7 +85,7 @@ func first() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 // set sets the limits of this process, below which it writes no file and leaves no core.
 func (l Limits) set() error {
 	wanted := map[int]uint64{
-		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_AS: l.AddressSpace, unix.RLIMIT_NOFILE: l.Files,
+		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_NOFILE: l.Files,
 		unix.RLIMIT_CPU: uint64(l.CPU / time.Second), //nolint:gosec // constants of this program
 	}
 	var problems []error

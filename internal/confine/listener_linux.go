@@ -27,10 +27,12 @@ const controlFile = 3
 // other ends Accept returns. It never has a socket of a network, starts no other
 // program, and opens no file once it has asked for its first connection.
 type Program struct {
-	cmd     *exec.Cmd
-	control *os.File
-	calls   *os.File
-	decider sync.WaitGroup
+	cmd *exec.Cmd
+	// addresses bounds its memory, in bytes; zero does not.
+	addresses uint64
+	control   *os.File
+	calls     *os.File
+	decider   sync.WaitGroup
 
 	ends   chan net.Conn
 	closed chan struct{}
@@ -39,8 +41,10 @@ type Program struct {
 
 var _ net.Listener = (*Program)(nil)
 
-// Start starts a command that Self returned, whose process calls Exec.
-func Start(cmd *exec.Cmd) (*Program, error) {
+// Start starts a command that Self returned, whose process calls Exec with the same
+// limits. It sets the one of addresses, in the moment in which the process becomes the
+// program: before, a program in Go has reserved more than any other needs.
+func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a socket: %w", err)
@@ -52,7 +56,7 @@ func Start(cmd *exec.Cmd) (*Program, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	p := &Program{cmd: cmd, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Program{cmd: cmd, addresses: limits.AddressSpace, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	p.decider.Go(p.decide)
 	return p, nil
@@ -136,6 +140,10 @@ func (p *Program) decide() {
 		case number == unix.SYS_EXECVE && !begun:
 			// The process is still this program: Exec calls it once.
 			begun = true
+			if p.limit() != nil {
+				p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
+				continue
+			}
 			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && !fed:
 			// Nothing foreign was read yet: it is being linked.
@@ -144,6 +152,14 @@ func (p *Program) decide() {
 			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		}
 	}
+}
+
+// limit bounds the addresses of the process.
+func (p *Program) limit() error {
+	if p.addresses == 0 {
+		return nil
+	}
+	return unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: p.addresses, Max: p.addresses}, nil)
 }
 
 // opens reports whether a call opens a file.
