@@ -31,6 +31,9 @@ func isolate(cmd *exec.Cmd) {
 // Enter confines this process for good: it keeps the files that it has open, and can
 // allocate memory, compute, read, write and end.
 func Enter(limits Limits) error {
+	if raced {
+		return nil
+	}
 	program, err := decoder(os.Getpid()).program()
 	if err != nil {
 		return err

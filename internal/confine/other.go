@@ -26,7 +26,10 @@ func self() string {
 func isolate(*exec.Cmd) {}
 
 // Enter does nothing on this system.
-func Enter(Limits) error { return nil }
+func Enter(Limits) error {
+	_ = raced // Here all programs are alike.
+	return nil
+}
 
 // Exec fails on this system.
 func Exec(Limits, string, []string) (code int, err error) {
