@@ -26,9 +26,9 @@ import (
 
 // Limits bound what a process may use.
 type Limits struct {
-	// Data bounds what it may write to in memory, and AddressSpace all of its
-	// memory, in bytes; zero sets no bound. Programs in Go reserve addresses
-	// that they do not use: bound Data there.
+	// Data bounds what it may write to in memory, and AddressSpace all memory of a
+	// program that Start starts, in bytes; zero sets no bound. Programs in Go
+	// reserve addresses that they do not use: bound Data there.
 	Data, AddressSpace uint64
 	// CPU bounds the time of the processor, in full seconds.
 	CPU time.Duration
@@ -53,7 +53,7 @@ const killedWithin = 5 * time.Second
 // when the thread that started it ends: hold that by runtime.LockOSThread until it was
 // waited for.
 func Self(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, self())
+	cmd := exec.CommandContext(ctx, self()) //nolint:gosec // it is this program
 	cmd.Args = append([]string{"herald"}, args...)
 	cmd.Env = []string{}
 	cmd.Dir = "/"

@@ -125,8 +125,8 @@ func install(program []unix.SockFilter, flags uintptr) (listener int, err error)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("cannot set no_new_privs: %w", err)
 	}
-	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]} //nolint:gosec // some hundred instructions
-	result, _, failure := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&head)))
+	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                       //nolint:gosec // some hundred instructions
+	result, _, failure := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&head))) //nolint:gosec // as seccomp(2) wants it
 	switch {
 	case failure != 0:
 		return 0, fmt.Errorf("cannot set a filter for system calls: %w", failure)

@@ -27,10 +27,12 @@ const controlFile = 3
 // other ends Accept returns. It never has a socket of a network, starts no other
 // program, and opens no file once it has asked for its first connection.
 type Program struct {
-	cmd     *exec.Cmd
-	control *os.File
-	calls   *os.File
-	decider sync.WaitGroup
+	cmd *exec.Cmd
+	// addresses bounds its memory, in bytes; zero does not.
+	addresses uint64
+	control   *os.File
+	calls     *os.File
+	decider   sync.WaitGroup
 
 	ends   chan net.Conn
 	closed chan struct{}
@@ -39,20 +41,22 @@ type Program struct {
 
 var _ net.Listener = (*Program)(nil)
 
-// Start starts a command that Self returned, whose process calls Exec.
-func Start(cmd *exec.Cmd) (*Program, error) {
+// Start starts a command that Self returned, whose process calls Exec with the same
+// limits. It sets the one of addresses, in the moment in which the process becomes the
+// program: before, a program in Go has reserved more than any other needs.
+func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a socket: %w", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control") //nolint:gosec // numbers of files
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	cmd.ExtraFiles = []*os.File{theirs}
 	err = cmd.Start()
 	_ = theirs.Close() // The process has its own.
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	p := &Program{cmd: cmd, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Program{cmd: cmd, addresses: limits.AddressSpace, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	p.decider.Go(p.decide)
 	return p, nil
@@ -136,6 +140,10 @@ func (p *Program) decide() {
 		case number == unix.SYS_EXECVE && !begun:
 			// The process is still this program: Exec calls it once.
 			begun = true
+			if p.limit() != nil {
+				p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
+				continue
+			}
 			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && !fed:
 			// Nothing foreign was read yet: it is being linked.
@@ -144,6 +152,14 @@ func (p *Program) decide() {
 			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		}
 	}
+}
+
+// limit bounds the addresses of the process.
+func (p *Program) limit() error {
+	if p.addresses == 0 {
+		return nil
+	}
+	return unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: p.addresses, Max: p.addresses}, nil)
 }
 
 // opens reports whether a call opens a file.
@@ -155,7 +171,7 @@ func opens(call uintptr) bool {
 func (p *Program) receive() (*os.File, error) {
 	defer func() { _ = p.control.Close() }()
 	rights := make([]byte, unix.CmsgSpace(word))
-	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // the number of a file
+	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || n == 0 {
 		return nil, errors.Join(err, errors.New("the process has ended"))
 	}
@@ -171,7 +187,7 @@ func (p *Program) receive() (*os.File, error) {
 	if err := unix.SetNonblock(files[0], true); err != nil {
 		return nil, errors.Join(err, unix.Close(files[0]))
 	}
-	return os.NewFile(uintptr(files[0]), "calls"), nil //nolint:gosec // the number of a file
+	return os.NewFile(uintptr(files[0]), "calls"), nil
 }
 
 // next waits for a call of the process.
@@ -193,7 +209,7 @@ func next(raw syscall.RawConn, call *notification) error {
 				return false
 			}
 			*call = notification{}
-			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call)))
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call))) //nolint:gosec // as ioctl(2) wants it
 			switch errno {
 			case 0:
 				return true
@@ -211,7 +227,7 @@ func next(raw syscall.RawConn, call *notification) error {
 // answer has a call of the process return. One that was given up meanwhile needs no
 // answer.
 func (p *Program) answer(v verdict) {
-	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v))
+	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) wants it
 }
 
 func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr, err error) {
@@ -239,7 +255,7 @@ func (p *Program) connect(call *notification) {
 		return
 	}
 	defer func() { _ = unix.Close(pair[1]) }()
-	ours := os.NewFile(uintptr(pair[0]), "connection") //nolint:gosec // the number of a file
+	ours := os.NewFile(uintptr(pair[0]), "connection")
 	end, err := net.FileConn(ours)
 	_ = ours.Close() // FileConn has a file of its own.
 	if err != nil {
@@ -251,7 +267,7 @@ func (p *Program) connect(call *notification) {
 		err = unix.SetNonblock(pair[1], true)
 	}
 	added := addition{id: call.id, from: uint32(pair[1]), descriptor: uint32(kind & unix.SOCK_CLOEXEC)} //nolint:gosec // the number of a file, and a flag
-	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))
+	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) wants it
 	if err = errors.Join(err, failure); err != nil {
 		_ = end.Close()
 		p.answer(refused)

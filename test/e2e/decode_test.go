@@ -32,7 +32,7 @@ func decodes(ctx context.Context) {
 	picture := postTo("converted", v1alpha1.CategoryImage, v1alpha1.PlatformInstagram)
 	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "drawing"}}}
 	Expect(k8s.Create(ctx, picture)).To(Succeed())
-	Eventually(published(ctx, picture)).WithContext(ctx).Should(BeTrue(), "Instagram takes JPEG only")
+	Eventually(online(ctx, picture)).WithContext(ctx).Should(BeTrue(), "Instagram takes JPEG only")
 
 	damaged := transparent()
 	put(ctx, "damaged", "image/png", append(damaged[:len(damaged)/2:len(damaged)/2], append(make([]byte, 64), damaged[len(damaged)-12:]...)...))
@@ -53,7 +53,7 @@ func decodes(ctx context.Context) {
 	film := applied(ctx)[v1alpha1.CategoryVideo]
 	film.Name, film.Spec.Video.ThumbnailOffsetMillis = "with-thumbnail", new(int32(500))
 	Expect(k8s.Create(ctx, film)).To(Succeed())
-	Eventually(published(ctx, film)).WithContext(ctx).Should(BeTrue())
+	Eventually(online(ctx, film)).WithContext(ctx).Should(BeTrue())
 	events, err := typed.EventsV1().Events(demo).List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	for i := range events.Items {
@@ -61,8 +61,8 @@ func decodes(ctx context.Context) {
 	}
 }
 
-// published reports whether a post is online everywhere.
-func published(ctx context.Context, post *v1alpha1.Post) func(g Gomega) bool {
+// online reports whether a post is online everywhere.
+func online(ctx context.Context, post *v1alpha1.Post) func(g Gomega) bool {
 	return func(g Gomega) bool {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
 		return meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionPublished)

@@ -35,7 +35,8 @@ func (s *Scans) Read(p []byte) (int, error) {
 	}
 	n, err := s.From.Read(p)
 	for i, b := range p[:n] {
-		if s.next(b); s.begun > s.Most {
+		s.next(b)
+		if s.begun > s.Most {
 			return i, ErrScans
 		}
 	}

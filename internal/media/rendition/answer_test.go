@@ -16,8 +16,8 @@ import (
 )
 
 // drawn is a picture of so many pixels, as a JPEG or PNG.
-func drawn(t testing.TB, width, height int, mimeType string) []byte {
-	t.Helper()
+func drawn(tb testing.TB, width, height int, mimeType string) []byte {
+	tb.Helper()
 	var out bytes.Buffer
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
 	err := png.Encode(&out, picture)
@@ -26,16 +26,16 @@ func drawn(t testing.TB, width, height int, mimeType string) []byte {
 		err = jpeg.Encode(&out, picture, nil)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Bytes()
 }
 
-func answered(t testing.TB, a answer, data []byte) []byte {
-	t.Helper()
+func answered(tb testing.TB, a answer, data []byte) []byte {
+	tb.Helper()
 	var out bytes.Buffer
 	if err := writeMessage(&out, a); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return append(out.Bytes(), data...)
 }

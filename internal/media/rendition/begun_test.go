@@ -129,7 +129,7 @@ const aStore = "HERALD_TEST_STORE"
 // begin is what that process does: it begins, says so, and does not come to an end.
 func begin(config string) {
 	var c store.Config
-	err := json.Unmarshal([]byte(config), &c)
+	err := json.Unmarshal([]byte(config), &c) //nolint:musttag // it goes to this program only
 	files, failure := store.New(c)
 	if err = errors.Join(err, failure); err == nil {
 		_, err = rendition.NewShelf(files, 1).Make(context.Background(), begunKey, func() (rendition.Made, error) {
@@ -144,7 +144,7 @@ func begin(config string) {
 // A file that takes the manager down with it is begun three times, by whatever process.
 func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	config := storetest.Start(t)
-	data, err := json.Marshal(config)
+	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func scanBomb(width, height, scans int) []byte {
 	const run = 32767 // blocks: the code, and fourteen ones
 	var bits, have uint64
 	var body []byte
-	for range (((width + 7) / 8) * ((height + 7) / 8) + run - 1) / run {
+	for range (((width+7)/8)*((height+7)/8) + run - 1) / run {
 		bits, have = bits<<15|0x3fff, have+15
 		for ; have >= 8; have -= 8 {
 			c := byte(bits >> (have - 8))

@@ -161,7 +161,7 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	defer runtime.UnlockOSThread()
 	cmd := confine.Self(ctx, slices.Concat(Child, []string{f.Path}, arguments(source.address, at))...)
 	cmd.Stdout, cmd.Stderr = out, complaint
-	program, err := confine.Start(cmd)
+	program, err := confine.Start(cmd, limits)
 	if err != nil {
 		return notStarted(err)
 	}
