@@ -103,7 +103,7 @@ var rightsOfManager = map[string][]right{
 		},
 		{
 			"validatingwebhookconfigurations.admissionregistration.k8s.io herald", "patch",
-			"the webhook's authority is put there; no policy can hold this, so that the chart leaves it out where cert-manager does it (docs/adr/0013)",
+			"the webhook's authority is put there; no policy can hold this, so that the chart leaves it out where cert-manager does it (docs/adr/0014)",
 		},
 	},
 	"in herald-system": {
