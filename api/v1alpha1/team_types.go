@@ -172,6 +172,21 @@ type BudgetUse struct {
 	Limit int64 `json:"limit"`
 }
 
+// maxPercent is the most that Percent tells: a budget may have been lowered below what is used.
+const maxPercent = 1000
+
+// Percent is how full the field is. One that nothing uses is empty, whatever its limit.
+func (u BudgetUse) Percent() int {
+	switch {
+	case u.Used == 0:
+		return 0
+	case u.Limit == 0:
+		return maxPercent
+	default:
+		return int(min(100*float64(u.Used)/float64(u.Limit), maxPercent))
+	}
+}
+
 // TeamSpec is what a platform team decides about a team.
 type TeamSpec struct {
 	// namespace that the team owns: its connections, keys and posts live

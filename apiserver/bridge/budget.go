@@ -18,9 +18,10 @@ import (
 
 // Posts are stored, and files announced, within the team's budget. What is there is known
 // from watches, and what this replica is about to add is counted beside it, so that no
-// request waits for another and none costs a write. Other replicas are seen as late as the
-// watch tells: at the limit, they may exceed it together by what each has in flight.
-// Kubernetes' own count of the objects (controllers/team) has no such gap.
+// request waits for another and none costs a write. No replica exceeds a limit by itself;
+// what others create it sees when the watch tells, so that together they may exceed it by
+// what they create before. Kubernetes' own count of the objects (controllers/team) has no
+// such gap.
 
 // seenWithin is how long a file that was registered is counted although the watch does not
 // tell of it: it came a moment ago, or was uploaded at once.

@@ -85,7 +85,7 @@ var _ = Describe("The budget of a team", func() {
 		kept := t.stored(ctx, saying(strings.Repeat("a", 200)))
 		second := t.stored(ctx, saying(strings.Repeat("a", 100)))
 		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
-		Consistently(func() error { return change(ctx, second, released, forThen, saying("a")) }, "500ms").Should(Succeed())
+		Consistently(func() error { return change(ctx, second, released, forThen, saying("a")) }, 500*time.Millisecond).Should(Succeed())
 		t.stored(ctx)
 		Eventually(func() error { return change(ctx, second, released, forThen, saying("a")) }).
 			Should(refusedWith("3 are used, so that no draft is published before there are fewer"))

@@ -95,7 +95,7 @@ func (r *Reconciler) room(ctx context.Context, m *v1alpha1.Media) (message strin
 		name = team.Name
 	}
 	switch {
-	case files+1 > budget.PendingFiles:
+	case files >= budget.PendingFiles:
 		return budget.Refuse(v1alpha1.BudgetPendingFiles, name, files, 1), nil
 	case bytes+size > budget.PendingFileBytes:
 		return budget.Refuse(v1alpha1.BudgetPendingFileBytes, name, bytes, size), nil

@@ -5,7 +5,6 @@ package media
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -121,7 +120,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 				side.Go(func() {
 					defer GinkgoRecover()
 					_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: name})
-					Expect(err).NotTo(HaveOccurred(), fmt.Sprint(name))
+					Expect(err).NotTo(HaveOccurred(), name.String())
 				})
 			}
 			side.Wait()

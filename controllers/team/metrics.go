@@ -41,7 +41,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
 	var full []v1alpha1.BudgetItem
 	for _, u := range uses {
-		if plan.PercentOf(u) >= nearlyFull {
+		if u.Percent() >= nearlyFull {
 			full = append(full, u.Item)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting/plan"
 )
 
 // ErrLater says that another process wrote a moment ago, and that it should be counted again
@@ -24,7 +23,7 @@ var ErrLater = errors.New("another process has just written this Usage")
 // processes count the same: one that finds that it was written less than apart ago writes
 // nothing, and Count returns ErrLater.
 func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
-	stored, err := s.Read(ctx, namespace, plan.BudgetCounter())
+	stored, err := s.Read(ctx, namespace, v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget})
 	if err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.Bud
 	}
 	next := stored.DeepCopy()
 	next.Status = v1alpha1.UsageStatus{
-		Limit: wholePercent, Used: int32(plan.Percent(uses)), //nolint:gosec // at most 1000
+		Limit: wholePercent, Used: int32(fullest(uses)), //nolint:gosec // at most 1000
 		Budget: uses, CountedAt: v1alpha1.NewTimePtr(now),
 	}
 	switch _, err := s.api.UpdateStatus(ctx, next); {
@@ -54,6 +53,14 @@ func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.Bud
 	default:
 		return nil
 	}
+}
+
+// fullest is how many percent of the fullest of some fields are used.
+func fullest(uses []v1alpha1.BudgetUse) (most int) {
+	for _, u := range uses {
+		most = max(most, u.Percent())
+	}
+	return most
 }
 
 // wholePercent is the limit of a budget, whose use is told in percent.

@@ -67,7 +67,7 @@ func Patiently[T any](ctx context.Context, create func() (T, error)) (made T, er
 			return made, err
 		}
 		select {
-		case <-time.After(pause.Step()):
+		case <-time.After(pause.Step()): //nolint:forbidigo // a request waits; its test runs in a bubble of time
 		case <-ctx.Done():
 			return made, err
 		}

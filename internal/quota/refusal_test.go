@@ -31,17 +31,20 @@ func TestRefusal(t *testing.T) {
 		"Ours": {
 			"as kube-apiserver words it",
 			forbidden("exceeded quota: budget.social.herald.dev, requested: count/posts.social.herald.dev=1, used: count/posts.social.herald.dev=2000, limited: count/posts.social.herald.dev=2000"),
-			quota.Exceeded{Quota: "budget.social.herald.dev", Kind: "posts", Used: 2000, Limit: 2000}, true,
+			quota.Exceeded{Quota: "budget.social.herald.dev", Kind: "posts", Used: 2000, Limit: 2000},
+			true,
 		},
 		"Several": {
 			"the first is told",
 			forbidden("exceeded quota: theirs, requested: count/posts.social.herald.dev=1,pods=1, used: count/posts.social.herald.dev=3,pods=7, limited: count/posts.social.herald.dev=2,pods=5"),
-			quota.Exceeded{Quota: "theirs", Kind: "posts", Used: 3, Limit: 2}, true,
+			quota.Exceeded{Quota: "theirs", Kind: "posts", Used: 3, Limit: 2},
+			true,
 		},
 		"Foreign": {
 			"what Herald does not know keeps its name",
 			forbidden("exceeded quota: theirs, requested: count/secrets=1, used: count/secrets=3, limited: count/secrets=3"),
-			quota.Exceeded{Quota: "theirs", Kind: "secrets", Used: 3, Limit: 3}, true,
+			quota.Exceeded{Quota: "theirs", Kind: "secrets", Used: 3, Limit: 3},
+			true,
 		},
 		"Unit":    {"quantities are not counts", forbidden("exceeded quota: q, requested: cpu=1, used: cpu=3500m, limited: cpu=4"), quota.Exceeded{}, false},
 		"Unknown": {"nothing is exceeded", forbidden("status unknown for quota: q, resources: count/posts.social.herald.dev"), quota.Exceeded{}, false},

@@ -126,30 +126,6 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// maxPercent is the most that is told: a budget may have been lowered below what is used.
-const maxPercent = 1000
-
-// Percent is how full the fullest of some fields is.
-func Percent(uses []v1alpha1.BudgetUse) int {
-	most := 0
-	for _, u := range uses {
-		most = max(most, PercentOf(u))
-	}
-	return most
-}
-
-// PercentOf is how full a field is. One that nothing uses is empty, whatever its limit.
-func PercentOf(u v1alpha1.BudgetUse) int {
-	switch {
-	case u.Used == 0:
-		return 0
-	case u.Limit == 0:
-		return maxPercent
-	default:
-		return int(min(100*float64(u.Used)/float64(u.Limit), maxPercent))
-	}
-}
-
 // BudgetCounter is what counts a team's budget.
 func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}

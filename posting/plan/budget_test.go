@@ -87,23 +87,3 @@ func TestRefuseNamesTheLimit(t *testing.T) {
 		}
 	}
 }
-
-func TestPercent(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		reason string
-		uses   []v1alpha1.BudgetUse
-		want   int
-	}{
-		{"nothing is counted", nil, 0},
-		{"a part of one is not rounded up", []v1alpha1.BudgetUse{{Used: 899, Limit: 1000}}, 89},
-		{"the fullest", []v1alpha1.BudgetUse{{Used: 1, Limit: 10}, {Used: 9, Limit: 10}, {Used: 5, Limit: 10}}, 90},
-		{"nothing of nothing", []v1alpha1.BudgetUse{{}}, 0},
-		{"something of nothing, after the limit was lowered", []v1alpha1.BudgetUse{{Used: 1}}, 1000},
-		{"bytes do not overflow", []v1alpha1.BudgetUse{{Used: 999_999 << 40, Limit: 999_999 << 40}}, 100},
-	} {
-		if got := Percent(tc.uses); got != tc.want {
-			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
-		}
-	}
-}
