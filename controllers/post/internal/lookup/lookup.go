@@ -213,7 +213,8 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 // that is gone, or another one of its name, says nothing.
 func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	live := &v1alpha1.Post{}
-	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live); client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live))
+	if err != nil {
 		return nil, err
 	}
 	if live.UID != post.UID {
