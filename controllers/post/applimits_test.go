@@ -183,6 +183,49 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.expect("nor is one waited for that takes long", "two", "e", true)
 }
 
+// TestOneThatAsksMayTakeLong: a post that asks may have hours to upload, and comes back with
+// each part. The others do not wait for it, however many such posts there are.
+func TestOneThatAsksMayTakeLong(t *testing.T) {
+	const step = askWithin / 4
+	for _, slow := range []int{1, 3, 100} {
+		t.Run(fmt.Sprintf("%d slow posts", slow), func(t *testing.T) {
+			w := newLimitsWorld(t)
+			w.answered("one", "a", "herald", w.limited(time.Minute))
+			w.clock.Step(time.Minute)
+			rounds := 0
+			for waited := time.Duration(0); waited < 30*time.Minute; waited += step {
+				calling := 0
+				for i := range slow {
+					if w.may("one", fmt.Sprint("slow", i)) {
+						calling++
+					}
+				}
+				if waited%askWithin == 0 {
+					rounds++
+				}
+				if most := 1 << (rounds - 1); calling > most {
+					t.Fatalf("%d posts ask after %s, want %d at most", calling, waited, most)
+				}
+				if w.may("two", "b") {
+					return
+				}
+				w.clock.Step(step)
+			}
+			t.Error("the post of another team waited for half an hour")
+		})
+	}
+}
+
+// TestClockSetBack: nobody waits for one that asks for longer than it may take.
+func TestClockSetBack(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Minute))
+	w.clock.Step(25 * time.Hour)
+	w.expect("one asks", "one", "b", true)
+	w.clock.Step(-24 * time.Hour)
+	w.expect("its time is over by any clock", "two", "c", true)
+}
+
 func TestLiftedByHand(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Hour))
