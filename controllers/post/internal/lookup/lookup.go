@@ -112,6 +112,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	defer cancel()
 	result, failed := to.Lookup(ctx, job)
 	if failed == nil && result.Matches == 1 && !result.Certain {
+		if l.Owners.toldOfOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
+			return none, platforms.Errorf(platforms.ClassTransient, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
+		}
 		if err := l.ambiguous(ctx, f, t); err != nil {
 			return none, err
 		}
