@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -252,9 +253,19 @@ func (l *appLimit) leave(post types.NamespacedName) bool {
 	return asked
 }
 
-// remember takes what an answer to a post told of the app. It reports whether posts that
-// wait for that may go on, or wait anew.
-func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (news bool) {
+// How many of the posts that wait for an app's limit an answer wakes. What ends the waiting
+// wakes all. Where a place has become free some are enough: another one may not need it,
+// and if thousands were woken each time a platform does not answer, looking at them would
+// take longer than asking. The others come by the clock.
+const (
+	wakeNone = 0
+	wakeSome = 8
+	wakeAll  = math.MaxInt
+)
+
+// remember takes what an answer to a post told of the app. It returns how many of the posts
+// that wait for that are to be woken: they may go on, or wait anew.
+func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,13 +281,27 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 			limit.latest = until
 		}
 	case limit == nil:
-		return false
+		return wakeNone
+	case result.Err != nil && result.Err.AppWide:
+		// A limit that is over by now, since the answer was recorded late.
+		return limit.freed(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
 		limit.over = now
 	default:
-		return limit.leave(post)
+		return limit.freed(post)
 	}
-	return limit.answered()
+	if limit.answered() {
+		return wakeAll
+	}
+	return wakeNone
+}
+
+// freed has a post leave, and returns how many others are to be woken.
+func (l *appLimit) freed(post types.NamespacedName) (wake int) {
+	if l.leave(post) {
+		return wakeSome
+	}
+	return wakeNone
 }
 
 // stored is told that a connection holds what it was told, in this version.

@@ -216,6 +216,47 @@ func TestOneThatAsksMayTakeLong(t *testing.T) {
 	}
 }
 
+// TestWoken: while a platform does not answer, a thousand posts that wait are not all
+// looked at for each of its silences.
+func TestWoken(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Minute))
+	said := func(by string, result platforms.Result) int {
+		return w.limits.remember(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
+	}
+	late := w.limited(time.Second)
+	w.clock.Step(time.Minute)
+	w.expect("one asks", "two", "b", true)
+	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeSome {
+		t.Errorf("an answer that was lost wakes %d", n)
+	}
+	w.expect("the next one asks", "two", "c", true)
+	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeNone {
+		t.Errorf("the record of it wakes %d", n)
+	}
+	if n := said("b", late); n != wakeNone {
+		t.Errorf("the late record of a limit that has passed wakes %d", n)
+	}
+	w.expect("it does not say that there is none", "two", "d", false)
+	if n := said("c", platforms.Result{Outcome: platforms.Posted}); n != wakeAll {
+		t.Errorf("the end of the limit wakes %d", n)
+	}
+
+	memories, in := newMemories(), appInput(v1alpha1.PlatformX)
+	for i := range 1000 {
+		memories.wait(post(fmt.Sprint("p", i)), in)
+	}
+	if n := len(memories.takeSome(in, wakeSome)); n != wakeSome {
+		t.Errorf("%d are woken, want %d", n, wakeSome)
+	}
+	if n := len(memories.takeSome(in, wakeAll)); n != 1000-wakeSome {
+		t.Errorf("%d are woken then, want all others", n)
+	}
+	if n := len(memories.waiting) + len(memories.inputs); n != 0 {
+		t.Errorf("%d entries stay", n)
+	}
+}
+
 // TestClockSetBack: nobody waits for one that asks for longer than it may take.
 func TestClockSetBack(t *testing.T) {
 	w := newLimitsWorld(t)
