@@ -133,18 +133,22 @@ func (p *Program) decide() {
 			return
 		}
 		number := uintptr(call.call) //nolint:gosec // a number below 512
+		if number == unix.SYS_EXECVE && !begun {
+			// The process is still this program. A signal to one in Go lets it call again.
+			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			continue
+		}
+		if !begun {
+			// It has become the other program, which asks for its first file. A program in Go has more
+			// addresses than the limit, and could start no thread.
+			begun = p.limit() == nil
+		}
 		switch {
+		case !begun:
+			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		case number == unix.SYS_SOCKET:
 			fed = true
 			p.connect(&call)
-		case number == unix.SYS_EXECVE && !begun:
-			// The process is still this program: Exec calls it once.
-			begun = true
-			if p.limit() != nil {
-				p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
-				continue
-			}
-			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && !fed:
 			// Nothing foreign was read yet: it is being linked.
 			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
