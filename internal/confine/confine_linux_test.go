@@ -291,6 +291,7 @@ var acts = map[string]struct {
 	"messages with files":     {connected(call(unix.SYS_SENDMSG, 1)), refused},
 	"to mount, trace or such": {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
 	"limits of another, half": {limitAnother, refused},
+	"too many threads":        {manyThreads, "resource temporarily unavailable"},
 	"signals of a file":       {func() error { return signalBy(unix.F_SETOWN, os.Getppid()) }, refused},
 	"signals of its choice":   {func() error { return signalBy(fSetSig, int(unix.SIGKILL)) }, refused},
 	"signals to a group":      {func() error { return signalBy(unix.F_SETOWN, -os.Getppid()) }, refused},
@@ -314,6 +315,16 @@ func limitAnother() error {
 		return errno
 	}
 	return nil
+}
+
+// manyThreads asks for a hundred threads, in a way that the kernel does not grant but that
+// is asked about.
+func manyThreads() (err error) {
+	for range 100 {
+		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.CLONE_THREAD, 0, 0)
+		err = errno
+	}
+	return err
 }
 
 // fSetSig is F_SETSIG: which signal its owner gets when a file is ready.

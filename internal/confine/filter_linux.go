@@ -176,12 +176,15 @@ var hostile = slices.Concat([]uintptr{
 	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
 })
 
-// thread allows new threads and no new processes or namespaces.
-var thread = onlyIf(allow, unix.SYS_CLONE, test{
-	mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
-		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
-	value: unix.CLONE_THREAD,
-})
+// thread does something with a call for a new thread, and refuses new processes and
+// namespaces.
+func thread(do action) rule {
+	return onlyIf(do, unix.SYS_CLONE, test{
+		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
+		value: unix.CLONE_THREAD,
+	})
+}
 
 // common is what every program needs to run: memory, threads, signals to itself, and
 // the files that it has.
@@ -197,7 +200,7 @@ func common(pid int) filter {
 			unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_BRK, unix.SYS_WRITEV,
 			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 		),
-		filter{thread, onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
+		filter{onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
 		// Its arguments lie in memory, where a filter cannot look; C libraries go
 		// on with clone.
 		all(absent, unix.SYS_CLONE3),
@@ -210,7 +213,7 @@ func decoder(pid int) filter {
 	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
 	return slices.Concat(
 		common(pid),
-		filter{unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
+		filter{thread(allow), unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
 		all(kill, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG),
 	)
 }
@@ -234,6 +237,9 @@ func program(pid, control int) filter {
 		),
 		all(allow, older...),
 		filter{
+			// The listener counts threads: each takes memory of the kernel's, and a
+			// place among the processes that the container may have.
+			thread(ask),
 			// Its own limits are read, and none are set.
 			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
 			// Numbers and flags of files, and nothing that has the kernel send
