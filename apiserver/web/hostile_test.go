@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 )
 
@@ -84,6 +85,24 @@ func TestFullForms(t *testing.T) {
 	}
 	done()
 	if got := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusSeeOther {
+		t.Errorf("answered %d", got.Code)
+	}
+}
+
+// TestNamesake holds that a person who is called like a team's namespace takes none of its room, and that the team takes none of theirs:
+// their forms of consent are for no team.
+func TestNamesake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.site.Bodies = intake.NewGate(intake.Most)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
+	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	namesake := person.Person{Name: acme}
+	if got := w.serve(ask(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
 		t.Errorf("answered %d", got.Code)
 	}
 }
