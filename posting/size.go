@@ -114,11 +114,19 @@ func inJSON(text string) int {
 // stored is the size of a value in the API server's JSON, which like this one
 // writes <, > and & in six bytes each.
 func stored(value any) int {
-	data, err := json.Marshal(value)
-	if err != nil {
+	var size counter
+	if err := json.NewEncoder(&size).Encode(value); err != nil {
 		return 0 // what cannot be encoded is not stored either
 	}
-	return len(data)
+	return int(size) - len("\n")
+}
+
+// counter counts what is written to it, and keeps nothing: a post may be large.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // TooLarge reports whether the Kubernetes API refused to store something because

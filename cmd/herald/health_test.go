@@ -54,6 +54,8 @@ func (l *leases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}})
 	case r.URL.Path == "/apis/social.herald.dev/v1alpha1":
 		_ = json.NewEncoder(w).Encode(kind("Post", "posts"))
+	case r.URL.Path == "/api/v1":
+		_ = json.NewEncoder(w).Encode(kind("ResourceQuota", "resourcequotas"))
 	case r.URL.Path == "/apis/rbac.authorization.k8s.io/v1":
 		_ = json.NewEncoder(w).Encode(kind("RoleBinding", "rolebindings"))
 	case r.Method == http.MethodPut && l.hangs.Load():

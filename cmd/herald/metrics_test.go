@@ -216,6 +216,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
+	"budget", // what a team's budget bounds
 }
 
 // family is a metric as it is scraped.

@@ -110,7 +110,7 @@ var rows = []row{
 	{"a team is near its limit, and a manager that does not lead tells of none", "HeraldBudgetNearlyUsed", []string{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="unfinishedPosts"} 2x90`, `herald_teams_near_budget{namespace="herald-system",pod="m-2",budget="unfinishedPosts"} 0x90`,
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="posts"} 0x90`,
-	}, "61m", 1, "budget=unfinishedPosts,namespace=herald-system", "2 teams"},
+	}, "61m", 1, "budget=unfinishedPosts,namespace=herald-system", "2"},
 	{"a burst is over within the hour", "HeraldBudgetNearlyUsed", []string{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="pendingFiles"} 1x50 0x40`,
 	}, "61m", 0, "", ""},

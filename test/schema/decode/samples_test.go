@@ -53,10 +53,16 @@ func sampleTeam() *v1alpha1.Team {
 			Namespace: "team-a", DisplayName: "A",
 			Subscription:     v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
 			TTLAfterFinished: &metav1.Duration{Duration: 90 * time.Minute},
+			Budget: v1alpha1.TeamBudget{
+				Posts: new(int32(10)), PostBytes: "10Mi", UnfinishedPosts: new(int32(5)),
+				PendingFiles: new(int32(5)), PendingFileBytes: "1Gi", Keys: new(int32(2)),
+			},
 		},
 		Status: v1alpha1.TeamStatus{
 			Conditions: conditions, ObservedGeneration: 1,
-			Usage: &v1alpha1.TeamUsage{XPostsThisMonth: new(int32(3)), ConnectedAccounts: 2},
+			Usage: &v1alpha1.TeamUsage{
+				XPostsThisMonth: new(int32(3)), ConnectedAccounts: 2, Budget: []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: 1, Limit: 2}},
+			},
 		},
 	}
 	team.TypeMeta, team.ObjectMeta = meta("Team")
@@ -104,10 +110,13 @@ func sampleConnection() *v1alpha1.Connection {
 func sampleUsage() *v1alpha1.Usage {
 	usage := &v1alpha1.Usage{
 		Spec: v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: "1", Period: "24h"},
-		Status: v1alpha1.UsageStatus{Limit: 5, Used: 2, Entries: []v1alpha1.UsageEntry{
-			{Post: "a", Target: 1, Count: 1, At: at, Request: "r", Since: at},
-			{Post: "b", Target: 0, Count: 1, At: at, UID: "u", Since: at, Settled: true},
-		}},
+		Status: v1alpha1.UsageStatus{
+			Limit: 5, Used: 2, Budget: []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: 1, Limit: 2}},
+			Entries: []v1alpha1.UsageEntry{
+				{Post: "a", Target: 1, Count: 1, At: at, Request: "r", Since: at},
+				{Post: "b", Target: 0, Count: 1, At: at, UID: "u", Since: at, Settled: true},
+			},
+		},
 	}
 	usage.TypeMeta, usage.ObjectMeta = meta("Usage")
 	return usage
