@@ -130,6 +130,21 @@ func TestCostOfPages(t *testing.T) {
 	}
 }
 
+// TestPagesLeaveHalf holds that one who may do nothing but look cannot stop the programs of the team.
+func TestPagesLeaveHalf(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(now)
+	w := newWorld(clock)
+	w.site.Teams = ratelimit.New(10, clock)
+	for w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Code == http.StatusOK {
+	}
+	for i := range 6 {
+		if allowed, _ := w.site.Teams.Take(acme, http.Header{}); allowed != (i < 5) {
+			t.Errorf("request %d of a program: %t", i+1, allowed)
+		}
+	}
+}
+
 // TestPagesAreCounted holds that pages cost the team, and that what programs of the team use up closes no page.
 func TestPagesAreCounted(t *testing.T) {
 	t.Parallel()
