@@ -30,6 +30,20 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
+// setup adds the webhook and every reconciler to the manager.
+func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer,
+) error {
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	if err != nil {
+		return err
+	}
+	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
+		return err
+	}
+	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams)
+}
+
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
@@ -47,7 +61,8 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	cached, live := mgr.GetClient(), mgr.GetAPIReader()
 	store := credentials.NewStore(live, cached, now, identity, apps)
 	counts := quota.NewStore(quota.NewAPI(live, cached))
-	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg)
+	images := rendition.NewMaker(files)
+	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg, images.Beside(thumbnail.MostData))
 	if err != nil {
 		return err
 	}
@@ -55,7 +70,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
-	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
+	posts.Files, posts.Renditions, posts.Thumbnails = files, images, pictures
 	posts.Owned = teams.Owned
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	setup := func(c controller, err error) error { return add(mgr, c, err) }
@@ -116,7 +131,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 }
 
 // thumbnails returns what takes pictures out of videos with a program; nil without one.
-func thumbnails(log logr.Logger, files rendition.Store, program string) (post.Thumbnails, error) {
+func thumbnails(log logr.Logger, files rendition.Store, program string, turns rendition.Turns) (post.Thumbnails, error) {
 	path, err := findFFmpeg(program)
 	if err != nil {
 		return nil, err
@@ -125,5 +140,5 @@ func thumbnails(log logr.Logger, files rendition.Store, program string) (post.Th
 		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
 		return nil, nil //nolint:nilnil // without a program there are no thumbnails, which is no error
 	}
-	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path}), nil
+	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path}, turns), nil
 }

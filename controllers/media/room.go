@@ -26,8 +26,11 @@ const (
 	// pendingIndex is the index of the Media that take a part of the budget.
 	pendingIndex = "pending"
 	isPending    = "true"
-	// roomPause is how long a Media waits before it is looked whether there is room.
-	roomPause = 30 * time.Second
+	// roomPause is how long a Media waits before it is looked whether there is room. One
+	// that has waited for long waits a quarter of that time, up to longestRoomPause: a
+	// team may have a hundred thousand that wait, which must not keep others' from
+	// being looked at.
+	roomPause, longestRoomPause = 30 * time.Second, 10 * time.Minute
 	// grantedFor is how long a place is kept that the cache does not show: it does within
 	// a second or so.
 	grantedFor = time.Minute
@@ -127,5 +130,10 @@ func (p *places) missing(but types.NamespacedName, shown *v1alpha1.MediaList, no
 func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
 		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
-	return jitter.Around(roomPause, m.UID), r.write(ctx, m, before)
+	return jitter.Around(pauseOf(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
+}
+
+// pauseOf is how long a Media that has waited for so long waits for room again.
+func pauseOf(waited time.Duration) time.Duration {
+	return min(max(waited/4, roomPause), longestRoomPause)
 }

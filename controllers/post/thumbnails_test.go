@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/transport"
@@ -48,7 +49,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if path != "" {
-				o.Thumbnails = thumbnail.NewMaker(bucket, taken)
+				o.Thumbnails = thumbnail.NewMaker(bucket, taken, rendition.NewTurns(1))
 			}
 		})
 		return taken

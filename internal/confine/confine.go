@@ -72,6 +72,9 @@ const (
 	// OutOfTime and OutOfMemory say that it used up what Limits allot.
 	OutOfTime   Ending = "out of time"
 	OutOfMemory Ending = "out of memory"
+	// Killed says that it was killed before it had used up anything: the memory of
+	// its machine, or container, was short. It may not be at fault.
+	Killed Ending = "killed"
 	// Forbidden says that it tried what it must not.
 	Forbidden Ending = "forbidden"
 	// Crashed is every other end.
@@ -82,9 +85,7 @@ const (
 const crashCode = 2
 
 // EndingOf says how a process ended that has this state, wrote this to its standard
-// error, and had these limits. A process that was killed before its time was over is
-// taken to have used up the memory of its machine, or container: tell an end that the
-// caller brought about before asking.
+// error, and had these limits. Tell an end that the caller brought about before asking.
 func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -100,7 +101,7 @@ func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
 		case status.Signal() == syscall.SIGXCPU, limits.CPU > 0 && state.UserTime()+state.SystemTime() >= enough:
 			return OutOfTime
 		case status.Signal() == syscall.SIGKILL:
-			return OutOfMemory
+			return Killed
 		default:
 			return Crashed
 		}

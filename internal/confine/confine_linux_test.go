@@ -290,11 +290,50 @@ var acts = map[string]struct {
 	"higher limits":           {attempts["higher limits"].do, refused},
 	"messages with files":     {connected(call(unix.SYS_SENDMSG, 1)), refused},
 	"to mount, trace or such": {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
+	"limits of another, half": {limitAnother, refused},
+	"too many threads":        {manyThreads, "resource temporarily unavailable"},
+	"signals of a file":       {func() error { return signalBy(unix.F_SETOWN, os.Getppid()) }, refused},
+	"signals of its choice":   {func() error { return signalBy(fSetSig, int(unix.SIGKILL)) }, refused},
+	"signals to a group":      {func() error { return signalBy(unix.F_SETOWN, -os.Getppid()) }, refused},
 	"too much memory": {func() error {
 		_, err := unix.Mmap(-1, 0, 8<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 		return err
 	}, "cannot allocate memory"},
 	"what it needs": {readFile, "<nil>"},
+}
+
+// limitAnother sets a limit of the process that started this one. The limit lies at an
+// address whose lower half is zero, as if none were set.
+func limitAnother() error {
+	const address, size = 1 << 32, 4096
+	at, _, errno := unix.RawSyscall6(unix.SYS_MMAP, address, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED, ^uintptr(0), 0)
+	if errno != 0 || at != address {
+		return fmt.Errorf("no memory at %x: %w", address, errno)
+	}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, uintptr(os.Getppid()), unix.RLIMIT_CORE, at, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// manyThreads asks for a hundred threads, in a way that the kernel does not grant but that
+// is asked about.
+func manyThreads() (err error) {
+	for range 100 {
+		_, _, errno := unix.RawSyscall(unix.SYS_CLONE, unix.CLONE_THREAD, 0, 0)
+		err = errno
+	}
+	return err
+}
+
+// fSetSig is F_SETSIG: which signal its owner gets when a file is ready.
+const fSetSig = 10
+
+// signalBy changes which process the kernel tells that a file is ready, or how.
+func signalBy(command, argument int) error {
+	_, err := unix.FcntlInt(1, command, argument)
+	return err
 }
 
 // write writes a byte to a new file.

@@ -41,8 +41,30 @@ type rule struct {
 }
 
 // test looks at the lower half of an argument of a system call: the bits of mask must be
-// those of value. The kernel ignores the upper half of those that are tested here.
-type test struct{ argument, mask, value uint32 }
+// those of value. The kernel ignores the upper half of numbers; whole says that the
+// argument is an address, whose upper half must be zero as well.
+type test struct {
+	argument, mask, value uint32
+	whole                 bool
+}
+
+// none tests that an address is not given.
+func none(argument uint32) test { return test{argument: argument, mask: ^uint32(0), whole: true} }
+
+// upperHalf marks the test of the upper half of an argument.
+const upperHalf = 1 << 31
+
+// upper is the test that the upper half of the same argument is zero.
+func (t test) upper() test { return test{argument: t.argument | upperHalf, mask: ^uint32(0)} }
+
+// offset is where the kernel puts what is tested. Both systems put lower halves first.
+func (t test) offset() uint32 {
+	at := argumentsAt + argumentLength*(t.argument&^upperHalf)
+	if t.argument&upperHalf != 0 {
+		at += word
+	}
+	return at
+}
 
 // filter says what is done with system calls. What no rule names is refused.
 type filter []rule
@@ -101,12 +123,19 @@ func (f filter) program() ([]unix.SockFilter, error) {
 // body is what follows the comparison with the number of the call.
 func (r rule) body() []bpf.Instruction {
 	const each = 3
-	code := make([]bpf.Instruction, 0, each*len(r.tests)+2)
-	for i, t := range r.tests {
+	var tests []test
+	for _, t := range r.tests {
+		tests = append(tests, t)
+		if t.whole {
+			tests = append(tests, t.upper())
+		}
+	}
+	code := make([]bpf.Instruction, 0, each*len(tests)+2)
+	for i, t := range tests {
 		// Behind the tests that are left and the verdict stands the other one.
-		failed := uint8(each*(len(r.tests)-i-1) + 1) //nolint:gosec // few tests
+		failed := uint8(each*(len(tests)-i-1) + 1) //nolint:gosec // few tests
 		code = append(code,
-			bpf.LoadAbsolute{Off: argumentsAt + argumentLength*t.argument, Size: word},
+			bpf.LoadAbsolute{Off: t.offset(), Size: word},
 			bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask},
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: t.value, SkipTrue: failed},
 		)
@@ -147,12 +176,15 @@ var hostile = slices.Concat([]uintptr{
 	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
 })
 
-// thread allows new threads and no new processes or namespaces.
-var thread = onlyIf(allow, unix.SYS_CLONE, test{
-	mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
-		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
-	value: unix.CLONE_THREAD,
-})
+// thread does something with a call for a new thread, and refuses new processes and
+// namespaces.
+func thread(do action) rule {
+	return onlyIf(do, unix.SYS_CLONE, test{
+		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
+		value: unix.CLONE_THREAD,
+	})
+}
 
 // common is what every program needs to run: memory, threads, signals to itself, and
 // the files that it has.
@@ -168,7 +200,7 @@ func common(pid int) filter {
 			unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_BRK, unix.SYS_WRITEV,
 			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 		),
-		filter{thread, onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
+		filter{onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
 		// Its arguments lie in memory, where a filter cannot look; C libraries go
 		// on with clone.
 		all(absent, unix.SYS_CLONE3),
@@ -181,7 +213,7 @@ func decoder(pid int) filter {
 	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
 	return slices.Concat(
 		common(pid),
-		filter{unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
+		filter{thread(allow), unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
 		all(kill, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG),
 	)
 }
@@ -194,7 +226,7 @@ func program(pid, control int) filter {
 		common(pid),
 		all(allow,
 			unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MEMBARRIER,
-			unix.SYS_LSEEK, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PIPE2, unix.SYS_FCNTL,
+			unix.SYS_LSEEK, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PIPE2,
 			unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_GETCWD,
 			unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
 			unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_CLOCK_GETRES, unix.SYS_TIMES, unix.SYS_GETRUSAGE, unix.SYS_SYSINFO, unix.SYS_UNAME,
@@ -205,8 +237,14 @@ func program(pid, control int) filter {
 		),
 		all(allow, older...),
 		filter{
-			// Limits are read, not set.
-			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 2, mask: ^uint32(0)}),
+			// The listener counts threads: each takes memory of the kernel's, and a
+			// place among the processes that the container may have.
+			thread(ask),
+			// Its own limits are read, and none are set.
+			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
+			// Numbers and flags of files, and nothing that has the kernel send
+			// signals to a process of the program's choice when a file is ready.
+			onlyIf(allow, unix.SYS_FCNTL, test{argument: 1, mask: ^uint32(flagsOfFiles)}),
 			onlyIf(allow, unix.SYS_PRCTL, test{argument: 0, mask: ^uint32(0), value: unix.PR_SET_NAME}),
 			// The listener itself is handed over on a socket that is closed
 			// when the program begins.
@@ -219,6 +257,10 @@ func program(pid, control int) filter {
 		all(kill, unix.SYS_SOCKETPAIR),
 	)
 }
+
+// flagsOfFiles has the bits of the commands of fcntl that duplicate a file, read and set its
+// flags, and lock it: those up to F_SETLKW.
+const flagsOfFiles = unix.F_SETLKW
 
 // socketKind is the part of a socket's type that is no flag.
 const socketKind = 0xf

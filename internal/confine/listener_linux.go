@@ -126,7 +126,7 @@ func (p *Program) decide() {
 	if err != nil {
 		return
 	}
-	begun, fed := false, false
+	begun, fed, threads := false, false, 0
 	for {
 		var call notification
 		if err := next(raw, &call); err != nil {
@@ -136,6 +136,11 @@ func (p *Program) decide() {
 		if number == unix.SYS_EXECVE && !begun {
 			// The process is still this program. A signal to one in Go lets it call again.
 			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			continue
+		}
+		if number == unix.SYS_CLONE {
+			threads++
+			p.answer(threadOf(call.id, threads))
 			continue
 		}
 		if !begun {
@@ -156,6 +161,18 @@ func (p *Program) decide() {
 			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		}
 	}
+}
+
+// mostThreads is how many threads a program may begin. One that was told to use one has
+// some ten.
+const mostThreads = 64
+
+// threadOf decides on a program's call for its n-th thread.
+func threadOf(id uint64, n int) verdict {
+	if n > mostThreads {
+		return verdict{id: id, errno: -int32(unix.EAGAIN)}
+	}
+	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 }
 
 // limit bounds the addresses of the process.

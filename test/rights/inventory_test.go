@@ -78,6 +78,14 @@ var rightsOfManager = map[string][]right{
 		},
 		{"posts.social.herald.dev/status", "get patch update", "the status is the manager's"},
 		{
+			"resourcequotas", "create",
+			"what a team stores is bounded; policy herald-manager-budgets",
+		},
+		{
+			"resourcequotas budget.social.herald.dev", "get list update watch",
+			"the bound follows the team's budget; policy herald-manager-budgets",
+		},
+		{
 			"rolebindings.rbac.authorization.k8s.io", "create",
 			"the two roles are bound; policy herald-manager-role-bindings",
 		},
@@ -145,8 +153,8 @@ var rightsOfAPIServer = map[string][]right{
 			"what a person did is told; policy herald-events",
 		},
 		{
-			"media.social.herald.dev", "create get patch",
-			"files are uploaded; policy herald-apiserver-media",
+			"media.social.herald.dev", "create get list patch watch",
+			"files are uploaded, and counted; policy herald-apiserver-media",
 		},
 		{
 			"media.social.herald.dev/status", "update",

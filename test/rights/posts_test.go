@@ -52,7 +52,11 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		outcomeIs(patchPost(ctx, editor, `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent","note":"x"}},"spec":{"draft":false}}`), nobody)
 		outcomeIs(editor.Create(ctx, born("restored"), client.DryRunAll), nobody)
 		outcomeIs(editor.Delete(ctx, born("marked"), client.DryRunAll), nobody)
-		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`), nobody)
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`), nobody)
+	})
+
+	It("is not the manager's to take away either", func(ctx SpecContext) {
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`), policy, "herald-manager-posts")
 	})
 })
 

@@ -135,6 +135,8 @@ func waitForPolicies(ctx context.Context) {
 		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
 		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
 		"herald-usages":              func() error { return broken.Create(ctx, counted(foreign), client.DryRunAll) },
+		"herald-manager-budgets":     func() error { return manager.Create(ctx, bounding(foreign), client.DryRunAll) },
+		"herald-apiserver-grants":    func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) },
 		"herald-events":              func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))

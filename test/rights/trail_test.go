@@ -38,6 +38,14 @@ func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	return e
 }
 
+// left is the event about a namespace in which there can be no event any more.
+func left(reason string) *eventsv1.Event {
+	return told(func(e *eventsv1.Event) {
+		e.Namespace, e.Reason, e.ReportingController = metav1.NamespaceDefault, reason, "herald-media"
+		e.Regarding = corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: ofTeam}
+	})
+}
+
 // forged is an event of another program about another object.
 func forged() *eventsv1.Event {
 	return told(func(e *eventsv1.Event) {
@@ -75,6 +83,15 @@ var _ = DescribeTable("With the roles that it is installed with, the manager", f
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, told(), client.DryRunAll) }, nobody),
+	Entry("tells what a namespace that is deleted leaves in the store", func(ctx context.Context) error {
+		return manager.Create(ctx, left(v1alpha1.ReasonFileAbandoned), client.DryRunAll)
+	}, nobody),
+	Entry("tells what may be published of it", func(ctx context.Context) error {
+		return manager.Create(ctx, left(v1alpha1.ReasonOutcomeAbandoned), client.DryRunAll)
+	}, nobody),
+	Entry("tells something else of a namespace", func(ctx context.Context) error {
+		return manager.Create(ctx, left("NodeNotReady"), client.DryRunAll)
+	}, policy, "own kinds"),
 	Entry("tells of its lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "lease"}, Reason: "LeaderElection", Source: corev1.EventSource{Component: "host_1"},

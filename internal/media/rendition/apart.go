@@ -96,6 +96,8 @@ func ending(cmd *exec.Cmd, complaint string) error {
 		return &Exhausted{Of: OfTime, Err: said}
 	case confine.OutOfMemory:
 		return &Exhausted{Of: OfMemory, Err: said}
+	case confine.Killed:
+		return fmt.Errorf("%w: %w", ErrKilled, said)
 	case confine.Forbidden, confine.Crashed:
 		return &Exhausted{Of: OfSense, Err: said}
 	}
@@ -140,6 +142,11 @@ func (j *job) judge(output []byte) (Made, error) {
 // processor than a photo needs: machine and file may both be at fault. It may be tried
 // a few times.
 var ErrSlow = errors.New("the conversion did not end in time")
+
+// ErrKilled is returned for work whose process was killed because memory was short on the
+// machine, or in the container: the file and everything beside it may be at fault. It may
+// be tried a few times.
+var ErrKilled = errors.New("the system ended the process, as it does where memory is short")
 
 // muchTime is several times what a photo takes.
 const muchTime = mostTime / 4

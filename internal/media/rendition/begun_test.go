@@ -8,11 +8,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
@@ -44,7 +46,7 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 			return rendition.Made{}, &rendition.Exhausted{Of: resource}
 		}
 		for range 3 {
-			_, err := rendition.NewShelf(files, 1).Make(t.Context(), begunKey, create)
+			_, err := rendition.NewShelf(files, rendition.NewTurns(1)).Make(t.Context(), begunKey, create)
 			if exhausted := new(rendition.Exhausted); !errors.As(err, &exhausted) || exhausted.Of != resource || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", resource, err)
 			}
@@ -58,7 +60,7 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 // An end that says nothing of the file leaves nothing behind.
 func TestWhatFailedIsTriedAgain(t *testing.T) {
 	files := newMemory()
-	shelf := rendition.NewShelf(files, 1)
+	shelf := rendition.NewShelf(files, rendition.NewTurns(1))
 	for name, failure := range map[string]error{
 		"the store is down": errors.New("the store is down"), "a problem of the file": &rendition.Problem{Message: "is damaged"}, "an end": context.Canceled,
 	} {
@@ -73,20 +75,49 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A file that takes most of its time on a busy machine, again and again, is given up.
-func TestWhatIsSlowIsTriedThreeTimes(t *testing.T) {
-	files, begun := newMemory(), 0
-	shelf := rendition.NewShelf(files, 1)
-	var err error
-	for range 5 {
-		_, err = shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) {
-			begun++
-			return rendition.Made{}, rendition.ErrSlow
-		})
+// A file that takes most of its time on a busy machine, or whose process is killed where
+// memory is short, is given up if that happens again and again: what runs beside it may be
+// at fault.
+func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
+	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
+		files, begun := newMemory(), 0
+		shelf := rendition.NewShelf(files, rendition.NewTurns(1))
+		var err error
+		for range 5 {
+			_, err = shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) {
+				begun++
+				return rendition.Made{}, failure
+			})
+		}
+		if exhausted := new(rendition.Exhausted); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.OfTries {
+			t.Errorf("%s: begun %d times: %v", name, begun, err)
+		}
 	}
-	if exhausted := new(rendition.Exhausted); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.OfTries {
-		t.Errorf("begun %d times: %v", begun, err)
-	}
+}
+
+// Shelves with the same turns work one after another: their memory is the same.
+func TestShelvesShareTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns, files := rendition.NewTurns(1), newMemory()
+		images, videos := rendition.NewShelf(files, turns), rendition.NewShelf(files, turns)
+		first, working, second := make(chan struct{}), make(chan struct{}), false
+		go func() {
+			_, _ = images.Make(t.Context(), begunKey, func() (rendition.Made, error) { close(working); <-first; return made() })
+		}()
+		<-working
+		go func() {
+			_, _ = videos.Make(t.Context(), "other/3d4b2c1a-0000-4000-8000-000000000002.frame", func() (rendition.Made, error) { second = true; return made() })
+		}()
+		synctest.Wait()
+		if second {
+			t.Error("both work at once")
+		}
+		close(first)
+		synctest.Wait()
+		if !second {
+			t.Error("the second never had its turn")
+		}
+	})
 }
 
 func made() (rendition.Made, error) {
@@ -110,7 +141,7 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 // A store that breaks down in the middle, however often, makes no file refused.
 func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
-	shelf := rendition.NewShelf(files, 1)
+	shelf := rendition.NewShelf(files, rendition.NewTurns(1))
 	for range 5 {
 		files.down = true
 		if _, err := shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) { return rendition.Made{}, errors.New("the store is down") }); err == nil {
@@ -132,7 +163,7 @@ func begin(config string) {
 	err := json.Unmarshal([]byte(config), &c) //nolint:musttag // it goes to this program only
 	files, failure := store.New(c)
 	if err = errors.Join(err, failure); err == nil {
-		_, err = rendition.NewShelf(files, 1).Make(context.Background(), begunKey, func() (rendition.Made, error) {
+		_, err = rendition.NewShelf(files, rendition.NewTurns(1)).Make(context.Background(), begunKey, func() (rendition.Made, error) {
 			_, _ = os.Stdout.WriteString("begun\n")
 			_, _ = io.Copy(io.Discard, os.Stdin) // Its end never comes.
 			return rendition.Made{}, errors.New("the process was not killed")
@@ -160,7 +191,7 @@ func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	if said := kill(t, string(data)); !strings.Contains(said, "3 times") {
 		t.Errorf("the fourth process said %q", said)
 	}
-	if _, err := rendition.NewShelf(files, 1).Make(t.Context(), "team/other.rendition", made); err != nil {
+	if _, err := rendition.NewShelf(files, rendition.NewTurns(1)).Make(t.Context(), "team/other.rendition", made); err != nil {
 		t.Errorf("another file: %v", err)
 	}
 }

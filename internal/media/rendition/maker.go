@@ -17,6 +17,8 @@ import (
 type Maker struct {
 	store Store
 	shelf *Shelf
+	// places is how many images are converted at once.
+	places int
 }
 
 // NewMaker returns a Maker. It converts as many images at once as there are processors
@@ -27,7 +29,23 @@ func NewMaker(store Store) *Maker {
 
 // NewMakerOf returns a Maker that converts so many images at once.
 func NewMakerOf(store Store, places int) *Maker {
-	return &Maker{store: store, shelf: NewShelf(store, places)}
+	return &Maker{store: store, shelf: NewShelf(store, NewTurns(places)), places: places}
+}
+
+// Beside returns the turns of other work, one at a time, that takes so many bytes: those
+// of images where the memory of this process, and of those that it starts, is too little
+// for both.
+func (m *Maker) Beside(each uint64) Turns {
+	if roomBeside(m.places, debug.SetMemoryLimit(-1), each) {
+		return NewTurns(1)
+	}
+	return m.shelf.turns
+}
+
+// roomBeside reports whether a limit of memory has room for the work on so many images and
+// for so many bytes more.
+func roomBeside(places int, memory int64, each uint64) bool {
+	return memory == math.MaxInt64 || memory-ownMemory-int64(places)*perPlace >= int64(each) //nolint:gosec // a constant of this program
 }
 
 const (

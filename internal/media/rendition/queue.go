@@ -9,6 +9,13 @@ import (
 	"sync"
 )
 
+// Turns are places in which files are worked on, some at once. Shelves that have the same
+// Turns share the places, and so the memory that those are for.
+type Turns struct{ queue *queue }
+
+// NewTurns returns so many places.
+func NewTurns(places int) Turns { return Turns{newQueue(places)} }
+
 // queue lets a number of callers work at once. Teams have their turn one after another,
 // however many files of one are waiting, and each team's come in their order. Nothing
 // is worked on twice at once.

@@ -115,6 +115,24 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	})
 }
 
+func TestRoomBesideImages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		why    string
+		places int
+		memory int64
+		want   bool
+	}{
+		"a pod of the chart": {"512 MiB are for an image or a video", 1, 460 << 20, false},
+		"a gigabyte":         {"it has room for one of each", 1, 1000 << 20, true},
+		"two images":         {"they have taken it", 2, 1100 << 20, false},
+		"no limit":           {"the machine is large enough, or nothing helps", 4, math.MaxInt64, true},
+	} {
+		if got := roomBeside(tc.places, tc.memory, 320<<20); got != tc.want {
+			t.Errorf("%s: %t: %s", name, got, tc.why)
+		}
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why        string

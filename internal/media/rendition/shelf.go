@@ -38,7 +38,7 @@ type Shelf struct {
 	// settled holds the keys whose work ended, but whose mark could not be taken away.
 	settled *lru.Cache
 	// turns are had while one is made.
-	turns *queue
+	turns Turns
 }
 
 // Made is a rendition in memory; the sides of the picture are in pixels.
@@ -57,9 +57,9 @@ const remembered = 4096
 // The tags that a rendition is stored with.
 const widthTag, heightTag = "width", "height"
 
-// NewShelf returns a Shelf that has so many made at once.
-func NewShelf(store Store, places int) *Shelf {
-	return &Shelf{store: store, known: lru.New(remembered), settled: lru.New(remembered), turns: newQueue(places)}
+// NewShelf returns a Shelf whose work has these turns.
+func NewShelf(store Store, turns Turns) *Shelf {
+	return &Shelf{store: store, known: lru.New(remembered), settled: lru.New(remembered), turns: turns}
 }
 
 // Find returns the rendition under a key, from memory or else from the store.
@@ -95,7 +95,7 @@ func (s *Shelf) Make(ctx context.Context, key string, create func() (Made, error
 		return r, err
 	}
 	team, _, _ := strings.Cut(key, "/")
-	leave, err := s.turns.enter(ctx, team, key)
+	leave, err := s.turns.queue.enter(ctx, team, key)
 	if err != nil {
 		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
@@ -182,8 +182,8 @@ func (s *Shelf) mark(ctx context.Context, key string) (m mark, err error) {
 	if err = errors.Join(err, body.Close()); err != nil {
 		return m, fmt.Errorf("cannot read what the store knows of the conversion: %w", err)
 	}
-	if json.Unmarshal(data, &m) != nil {
-		return mark{}, nil // Not one of Herald's; it is replaced.
+	if ours := json.Unmarshal(data, &m) == nil; !ours {
+		m = mark{} // It is replaced.
 	}
 	return m, nil
 }
@@ -206,7 +206,7 @@ func (s *Shelf) end(ctx context.Context, key string, m mark, err error) {
 	case ok:
 		m.Exhausted = exhausted.Of
 		_ = s.putMark(ctx, key, m) // Else it is tried once more.
-	case errors.Is(err, ErrSlow):
+	case errors.Is(err, ErrSlow), errors.Is(err, ErrKilled):
 		// It may be the file's fault as well: the try counts.
 	default:
 		if s.store.Delete(ctx, markOf(key)) != nil {

@@ -48,9 +48,13 @@ const (
 // and its arguments.
 var Child = []string{"decode", "video"}
 
+// MostData bounds what one process writes to in memory, in bytes. Decoding 4K HEVC with ten
+// bits takes 240 MiB; a small file can ask for any number of large frames.
+const MostData = 320 << 20
+
 // limits are those of the process. The libraries of ffmpeg have some 300 MiB of addresses,
-// and decoding 4K HEVC with ten bits takes as much.
-var limits = confine.Limits{AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
+// beside its data.
+var limits = confine.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
 // Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
 // returns an exit code.
@@ -182,6 +186,8 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 		return &rendition.Exhausted{Of: rendition.OfTime, Err: err}
 	case confine.OutOfMemory:
 		return &rendition.Exhausted{Of: rendition.OfMemory, Err: err}
+	case confine.Killed:
+		return &Problem{Message: "memory was short", Err: fmt.Errorf("%w: %w", rendition.ErrKilled, err)}
 	case confine.Forbidden, confine.Crashed, confine.Ended:
 	}
 	return err

@@ -15,10 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 )
@@ -232,5 +236,59 @@ func TestTheChildIsKilled(t *testing.T) {
 	problem := new(thumbnail.Problem)
 	if !errors.As(err, &problem) || errors.Is(err, exec.ErrWaitDelay) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A small film can ask for any number of large frames (here 17 of 50 MB, in a file of some
+// kilobytes). What a process takes bounds the size of the manager's pod.
+func TestTakeIsBoundedInMemory(t *testing.T) {
+	ffmpeg := installed(t)
+	_, err := ffmpeg.Take(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
+	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || !problem.Final {
+		t.Errorf("%v", err)
+	}
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		t.Fatal(err)
+	}
+	// Code that is linked and stacks are no data.
+	const linked = 64 << 20
+	if most := used.Maxrss << 10; most > thumbnail.MostData+linked {
+		t.Errorf("a process took %d MiB", most>>20)
+	}
+}
+
+// The system kills what takes memory where that is short, and not what is at fault.
+func TestTakeIsKilled(t *testing.T) {
+	ffmpeg := installed(t)
+	film := video(sample(t, "faststart.mp4"))
+	var kill sync.Once
+	open := film.Open
+	film.Open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		kill.Do(func() { killChildren(t) })
+		return open(ctx, offset, length)
+	}
+	_, err := ffmpeg.Take(t.Context(), film, 0)
+	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// killChildren kills the processes that this one has started.
+func killChildren(t *testing.T) {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(lists) == 0 {
+		t.Errorf("no children: %v", err)
+	}
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if err != nil {
+			continue // The thread has ended.
+		}
+		for id := range strings.FieldsSeq(string(data)) {
+			if pid, err := strconv.Atoi(id); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 	}
 }

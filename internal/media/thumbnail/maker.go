@@ -21,8 +21,7 @@ type Taker interface {
 	Take(ctx context.Context, video Video, at time.Duration) (Picture, error)
 }
 
-// Maker extracts pictures from videos in the store, one at a time, and keeps them
-// beside the videos. It may be used by many goroutines at once.
+// Maker extracts pictures from videos in the store, and keeps them beside the videos. It may be used by many goroutines at once.
 type Maker struct {
 	store rendition.Store
 	taker Taker
@@ -34,9 +33,9 @@ type Maker struct {
 // rememberedProblems is how many problems a process remembers.
 const rememberedProblems = 1024
 
-// NewMaker returns a Maker.
-func NewMaker(store rendition.Store, taker Taker) *Maker {
-	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store, 1), failed: lru.New(rememberedProblems)}
+// NewMaker returns a Maker whose work has these turns.
+func NewMaker(store rendition.Store, taker Taker, turns rendition.Turns) *Maker {
+	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store, turns), failed: lru.New(rememberedProblems)}
 }
 
 // making is part of every key. Change it when the same video and moment give another

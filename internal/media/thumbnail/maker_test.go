@@ -52,7 +52,7 @@ func TestMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}
 			program := &taker{answers: tc.answers}
-			maker := thumbnail.NewMaker(files, program)
+			maker := thumbnail.NewMaker(files, program, rendition.NewTurns(1))
 			for range 2 {
 				_, err = maker.Make(t.Context(), source, time.Second)
 			}

@@ -36,6 +36,10 @@ type source struct {
 	end   context.CancelCauseFunc
 }
 
+// longestHeader is how long the header of a request may be, in bytes: ffmpeg's have some two
+// hundred, and the child may have as many connections as files.
+const longestHeader = 8 << 10
+
 // headerWithin is how long the child may take to send the header of a request.
 const headerWithin = 10 * time.Second
 
@@ -45,6 +49,7 @@ func offer(ctx context.Context, video Video) *source {
 	s := &source{address: "http://127.0.0.1/video", reads: ctx, end: end}
 	s.server = &http.Server{
 		ReadHeaderTimeout: headerWithin,
+		MaxHeaderBytes:    longestHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			content := &reader{ctx: r.Context(), video: video, failed: s.end}
