@@ -174,10 +174,7 @@ func New(config Config) (*Server, error) {
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.follow(keys, namespaceOf)
 	s.budgets.follow(teams, ownedBy)
-	limits := rest.Limits{
-		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: ratelimit.New(config.RequestsPerMinute, config.Clock),
-		Bodies: intake.NewGate(intake.Most),
-	}
+	limits := limitsOf(&config)
 	if s.web, err = newWeb(&s.config, service, teams, connections, limits); err != nil {
 		return nil, err
 	}
@@ -185,6 +182,14 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// limitsOf are the limits on what clients cost.
+func limitsOf(config *Config) rest.Limits {
+	return rest.Limits{
+		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: ratelimit.New(config.RequestsPerMinute, config.Clock),
+		Bodies: intake.NewGate(intake.Most),
+	}
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *metrics) error {

@@ -105,7 +105,7 @@ const (
 	ReasonCredentialsUnavailable = "CredentialsUnavailable"
 )
 
-// ReasonNoTeam: no Team owns the namespace, so Herald does nothing for what is in it. A
+// ReasonNoTeam says that no Team owns the namespace, so Herald does nothing for what is in it. A
 // Connection, a Media, an APIKey and a Post that is not accepted have it.
 const ReasonNoTeam = "NoTeam"
 
@@ -136,9 +136,9 @@ const (
 // Reasons of a Media's Ready condition. A file that was examined and refused
 // has the reason that the examination gave.
 const (
-	ReasonUploaded         = "Uploaded"
-	ReasonAwaitingUpload   = "AwaitingUpload"
-	ReasonUploadExpired    = "UploadExpired"
+	ReasonUploaded       = "Uploaded"
+	ReasonAwaitingUpload = "AwaitingUpload"
+	ReasonUploadExpired  = "UploadExpired"
 	// ReasonBudgetLimit: as many files are waited for as the team's budget allows.
 	ReasonBudgetLimit      = "BudgetLimit"
 	ReasonFetching         = "Fetching"

@@ -71,6 +71,41 @@ func TestChangeWithinTheBudget(t *testing.T) {
 	}
 }
 
+// A create whose answer was lost may have taken the last place of the team's ResourceQuota,
+// which then refuses the second try, before it looks at the name.
+func TestLastPlace(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("read: connection reset by peer")
+	for name, tc := range map[string]struct {
+		reason string
+		before int
+		fault  fault
+		want   string
+		posts  int
+	}{
+		"Landed":    {"the post is there and goes out: a client that is told of a refusal sends it twice", 0, fault{true, lost}, "", 1},
+		"NotLanded": {"another took the place meanwhile, and the first try may come yet", 0, fault{false, lost}, "uncertain", 1},
+		"Full":      {"nothing was stored", 1, fault{}, "SUBSCRIPTION_REQUIRED", 1},
+	} {
+		p := &posts{stored: map[string]*v1alpha1.Post{}, room: 1, faults: []fault{tc.fault}}
+		for range tc.before {
+			p.stored["other"] = &v1alpha1.Post{}
+		}
+		if tc.want == "uncertain" {
+			tries := 0
+			p.creating = func() {
+				if tries++; tries == 2 {
+					p.stored["other"] = &v1alpha1.Post{}
+				}
+			}
+		}
+		got, err := service(p, inMemory("acme")).CreatePost(t.Context(), caller, hello("acme"))
+		if code(err) != tc.want || len(p.stored) != tc.posts || err == nil && p.stored[got.ID] == nil {
+			t.Errorf("%s: %s: post %q, error %v, want %q; %d are stored", name, tc.reason, got.ID, err, tc.want, len(p.stored))
+		}
+	}
+}
+
 func TestKeysWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	for used, want := range map[int32]string{1: "", 0: "the team's budget allows 0 API keys, revoked and expired ones counted; 0 are used and this needs 1 more"} {

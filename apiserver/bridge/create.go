@@ -186,15 +186,26 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 
 // createOnce creates a resource, once, however often the answer is lost: its name
 // cannot be guessed, so what already has it is this very resource, which existing
-// reads.
+// reads. A refusal after a lost answer says nothing of the lost create, which may have
+// taken the last place of a ResourceQuota: that is asked before the name is.
 func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (made T, err error) {
+	var lost error
 	for range createTries {
 		made, err = create()
 		switch {
 		case apierrors.IsAlreadyExists(err):
 			return existing()
-		case err == nil, ctx.Err() != nil, !answerLost(err):
+		case err == nil, ctx.Err() != nil:
 			return made, err
+		case answerLost(err):
+			lost = err
+		case lost == nil:
+			return made, err
+		default:
+			if made, err = existing(); err != nil {
+				return made, lost // it may come yet
+			}
+			return made, nil
 		}
 	}
 	return made, err

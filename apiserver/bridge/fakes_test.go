@@ -36,6 +36,8 @@ type posts struct {
 	stored  map[string]*v1alpha1.Post
 	faults  []fault
 	creates int
+	// room, if set, is how many posts a ResourceQuota allows. It is asked before the name is.
+	room int
 	// creating, if set, is called at each create; between, at each update.
 	creating func()
 	between  func(*posts)
@@ -54,6 +56,9 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 	if p.creating != nil {
 		p.creating()
 	}
+	if p.room > 0 && len(p.stored) >= p.room {
+		return nil, exceeded("posts", p.room)
+	}
 	if _, ok := p.stored[post.Name]; ok {
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "posts"}, post.Name)
 	}
@@ -68,6 +73,13 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 		p.stored[post.Name] = stored
 	}
 	return p.stored[post.Name], f.err
+}
+
+// exceeded is what Kubernetes says of one more object than a team's ResourceQuota allows.
+func exceeded(kind string, room int) error {
+	name := "count/" + kind + ".social.herald.dev"
+	return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "x", fmt.Errorf(
+		"exceeded quota: %s, requested: %s=1, used: %s=%d, limited: %s=%d", v1alpha1.BudgetQuota, name, name, room, name, room))
 }
 
 func (p *posts) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {

@@ -135,6 +135,8 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 			return s.Media.Get(ctx, media.Namespace, media.Name)
 		})
 	switch refused := s.refused(media.Namespace, err); {
+	case refused != nil && refused.Code == CodeSubscriptionRequired: // Kubernetes counts before it looks at the name
+		return s.registered(ctx, media, refused)
 	case refused != nil:
 		return nil, false, refused
 	case err != nil:

@@ -32,6 +32,8 @@ type files struct {
 	stored  map[string]*v1alpha1.Media
 	creates []fault
 	made    int
+	// room, if set, is how many files a ResourceQuota allows. It is asked before the name is.
+	room int
 	// reading and signing are what goes wrong with these; updating what comes of storing a status.
 	reading, signing, updating, awaiting error
 	// changed, if set, is called before a status is stored: another process came first.
@@ -42,6 +44,9 @@ type files struct {
 
 func (f *files) Create(_ context.Context, m *v1alpha1.Media) (*v1alpha1.Media, error) {
 	f.made++
+	if f.room > 0 && len(f.stored) >= f.room {
+		return nil, exceeded("media", f.room)
+	}
 	if f.stored[m.Name] != nil {
 		return nil, apierrors.NewAlreadyExists(mediaResource, m.Name)
 	}
@@ -281,6 +286,8 @@ func TestUploadKey(t *testing.T) {
 		"AnotherKey":  {"the client wants two files", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "", false, 0},
 		"NoKey":       {"each request is a file", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "" }, "", false, 0},
 		"AnotherFile": {"a key is for one request", nil, func(in *bridge.CreateMediaUpload) { in.Spec.SizeBytes++ }, "CONFLICT", false, 0},
+		"Full":        {"it takes no more room than before", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, nil, "", true, 1},
+		"FullForMore": {"another file has none", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "SUBSCRIPTION_REQUIRED", false, 0},
 		"Leaving":     {"nothing can be uploaded to it", func(_ *files, m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, nil, "CONFLICT", false, 0},
 		"Expired":     {"it never came", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaExpired }, nil, "CONFLICT", false, 0},
 		"Rejected":    {"it is no picture", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaRejected }, nil, "CONFLICT", false, 0},

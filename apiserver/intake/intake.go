@@ -5,13 +5,17 @@
 // it holds at once, all together and of each caller, and how long one may take to arrive.
 // Nothing is queued. A body that has no room is refused before its first byte is read, and
 // its client comes again; one that waited would hold a connection, and the next one too.
+// A body that arrives slowly keeps its room while nobody else needs it: some callers who
+// dribble together would leave none to all others.
 package intake
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -38,6 +42,13 @@ const (
 	pace  = 32 << 10
 )
 
+// patience and brisk say how long a body keeps its room that another one needs: so long, and
+// a second more for so many bytes. Who is faster than that is never cut off.
+const (
+	patience = time.Second
+	brisk    = 512 << 10
+)
+
 // RetryAfter is after how many seconds a client that was refused may try again. What is in
 // the way takes milliseconds, if it arrives whole.
 const RetryAfter = "1"
@@ -58,39 +69,109 @@ type Gate struct {
 	used int64
 	// of holds what each caller has taken; callers with nothing are not in it.
 	of map[string]int64
+	// arriving are those whose last byte has not come.
+	arriving map[*place]struct{}
+}
+
+// place is the room of one body.
+type place struct {
+	caller string
+	size   int64
+	// since is when it was taken, and cut ends the arrival of the body.
+	since time.Time
+	cut   func()
+	// left says that the room is given back.
+	left bool
 }
 
 // NewGate returns a Gate for so many bytes at once.
-func NewGate(most int64) *Gate { return &Gate{most: most, of: map[string]int64{}} }
+func NewGate(most int64) *Gate {
+	return &Gate{most: most, of: map[string]int64{}, arriving: map[*place]struct{}{}}
+}
 
-// enter takes room for a body of a caller; false if there is none.
-func (g *Gate) enter(caller string, size int64) bool {
+// enter takes room for a body of a caller; nil if there is none. Slow bodies of others make
+// room for it.
+func (g *Gate) enter(caller string, size int64, now time.Time, cut func()) *place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	room := g.most
 	if size > small {
 		room -= g.most / share
 	}
-	if g.used+size > room || g.of[caller]+size > g.most/share {
-		return false
+	if g.of[caller]+size > g.most/share {
+		return nil
 	}
+	if needed := g.used + size - room; needed > 0 && !g.makeRoom(needed, now) {
+		return nil
+	}
+	p := &place{caller: caller, size: size, since: now, cut: cut}
 	g.used += size
 	g.of[caller] += size
+	g.arriving[p] = struct{}{}
+	return p
+}
+
+// makeRoom cuts bodies off that have had their time, until so many bytes are free: those of
+// the callers who hold most come first, and of these the oldest. It cuts none if that is not
+// enough. Its caller holds the lock.
+func (g *Gate) makeRoom(needed int64, now time.Time) bool {
+	var slow []*place
+	var theirs int64
+	for p := range g.arriving {
+		if now.Sub(p.since) >= patience+time.Duration(p.size)*time.Second/brisk {
+			slow = append(slow, p)
+			theirs += p.size
+		}
+	}
+	if theirs < needed {
+		return false
+	}
+	slices.SortFunc(slow, func(a, b *place) int {
+		return cmp.Or(cmp.Compare(g.of[b.caller], g.of[a.caller]), a.since.Compare(b.since))
+	})
+	for _, p := range slow {
+		if needed <= 0 {
+			break
+		}
+		needed -= p.size
+		p.cut() // its reader wakes, and lets go of what has come
+		g.release(p)
+	}
 	return true
 }
 
-func (g *Gate) leave(caller string, size int64) {
+// arrived notes that a body is read to its end, or never will be, so that it is not cut off
+// any more. It reports whether it was.
+func (g *Gate) arrived(p *place) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.used -= size
-	if g.of[caller] -= size; g.of[caller] <= 0 {
-		delete(g.of, caller)
+	delete(g.arriving, p)
+	return p.left
+}
+
+func (g *Gate) leave(p *place) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.release(p)
+}
+
+// release gives room back, once; its caller holds the lock.
+func (g *Gate) release(p *place) {
+	if p.left {
+		return
+	}
+	p.left = true
+	delete(g.arriving, p)
+	g.used -= p.size
+	if g.of[p.caller] -= p.size; g.of[p.caller] <= 0 {
+		delete(g.of, p.caller)
 	}
 }
 
 // Read reads the body of a caller's request, of at most so many bytes. done gives its room
 // back, and is called once when neither the body nor what was made of it is needed any
-// more; it is never nil. Errors are ErrFull and ErrUnread. A nil Gate has room for all.
+// more; it is never nil. Errors are ErrFull, of a body too that gave its room to another, and
+// ErrUnread. A nil Gate has room for all.
 func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength
@@ -100,22 +181,31 @@ func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most 
 	if size < 0 { // it is not told, and counts as the largest
 		size = most
 	}
+	control := http.NewResponseController(w)
+	now := time.Now() //nolint:forbidigo // deadlines of connections are the kernel's
+	arrived := func() (cut bool) { return false }
 	if g != nil {
-		counted := max(size, least)
-		if !g.enter(caller, counted) {
+		// A deadline that is past wakes the reader.
+		taken := g.enter(caller, max(size, least), now, func() { _ = control.SetReadDeadline(now) })
+		if taken == nil {
 			return nil, done, ErrFull
 		}
-		done = sync.OnceFunc(func() { g.leave(caller, counted) })
+		done = func() { g.leave(taken) }
+		arrived = func() bool { return g.arrived(taken) }
 	}
-	control := http.NewResponseController(w)
 	// Tests read from memory, which has no deadlines; a connection has.
-	_ = control.SetReadDeadline(time.Now().Add(within(size))) //nolint:forbidigo // deadlines of connections are the kernel's
+	_ = control.SetReadDeadline(now.Add(within(size)))
 	body, err = read(w, r, most)
-	// The next read is that which finds out that the client has gone.
-	_ = control.SetReadDeadline(time.Time{})
-	if err != nil {
+	switch cut := arrived(); {
+	case cut:
+		return nil, done, ErrFull
+	case err != nil:
+		// The deadline stays: the server reads the rest of the body before it closes the
+		// connection, and would wait for it as long as the client likes.
 		return nil, done, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
+	// The next read is that which finds out that the client has gone.
+	_ = control.SetReadDeadline(time.Time{})
 	return body, done, nil
 }
 

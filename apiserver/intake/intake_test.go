@@ -8,8 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 	"time"
 )
 
@@ -69,7 +73,7 @@ func TestGate(t *testing.T) {
 			for _, done := range leave {
 				done()
 			}
-			if g.used != 0 || len(g.of) != 0 {
+			if g.used != 0 || len(g.of) != 0 || len(g.arriving) != 0 {
 				t.Errorf("%d bytes of %v stay", g.used, g.of)
 			}
 		})
@@ -82,10 +86,11 @@ func (g *Gate) fits(caller string, size, most int64) bool {
 		size = most
 	}
 	size = max(size, least)
-	if !g.enter(caller, size) {
+	taken := g.enter(caller, size, time.Now(), func() {})
+	if taken == nil {
 		return false
 	}
-	g.leave(caller, size)
+	g.leave(taken)
 	return true
 }
 
@@ -126,10 +131,102 @@ func TestDeadline(t *testing.T) {
 	if len(w.set) != 2 || !w.set[1].IsZero() || w.set[0].Before(before.Add(grace+time.Second)) {
 		t.Errorf("deadlines %v", w.set)
 	}
+	w.set = nil
+	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
+	if _, _, err := (*Gate)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrUnread) || len(w.set) != 1 || w.set[0].IsZero() {
+		t.Errorf("a body that never came, %v: the server waits for its rest by the deadlines %v", err, w.set)
+	}
 	for size, want := range map[int64]time.Duration{0: grace, pace: grace + time.Second, 1 << 20: grace + 32*time.Second} {
 		if got := within(size); got != want {
 			t.Errorf("%d bytes may take %s, want %s", size, got, want)
 		}
+	}
+}
+
+// dribble is a connection whose body never ends: its reader waits until the deadline is past.
+type dribble struct {
+	http.ResponseWriter
+	cut  chan struct{}
+	once sync.Once
+}
+
+func (d *dribble) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() && !at.After(time.Now()) {
+		d.once.Do(func() { close(d.cut) })
+	}
+	return nil
+}
+
+func (d *dribble) Read([]byte) (int, error) {
+	<-d.cut
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestDribble has callers who dribble together, so that they hold all the room.
+func TestDribble(t *testing.T) {
+	t.Parallel()
+	four := []string{"a", "b", "c", "d"}
+	for name, tc := range map[string]struct {
+		reason string
+		slow   []sent
+		// wait is how long after them the body comes.
+		wait time.Duration
+		body sent
+		want error
+		// cut are those who were made to give their room.
+		cut map[string]int
+	}{
+		"small ones":       {"one of them gives its room", repeated(128, small, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
+		"at first":         {"honest bodies take a moment too", repeated(128, small, four...), patience - time.Second/2, sent{"z", 1000}, ErrFull, nil},
+		"large ones":       {"these give theirs too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
+		"their time":       {"a large body takes longer", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrFull, nil},
+		"room for all":     {"who is slow goes on while nobody needs the room", repeated(64, small, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
+		"one of an honest": {"who holds most gives first", append([]sent{{"z", small}}, repeated(127, small, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
+		"own":              {"a caller's share stays as it is", repeated(32, small, "a"), 2 * time.Second, sent{"a", 1000}, ErrFull, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewGate(Most)
+				var mu sync.Mutex
+				cut, all := map[string]int{}, []*dribble{}
+				var readers sync.WaitGroup
+				for _, one := range tc.slow {
+					d := &dribble{ResponseWriter: httptest.NewRecorder(), cut: make(chan struct{})}
+					all = append(all, d)
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", d)
+					r.ContentLength = one.size
+					readers.Go(func() {
+						_, done, err := g.Read(d, r, one.caller, 1<<20)
+						defer done()
+						mu.Lock()
+						defer mu.Unlock()
+						if errors.Is(err, ErrFull) {
+							cut[one.caller]++
+						}
+					})
+					time.Sleep(time.Millisecond) // they come one after another
+				}
+				time.Sleep(tc.wait)
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", int(tc.body.size))))
+				_, done, err := g.Read(httptest.NewRecorder(), r, tc.body.caller, 1<<20)
+				synctest.Wait()
+				if !errors.Is(err, tc.want) || len(cut) != len(tc.cut) || cut["a"] != tc.cut["a"] {
+					t.Errorf("%s: %v, and %v were cut off; want %v and %v", tc.reason, err, cut, tc.want, tc.cut)
+				}
+				if g.used > Most {
+					t.Errorf("%d bytes are held", g.used)
+				}
+				done()
+				for _, d := range all {
+					d.once.Do(func() { close(d.cut) })
+				}
+				readers.Wait()
+				if g.used != 0 || len(g.of) != 0 || len(g.arriving) != 0 {
+					t.Errorf("%d bytes of %v stay", g.used, g.of)
+				}
+			})
+		})
 	}
 }
 

@@ -88,6 +88,29 @@ func TestFullForms(t *testing.T) {
 	}
 }
 
+// TestCostOfPages holds that who asks for pages which read many files is held back by what they cost, and nobody else.
+func TestCostOfPages(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(now)
+	w := newWorld(clock)
+	withCountedFiles(w)
+	w.site.Teams = ratelimit.New(10, clock)
+	form := url.Values{"category": {"image"}, "caption": {"a"}, "target": {"our-facebook"}}
+	for i := range 100 { // ten requests' worth
+		name := fmt.Sprint("m-", i)
+		w.upload(name)
+		form.Add("image", name)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		if got := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", form)).Code; got != want {
+			t.Errorf("a check of 100 files: answered %d, want %d", got, want)
+		}
+	}
+	if got := w.serve(ask(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
+		t.Errorf("a page of another person: answered %d", got)
+	}
+}
+
 // TestPagesAreCounted holds that pages cost the team, and that what programs of the team use up closes no page.
 func TestPagesAreCounted(t *testing.T) {
 	t.Parallel()

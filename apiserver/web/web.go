@@ -243,11 +243,12 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// counted handles a visit and charges the team for it. The limit that refuses a visit is the person's own, of the same size: a
-// program that uses up the team's does not close the pages to the people who want to see what it does.
+// counted handles a visit and charges the team and the person for what it cost. The limit that refuses a visit is the person's own,
+// of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does.
 func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
 	unseen := http.Header{} // pages have no use for what is left
-	if allowed, wait := s.Teams.Take("person\x00"+v.namespace+"\x00"+v.person.Name, unseen); !allowed {
+	own := "person\x00" + v.namespace + "\x00" + v.person.Name
+	if allowed, wait := s.Teams.Take(own, unseen); !allowed {
 		after := strconv.Itoa(max(int(math.Ceil(wait.Seconds())), 1))
 		w.Header().Set("Retry-After", after)
 		return &bridge.Error{Code: bridge.CodeRateLimited, Message: "you open too many pages at once; try again in " + after + " seconds"}
@@ -257,6 +258,7 @@ func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
 	v.Request = v.WithContext(ctx)
 	defer func() {
 		s.Teams.Charge(v.namespace, spent.Requests(), unseen)
+		s.Teams.Charge(own, spent.Requests(), unseen)
 		v.leaveForm()
 	}()
 	return handle(w, v)

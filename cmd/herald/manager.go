@@ -38,7 +38,6 @@ import (
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/pages"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -132,14 +131,8 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	if err != nil {
-		return err
-	}
-	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
-		return err
-	}
-	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, appsOf(&c.Platforms, secrets), identity, tracer, teams); err != nil {
+	apps := appsOf(&c.Platforms, secrets)
+	if err := setup(ctx, mgr, hook, c, cluster.namespace, registry, apps, identity, tracer); err != nil {
 		return err
 	}
 	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {

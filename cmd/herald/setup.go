@@ -30,6 +30,20 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
+// setup adds the webhook and every reconciler to the manager.
+func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer,
+) error {
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	if err != nil {
+		return err
+	}
+	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
+		return err
+	}
+	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams)
+}
+
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,

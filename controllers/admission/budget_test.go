@@ -26,7 +26,7 @@ type budgeted struct{ name string }
 func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
 	GinkgoHelper()
 	t := &budgeted{fmt.Sprintf("budgeted-%d", serial.Add(1))}
-	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
+	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name, Labels: map[string]string{v1alpha1.TeamLabel: t.name}}})).To(Succeed())
 	Expect(user.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{Namespace: t.name, Budget: b}})).To(Succeed())
 	return t
 }
@@ -41,7 +41,7 @@ func (t *budgeted) post(edits ...edit) *v1alpha1.Post {
 // stored stores a post as the apiserver does, past the webhook.
 func (t *budgeted) stored(ctx context.Context, edits ...edit) *v1alpha1.Post {
 	GinkgoHelper()
-	p := t.post(edits...)
+	p := sent(t.post(edits...))
 	Expect(apiserver.Create(ctx, p)).To(Succeed())
 	return p
 }
@@ -126,6 +126,6 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Status().Update(ctx, q)).To(Succeed())
 		Eventually(create(ctx, t)).Should(refusedWith("10 stored posts"))
 		// Without the webhook, Kubernetes itself is the limit.
-		Eventually(func() error { return apiserver.Create(ctx, t.post()) }).Should(MatchError(ContainSubstring("exceeded quota: " + v1alpha1.BudgetQuota)))
+		Eventually(func() error { return apiserver.Create(ctx, sent(t.post())) }).Should(MatchError(ContainSubstring("exceeded quota: " + v1alpha1.BudgetQuota)))
 	})
 })

@@ -208,6 +208,12 @@ func TestApplyVerified(t *testing.T) {
 	before := func(version, verified string) v1alpha1.ConnectionStatus {
 		return v1alpha1.ConnectionStatus{CredentialsVersion: version, VerifiedVersion: verified}
 	}
+	// As an earlier version of Herald left it, which did not keep what was confirmed.
+	earlier := func(reason string) v1alpha1.ConnectionStatus {
+		status := before("1", "")
+		conditions.Apply(&status.Conditions, conditions.Summary{Ready: reason == v1alpha1.ReasonConnected, Reason: reason}, 1, noon)
+		return status
+	}
 	read := func(version string) *credentials.Credentials {
 		return &credentials.Credentials{Version: version, Token: credentials.Token{Access: "a"}}
 	}
@@ -233,6 +239,9 @@ func TestApplyVerified(t *testing.T) {
 			false,
 		},
 		{"there is no Secret", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},
+		{"before an upgrade it was connected by these credentials", earlier(v1alpha1.ReasonConnected), down("1", "1", true), true},
+		{"before an upgrade it was connected by others", earlier(v1alpha1.ReasonConnected), down("2", "2", false), false},
+		{"before an upgrade the platform did not tell", earlier(v1alpha1.ReasonPlatformUnavailable), down("1", "1", true), false},
 	} {
 		conn := &v1alpha1.Connection{Status: tc.before}
 		apply(conn, tc.found, "", noon)

@@ -90,12 +90,20 @@ func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error
 	return err
 }
 
+// confirmWithin is how long platforms are asked about the ids that a person told for one
+// post, all together: a post has up to 100 targets, each call may take the platform's
+// CallTimeout, and the answers must be stored before the pass ends. What is not confirmed
+// by then is kept as it was told.
+const confirmWithin = time.Minute
+
 // resolve enters what a person found out about targets whose outcome is unknown,
 // and then takes the annotation away. Until that is done nothing is claimed, so that
 // it is never taken for a resolution of a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, value string) error {
+	asking, cancel := context.WithTimeout(ctx, confirmWithin)
+	defer cancel()
 	confirm := func(t *v1alpha1.TargetStatus, externalID string) delivery.Confirmation {
-		return r.lookups.Confirm(ctx, f, t, externalID)
+		return r.lookups.Confirm(asking, f, t, externalID)
 	}
 	for _, problem := range delivery.EnterResolutions(p.post, value, confirm, &f.Settings, p.now) {
 		r.recorder.warn(p.post, "InvalidResolution", problem.Error())

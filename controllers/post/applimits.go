@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -23,7 +24,9 @@ import (
 // brought along, limits only the accounts that use it: see ratelimit.Believe.
 //
 // When the time is over, the limit need not be: one post asks, and the others wait for
-// what it is told. A thousand posts that wait cost one call, not a thousand.
+// what it is told. A thousand posts that wait cost one call, not a thousand. Nobody waits
+// for long for one that is not answered: then twice as many ask, so that posts with much
+// to upload, however many they are, do not keep the others waiting.
 type appLimits struct {
 	client client.Reader
 	apps   appseal.Apps
@@ -40,9 +43,10 @@ type appLimit struct {
 	latest time.Time
 	// over is when an answer last showed that there is no limit.
 	over time.Time
-	// asking is the post that asks whether the limit is over, and until when the others
-	// wait for it.
-	asking      types.NamespacedName
+	// asking are the posts that ask whether the limit is over, at most places of them, and
+	// until when the others wait for them.
+	asking      map[types.NamespacedName]struct{}
+	places      int
 	askingUntil time.Time
 }
 
@@ -57,9 +61,12 @@ type told struct {
 }
 
 // askWithin is how long the posts of an app wait for the one that asks. It may have to
-// wait for its turn, upload its files, and be answered; longer than this, and another one
-// asks as well.
-const askWithin = 2 * time.Minute
+// wait for its turn, upload its files, and be answered; longer than this, and others ask
+// as well: twice as many each time, up to mostAsk.
+const (
+	askWithin = 2 * time.Minute
+	mostAsk   = 1 << 20
+)
 
 func newAppLimits(o *Options) *appLimits {
 	return &appLimits{client: o.Client, apps: o.Apps, limits: map[v1alpha1.Platform]*appLimit{}}
@@ -179,7 +186,7 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 	switch {
 	case end.After(now):
 		return end
-	case limit != nil && limit.isDoubted(end) && limit.asking != post && limit.askingUntil.After(now):
+	case limit != nil && limit.isDoubted(end) && limit.isWaited(now) && !limit.hasPlace(post):
 		return limit.askingUntil
 	}
 	return until
@@ -189,8 +196,20 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 // over.
 func (l *appLimit) isDoubted(end time.Time) bool { return end.After(l.over) }
 
+// isWaited reports whether those that ask are still waited for. A time that lies further
+// ahead was entered before the clock was set back.
+func (l *appLimit) isWaited(now time.Time) bool {
+	return l.askingUntil.After(now) && !l.askingUntil.After(now.Add(askWithin))
+}
+
+// hasPlace reports whether a post asks, or may.
+func (l *appLimit) hasPlace(post types.NamespacedName) bool {
+	_, asks := l.asking[post]
+	return asks || len(l.asking) < l.places
+}
+
 // ask reports whether a post may call the platform of a connection: there is no doubt
-// whether its app is limited, or this post is the one that asks.
+// whether its app is limited, or this post is one of those that ask.
 func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
 	if !l.own(conn) {
 		return true
@@ -201,16 +220,52 @@ func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.Nam
 	if limit == nil || !limit.isDoubted(end) {
 		return true
 	}
-	if limit.asking != post && limit.askingUntil.After(now) {
+	if !limit.isWaited(now) {
+		if len(limit.asking) == 0 {
+			limit.places = 1
+		} else {
+			// None of them was answered: those who take long have no place for themselves.
+			limit.places = min(2*limit.places, mostAsk)
+		}
+		limit.asking, limit.askingUntil = map[types.NamespacedName]struct{}{}, now.Add(askWithin)
+	}
+	if !limit.hasPlace(post) {
 		return false
 	}
-	limit.asking, limit.askingUntil = post, now.Add(askWithin)
+	limit.asking[post] = struct{}{}
 	return true
 }
 
-// remember takes what an answer to a post told of the app. It reports whether posts that
-// wait for that may go on, or wait anew.
-func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (news bool) {
+// answered ends the waiting for those that ask. It reports whether any did.
+func (l *appLimit) answered() (any bool) {
+	any = len(l.asking) > 0
+	l.asking, l.places, l.askingUntil = nil, 0, time.Time{}
+	return any
+}
+
+// leave has a post ask no more, so that another one may. It reports whether it did ask.
+func (l *appLimit) leave(post types.NamespacedName) bool {
+	_, asked := l.asking[post]
+	delete(l.asking, post)
+	if asked && len(l.asking) == 0 {
+		l.answered() // the next one has the whole time
+	}
+	return asked
+}
+
+// How many of the posts that wait for an app's limit an answer wakes. What ends the waiting
+// wakes all. Where a place has become free some are enough: another one may not need it,
+// and if thousands were woken each time a platform does not answer, looking at them would
+// take longer than asking. The others come by the clock.
+const (
+	wakeNone = 0
+	wakeSome = 8
+	wakeAll  = math.MaxInt
+)
+
+// remember takes what an answer to a post told of the app. It returns how many of the posts
+// that wait for that are to be woken: they may go on, or wait anew.
+func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,15 +281,27 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 			limit.latest = until
 		}
 	case limit == nil:
-		return false
+		return wakeNone
+	case result.Err != nil && result.Err.AppWide:
+		// A limit that is over by now, since the answer was recorded late.
+		return limit.freed(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
 		limit.over = now
-	case limit.asking != post:
-		return false
+	default:
+		return limit.freed(post)
 	}
-	news = limit.asking != types.NamespacedName{}
-	limit.asking, limit.askingUntil = types.NamespacedName{}, time.Time{}
-	return news
+	if limit.answered() {
+		return wakeAll
+	}
+	return wakeNone
+}
+
+// freed has a post leave, and returns how many others are to be woken.
+func (l *appLimit) freed(post types.NamespacedName) (wake int) {
+	if l.leave(post) {
+		return wakeSome
+	}
+	return wakeNone
 }
 
 // stored is told that a connection holds what it was told, in this version.
@@ -252,9 +319,7 @@ func (l *appLimits) stop(post types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, limit := range l.limits {
-		if limit.asking == post {
-			limit.asking, limit.askingUntil = types.NamespacedName{}, time.Time{}
-		}
+		limit.leave(post)
 	}
 }
 

@@ -183,6 +183,90 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.expect("nor is one waited for that takes long", "two", "e", true)
 }
 
+// TestOneThatAsksMayTakeLong: a post that asks may have hours to upload, and comes back with
+// each part. The others do not wait for it, however many such posts there are.
+func TestOneThatAsksMayTakeLong(t *testing.T) {
+	const step = askWithin / 4
+	for _, slow := range []int{1, 3, 100} {
+		t.Run(fmt.Sprintf("%d slow posts", slow), func(t *testing.T) {
+			w := newLimitsWorld(t)
+			w.answered("one", "a", "herald", w.limited(time.Minute))
+			w.clock.Step(time.Minute)
+			rounds := 0
+			for waited := time.Duration(0); waited < 30*time.Minute; waited += step {
+				calling := 0
+				for i := range slow {
+					if w.may("one", fmt.Sprint("slow", i)) {
+						calling++
+					}
+				}
+				if waited%askWithin == 0 {
+					rounds++
+				}
+				if most := 1 << (rounds - 1); calling > most {
+					t.Fatalf("%d posts ask after %s, want %d at most", calling, waited, most)
+				}
+				if w.may("two", "b") {
+					return
+				}
+				w.clock.Step(step)
+			}
+			t.Error("the post of another team waited for half an hour")
+		})
+	}
+}
+
+// TestWoken: while a platform does not answer, a thousand posts that wait are not all
+// looked at for each of its silences.
+func TestWoken(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Minute))
+	said := func(by string, result platforms.Result) int {
+		return w.limits.remember(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
+	}
+	late := w.limited(time.Second)
+	w.clock.Step(time.Minute)
+	w.expect("one asks", "two", "b", true)
+	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeSome {
+		t.Errorf("an answer that was lost wakes %d", n)
+	}
+	w.expect("the next one asks", "two", "c", true)
+	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeNone {
+		t.Errorf("the record of it wakes %d", n)
+	}
+	if n := said("b", late); n != wakeNone {
+		t.Errorf("the late record of a limit that has passed wakes %d", n)
+	}
+	w.expect("it does not say that there is none", "two", "d", false)
+	if n := said("c", platforms.Result{Outcome: platforms.Posted}); n != wakeAll {
+		t.Errorf("the end of the limit wakes %d", n)
+	}
+
+	memories, in := newMemories(), appInput(v1alpha1.PlatformX)
+	for i := range 1000 {
+		memories.wait(post(fmt.Sprint("p", i)), in)
+	}
+	if n := len(memories.takeSome(in, wakeSome)); n != wakeSome {
+		t.Errorf("%d are woken, want %d", n, wakeSome)
+	}
+	if n := len(memories.takeSome(in, wakeAll)); n != 1000-wakeSome {
+		t.Errorf("%d are woken then, want all others", n)
+	}
+	if n := len(memories.waiting) + len(memories.inputs); n != 0 {
+		t.Errorf("%d entries stay", n)
+	}
+}
+
+// TestClockSetBack: nobody waits for one that asks for longer than it may take.
+func TestClockSetBack(t *testing.T) {
+	w := newLimitsWorld(t)
+	w.answered("one", "a", "herald", w.limited(time.Minute))
+	w.clock.Step(25 * time.Hour)
+	w.expect("one asks", "one", "b", true)
+	w.clock.Step(-24 * time.Hour)
+	w.expect("its time is over by any clock", "two", "c", true)
+}
+
 func TestLiftedByHand(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Hour))

@@ -266,7 +266,7 @@ func (r *Reconciler) followsLimits() handler.EventHandler {
 			before, ok := e.ObjectOld.(*v1alpha1.Connection)
 			after, is := e.ObjectNew.(*v1alpha1.Connection)
 			if ok && is && (before.Status.App != after.Status.App || !v1alpha1.SemanticEqual(before.Status.AppRateLimitedUntil, after.Status.AppRateLimitedUntil)) {
-				r.wakeApp(after.Spec.Platform)
+				r.wakeApp(after.Spec.Platform, wakeAll)
 			}
 			if ok && is && before.UID != after.UID {
 				r.limits.forget(before.UID)
@@ -275,15 +275,15 @@ func (r *Reconciler) followsLimits() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue) {
 			r.limits.forget(e.Object.GetUID())
 			if conn, ok := e.Object.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
-				r.wakeApp(conn.Spec.Platform)
+				r.wakeApp(conn.Spec.Platform, wakeAll)
 			}
 		},
 	}
 }
 
-// wakeApp wakes the posts that wait for the limit of the app on a platform.
-func (r *Reconciler) wakeApp(platform v1alpha1.Platform) {
-	for _, post := range r.memories.take(appInput(platform)) {
+// wakeApp wakes the posts that wait for the limit of the app on a platform, so many at most.
+func (r *Reconciler) wakeApp(platform v1alpha1.Platform, most int) {
+	for _, post := range r.memories.takeSome(appInput(platform), most) {
 		r.enqueue(post)
 	}
 }
@@ -291,8 +291,8 @@ func (r *Reconciler) wakeApp(platform v1alpha1.Platform) {
 // remember takes what an answer told before it is recorded, and wakes the posts that wait
 // for it.
 func (r *Reconciler) remember(p *pass, d *publish.Delivery) {
-	if r.limits.remember(p.key, d) {
-		r.wakeApp(d.Conn.Spec.Platform)
+	if wake := r.limits.remember(p.key, d); wake != wakeNone {
+		r.wakeApp(d.Conn.Spec.Platform, wake)
 	}
 }
 

@@ -96,15 +96,23 @@ func (m *memories) wait(post types.NamespacedName, in input) {
 }
 
 // take returns the posts that wait for an input, which they do no longer.
-func (m *memories) take(in input) []types.NamespacedName {
+func (m *memories) take(in input) []types.NamespacedName { return m.takeSome(in, wakeAll) }
+
+// takeSome does that for so many at most, in no order.
+func (m *memories) takeSome(in input, most int) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var posts []types.NamespacedName
 	for post := range m.waiting[in] {
+		if len(posts) == most {
+			break
+		}
 		posts = append(posts, post)
-		remove(m.inputs, post, in)
 	}
-	delete(m.waiting, in)
+	for _, post := range posts {
+		remove(m.inputs, post, in)
+		remove(m.waiting, in, post)
+	}
 	return posts
 }
 

@@ -120,8 +120,8 @@ func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post
 }
 
 // remember takes what an answer to a post told, before another post has the account's
-// turn. It reports whether posts that wait for the app may go on, or wait anew.
-func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (news bool) {
+// turn. It returns how many of the posts that wait for the app are to be woken.
+func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := l.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
 	applyRateLimits(&told, &d.Result, now)
@@ -136,7 +136,7 @@ func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (n
 	}
 	l.mu.Unlock()
 	if d.Token.App == "" {
-		return false
+		return wakeNone
 	}
 	return l.apps.remember(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
 }

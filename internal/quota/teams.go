@@ -76,15 +76,16 @@ func owns(team *v1alpha1.Team) bool {
 }
 
 // OwnershipChanged passes the changes of Teams by which one comes to own its namespace,
-// or loses it, and nothing else: Teams are written often. A Team that has just been
-// created owns nothing yet.
+// or loses it, and nothing else: Teams are written often. A Team that is seen for the first
+// time owns nothing yet, unless the watch was cut while it was created and came to own its
+// namespace. What was there at the start wakes nobody: everything else is looked at then.
 func OwnershipChanged() predicate.Predicate {
 	ownsObject := func(obj client.Object) bool {
 		team, _ := obj.(*v1alpha1.Team)
 		return owns(team)
 	}
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList && ownsObject(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return ownsObject(e.ObjectOld) != ownsObject(e.ObjectNew) },
 		DeleteFunc:  func(e event.DeleteEvent) bool { return ownsObject(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },

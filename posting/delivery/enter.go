@@ -191,7 +191,8 @@ type Confirmation struct {
 
 // EnterResolutions enters what a person found out about targets whose outcome is
 // unknown. What cannot be entered is returned for that person; the rest is entered.
-// confirm asks the platform about an id that was told for a target; nil confirms nothing.
+// confirm asks the platform about an id that was told for a target, once for each; nil
+// confirms nothing.
 func EnterResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, externalID string) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
@@ -199,15 +200,22 @@ func EnterResolutions(
 	if err != nil {
 		return []error{err}
 	}
+	// One annotation has room for thousands of answers: the first one for a target counts,
+	// and the platform is not asked about more.
+	foreign := map[int32]bool{}
 	for _, r := range resolutions {
 		t := posting.Target(post, int(r.Index))
 		if t == nil {
 			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
 			continue
 		}
+		if foreign[r.Index] {
+			continue
+		}
 		if confirm != nil && r.ExternalID != "" && attempt.Undecided(t) {
 			said := confirm(t, r.ExternalID)
 			if said.Foreign != "" {
+				foreign[r.Index] = true
 				problems = append(problems, fmt.Errorf("target %d: %s; tell the id of the account's own post, or that nothing was sent", r.Index, said.Foreign))
 				continue
 			}

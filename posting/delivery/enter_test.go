@@ -200,6 +200,24 @@ func TestEnterLookup(t *testing.T) {
 	}
 }
 
+// TestEnterForeignResolutions: one annotation costs one question for each target.
+func TestEnterForeignResolutions(t *testing.T) {
+	for _, tt := range []struct{ why, value string }{
+		{"the platform denies the id", "0=posted:7"},
+		{"an annotation has room for twenty thousand ids, and each question costs a call", strings.Repeat("0=posted:7,", 20_000) + "0=posted:8"},
+		{"the first answer counts, and was none: nothing is sent on the word of the second", "0=posted:7,0=not-sent"},
+	} {
+		p, asked := undecidedPost(), 0
+		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, string) Confirmation {
+			asked++
+			return Confirmation{Foreign: "it is another account's"}
+		}, &Settings{StartingDeadline: time.Hour}, t0)
+		if asked != 1 || len(problems) != 1 || p.Status.Targets[0].State != v1alpha1.TargetUndecided {
+			t.Errorf("%s: asked %d times, %d problems, and it is %s", tt.why, asked, len(problems), p.Status.Targets[0].State)
+		}
+	}
+}
+
 func TestEnterResolutions(t *testing.T) {
 	settings := &Settings{StartingDeadline: time.Hour}
 	for _, tt := range []struct {

@@ -182,8 +182,8 @@ func (s *Shelf) mark(ctx context.Context, key string) (m mark, err error) {
 	if err = errors.Join(err, body.Close()); err != nil {
 		return m, fmt.Errorf("cannot read what the store knows of the conversion: %w", err)
 	}
-	if json.Unmarshal(data, &m) != nil {
-		return mark{}, nil // Not one of Herald's; it is replaced.
+	if ours := json.Unmarshal(data, &m) == nil; !ours {
+		m = mark{} // It is replaced.
 	}
 	return m, nil
 }

@@ -112,6 +112,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	defer cancel()
 	result, failed := to.Lookup(ctx, job)
 	if failed == nil && result.Matches == 1 && !result.Certain {
+		if l.Owners.toldOfOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
+			return none, platforms.Errorf(platforms.ClassTransient, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
+		}
 		if err := l.ambiguous(ctx, f, t); err != nil {
 			return none, err
 		}
@@ -189,37 +192,52 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 		if post.UID == f.Post.UID {
 			post = f.Post
 		}
-		for n := range post.Status.Targets {
-			t := &post.Status.Targets[n]
-			if t == self || !l.mayBe(f, t, self) {
-				continue
-			}
-			if !cached.Whole(post) {
-				live, err := l.whole(ctx, post)
-				if err != nil {
-					return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
-				}
-				post = live
-			}
-			if text.Fold(delivery.Text(post, int(t.Index))) == said {
-				return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
-			}
+		same, err := l.sameWords(ctx, f, post, self, said)
+		if err != nil {
+			return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
+		}
+		if same {
+			return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
 		}
 	}
 	return nil
 }
 
-// whole reads a post from the API server of which the cache does not keep the texts. One
-// that is gone, or another one of its name, says nothing.
+// sameWords reports whether a target of a post, as the cache has it, says the same as self
+// and may be what was found for that.
+func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alpha1.Post, self *v1alpha1.TargetStatus, said string) (bool, error) {
+	// Of a post whose texts the cache does not keep, they are read once they count.
+	texts := post
+	for n := range post.Status.Targets {
+		t := &post.Status.Targets[n]
+		if t == self || !l.mayBe(f, t, self) {
+			continue
+		}
+		if !cached.Whole(texts) {
+			live, err := l.whole(ctx, post)
+			if live == nil {
+				return false, err
+			}
+			texts = live
+		}
+		if text.Fold(delivery.Text(texts, int(t.Index))) == said {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// whole reads a post from the API server of which the cache does not keep the texts; nil
+// if it is gone, or another one has its name.
 func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
-	live := &v1alpha1.Post{}
-	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), live); client.IgnoreNotFound(err) != nil {
-		return nil, err
+	var live v1alpha1.Post
+	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
 	if live.UID != post.UID {
-		live = &v1alpha1.Post{}
+		return nil, nil //nolint:nilnil // another post of the same name: this one is gone
 	}
-	return live, nil
+	return &live, nil
 }
 
 // mayBe reports whether the call of another target to the same account may have made

@@ -29,6 +29,7 @@ type Owners struct {
 	mu        sync.Mutex
 	startedAt time.Time
 	byID      map[externalKey]ownership
+	told      map[toldKey]ownership
 	loaded    map[string]time.Time
 	pruned    time.Time
 }
@@ -38,6 +39,16 @@ type Owners struct {
 type externalKey struct {
 	platform    v1alpha1.Platform
 	account, id string
+}
+
+// toldKey is an id that a person told for a post of a namespace, and the platform did not
+// confirm. It takes nothing away from others, whose namespaces are not concerned. But it
+// may be true: what is found under it for another post of the namespace is not certainly
+// that one's.
+type toldKey struct {
+	namespace string
+	platform  v1alpha1.Platform
+	id        string
 }
 
 // owner is one target of one post.
@@ -66,7 +77,7 @@ const (
 func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	return &Owners{
 		reader: reader, clock: clk, pruned: clk.Now(),
-		byID: map[externalKey]ownership{}, loaded: map[string]time.Time{},
+		byID: map[externalKey]ownership{}, told: map[toldKey]ownership{}, loaded: map[string]time.Time{},
 	}
 }
 
@@ -95,14 +106,19 @@ func (o *Owners) Note(post *v1alpha1.Post) {
 				clear(o.loaded)
 			}
 		}
+		for key, known := range o.told {
+			if now.Sub(known.at) > remembered {
+				delete(o.told, key)
+				clear(o.loaded)
+			}
+		}
 	}
 }
 
 func (o *Owners) add(post *v1alpha1.Post) {
 	for i := range post.Status.Targets {
 		target := &post.Status.Targets[i]
-		// What no call to an account stands behind is nobody's.
-		if target.ExternalID == "" || target.Attempt == nil || target.Attempt.AccountID == "" {
+		if target.ExternalID == "" {
 			continue
 		}
 		at := o.clock.Now()
@@ -110,14 +126,21 @@ func (o *Owners) add(post *v1alpha1.Post) {
 			at = target.PostedAt.Time
 		}
 		self := ownership{owner{post.UID, target.Index}, at}
-		if !target.Unconfirmed {
-			o.note(externalKey{target.Platform, target.Attempt.AccountID, target.ExternalID}, self)
-		}
+		o.addID(post, target, target.ExternalID, target.Unconfirmed, self)
 		for c := range target.Cards {
-			if card := &target.Cards[c]; !card.Unconfirmed {
-				o.note(externalKey{target.Platform, target.Attempt.AccountID, card.ExternalID}, self)
-			}
+			o.addID(post, target, target.Cards[c].ExternalID, target.Cards[c].Unconfirmed, self)
 		}
+	}
+}
+
+// addID takes one id of a target. The lock is held.
+func (o *Owners) addID(post *v1alpha1.Post, target *v1alpha1.TargetStatus, id string, unconfirmed bool, self ownership) {
+	switch {
+	case unconfirmed:
+		o.told[toldKey{post.Namespace, target.Platform, id}] = self
+	case target.Attempt != nil && target.Attempt.AccountID != "":
+		// What no call to an account stands behind is nobody's.
+		o.note(externalKey{target.Platform, target.Attempt.AccountID, id}, self)
 	}
 }
 
@@ -135,6 +158,15 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known, ok := o.byID[externalKey{platform, account, externalID}]
+	return ok && known.owner != self
+}
+
+// toldOfOther reports whether a person told a platform id for another target of the
+// namespace, and the platform did not confirm it.
+func (o *Owners) toldOfOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known, ok := o.told[toldKey{namespace, platform, externalID}]
 	return ok && known.owner != self
 }
 
