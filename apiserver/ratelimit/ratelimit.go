@@ -86,6 +86,20 @@ func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
 	l.tell(answer, left)
 }
 
+// ChargeSparing is Charge for what others do in the caller's name, whose own limit is another
+// one: it leaves the caller half of its limit.
+func (l *Limiter) ChargeSparing(caller string, requests int) {
+	if l == nil || requests <= 0 {
+		return
+	}
+	now := l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	bucket := l.bucket(caller, now)
+	spare := int(bucket.TokensAt(now)) - l.perMinute/2
+	bucket.ReserveN(now, min(requests, max(spare, 0)))
+}
+
 // tell says how much is left.
 func (l *Limiter) tell(answer http.Header, left float64) {
 	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))

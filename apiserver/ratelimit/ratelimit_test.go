@@ -84,6 +84,7 @@ func TestCharge(t *testing.T) {
 		t.Errorf("who is in debt is let in: %v, %s, %v", allowed, wait, header)
 	}
 	(*Limiter)(nil).Charge("a", 5, nil)
+	(*Limiter)(nil).ChargeSparing("a", 5)
 }
 
 // TestBounded holds that strangers with many addresses fill no memory, and lock out nobody.

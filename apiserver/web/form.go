@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/person"
 )
 
 // maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
@@ -39,6 +40,10 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	}
 	return done, nil
 }
+
+// shareOf is what the forms are counted by that a person sends for no team. No namespace is called so: a person who is called like one
+// takes nothing of its team's room.
+func shareOf(who person.Person) string { return "person\x00" + who.Name }
 
 // leaveForm gives back the room of a form.
 func (v *visit) leaveForm() {

@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 )
 
@@ -88,6 +89,24 @@ func TestFullForms(t *testing.T) {
 	}
 }
 
+// TestNamesake holds that a person who is called like a team's namespace takes none of its room, and that the team takes none of theirs:
+// their forms of consent are for no team.
+func TestNamesake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.site.Bodies = intake.NewGate(intake.Most)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
+	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	namesake := person.Person{Name: acme}
+	if got := w.serve(ask(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
+		t.Errorf("answered %d", got.Code)
+	}
+}
+
 // TestCostOfPages holds that who asks for pages which read many files is held back by what they cost, and nobody else.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
@@ -108,6 +127,21 @@ func TestCostOfPages(t *testing.T) {
 	}
 	if got := w.serve(ask(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
 		t.Errorf("a page of another person: answered %d", got)
+	}
+}
+
+// TestPagesLeaveHalf holds that one who may do nothing but look cannot stop the programs of the team.
+func TestPagesLeaveHalf(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(now)
+	w := newWorld(clock)
+	w.site.Teams = ratelimit.New(10, clock)
+	for w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Code == http.StatusOK {
+	}
+	for i := range 6 {
+		if allowed, _ := w.site.Teams.Take(acme, http.Header{}); allowed != (i < 5) {
+			t.Errorf("request %d of a program: %t", i+1, allowed)
+		}
 	}
 }
 

@@ -244,7 +244,8 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 }
 
 // counted handles a visit and charges the team and the person for what it cost. The limit that refuses a visit is the person's own,
-// of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does.
+// of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does. Nor do people stop the team's
+// programs, whatever they may do else: pages leave half of the team's limit.
 func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
 	unseen := http.Header{} // pages have no use for what is left
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
@@ -253,11 +254,11 @@ func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
 		w.Header().Set("Retry-After", after)
 		return &bridge.Error{Code: bridge.CodeRateLimited, Message: "you open too many pages at once; try again in " + after + " seconds"}
 	}
-	s.Teams.Charge(v.namespace, 1, unseen)
+	s.Teams.ChargeSparing(v.namespace, 1)
 	ctx, spent := cost.With(v.Context())
 	v.Request = v.WithContext(ctx)
 	defer func() {
-		s.Teams.Charge(v.namespace, spent.Requests(), unseen)
+		s.Teams.ChargeSparing(v.namespace, spent.Requests())
 		s.Teams.Charge(own, spent.Requests(), unseen)
 		v.leaveForm()
 	}()
