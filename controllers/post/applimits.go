@@ -237,10 +237,10 @@ func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.Nam
 }
 
 // answered ends the waiting for those that ask. It reports whether any did.
-func (l *appLimit) answered() (any bool) {
-	any = len(l.asking) > 0
+func (l *appLimit) answered() (asked bool) {
+	asked = len(l.asking) > 0
 	l.asking, l.places, l.askingUntil = nil, 0, time.Time{}
-	return any
+	return asked
 }
 
 // leave has a post ask no more, so that another one may. It reports whether it did ask.
