@@ -94,7 +94,8 @@ func TestLastPlace(t *testing.T) {
 		if tc.want == "uncertain" {
 			tries := 0
 			p.creating = func() {
-				if tries++; tries == 2 {
+				tries++
+				if tries == 2 {
 					p.stored["other"] = &v1alpha1.Post{}
 				}
 			}

@@ -205,9 +205,9 @@ func TestDribble(t *testing.T) {
 							cut[one.caller]++
 						}
 					})
-					time.Sleep(time.Millisecond) // they come one after another
+					time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble of time: they come one after another
 				}
-				time.Sleep(tc.wait)
+				time.Sleep(tc.wait) //nolint:forbidigo // in a bubble of time
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", int(tc.body.size))))
 				_, done, err := g.Read(httptest.NewRecorder(), r, tc.body.caller, 1<<20)
 				synctest.Wait()

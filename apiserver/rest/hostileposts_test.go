@@ -215,8 +215,11 @@ func TestManyBodiesAtOnce(t *testing.T) {
 			t.Errorf("answered %d %s", w.Code, w.Body)
 		}
 	}
-	if n := len(reading); n != most {
-		t.Errorf("%d bodies are read at once, want %d", n, most)
+	for range most {
+		<-reading // those that were let in come to it when they do
+	}
+	if n := len(reading); n != 0 {
+		t.Errorf("%d bodies more than %d are read at once", n, most)
 	}
 	small := httptest.NewRecorder()
 	body := `{"category":"text","targets":[{"connection_id":"x-1","caption":"hi"}],"draft":true}`
