@@ -72,8 +72,8 @@ const (
 	// OutOfTime and OutOfMemory say that it used up what Limits allot.
 	OutOfTime   Ending = "out of time"
 	OutOfMemory Ending = "out of memory"
-	// Killed says that it was killed before it had used up anything: the memory of
-	// its machine, or container, was short. It may not be at fault.
+	// Killed says that it was ended before it had used up anything: the memory of
+	// its machine, or container, was short, or its threads. It may not be at fault.
 	Killed Ending = "killed"
 	// Forbidden says that it tried what it must not.
 	Forbidden Ending = "forbidden"
@@ -91,6 +91,8 @@ func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
 	switch {
 	case !ok:
 		return Crashed
+	case short(complaint):
+		return Killed
 	case status.Signaled():
 		// What is counted at the end, in ticks, is less than what the limit is
 		// compared with.
@@ -112,6 +114,12 @@ func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
 	default:
 		return Ended
 	}
+}
+
+// short reports whether a process in Go could begin no thread, since those of its machine, or
+// container, were too many.
+func short(complaint string) bool {
+	return strings.Contains(complaint, "failed to create new OS thread") || strings.Contains(complaint, "pthread_create failed")
 }
 
 // ErrUnconfined is returned for a process that could not give up what it must not have:

@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(confine.ExitUnconfined)
 		}
+		if strings.HasPrefix(args[1], "runtime") {
+			complain(args[1])
+		}
 		fmt.Fprint(os.Stdout, find(args[1], attempts[args[1]].do)())
 		os.Exit(0)
 	}
@@ -136,7 +139,12 @@ var attempts = map[string]struct {
 		return errno
 	}, refused},
 	"more memory": {func() error {
+		// What takes the place of reserved addresses in one piece may pass the limit.
+		// Nothing is had after that.
 		all := make([]byte, 600<<20)
+		for range 128 {
+			all = append(make([]byte, 1<<20), all[:1<<20]...)
+		}
 		return fmt.Errorf("got %d bytes at %p", len(all), &all[0])
 	}, noMemory},
 	"more memory in parts": {func() error {
@@ -205,6 +213,25 @@ func TestWhatAConfinedProcessCanDo(t *testing.T) {
 	if got := try(t, "work"); got != "<nil>" {
 		t.Errorf("got %s", got)
 	}
+}
+
+// A machine, or container, that is short of something says nothing of the file.
+func TestAShortageIsNoFaultOfTheProcess(t *testing.T) {
+	for name, words := range map[string]string{
+		"threads": "runtime: failed to create new OS thread (have 5 already; errno=11)", "threads in C": "runtime/cgo: pthread_create failed: Resource temporarily unavailable",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := try(t, words); got != string(confine.Killed) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// complain ends this process as Go does that lacks something.
+func complain(words string) {
+	fmt.Fprintln(os.Stderr, words)
+	os.Exit(2)
 }
 
 // others are what processes do that are no attempts.
