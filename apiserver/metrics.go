@@ -4,9 +4,13 @@
 package apiserver
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
@@ -76,4 +80,13 @@ func registerReady(registry prometheus.Registerer, ready func() error) {
 		}
 		return 0
 	})
+}
+
+// counted counts what the checks of a checker come to.
+func (m *metrics) counted(checker *readiness.Checker) func(context.Context, *v1alpha1.Connection) readiness.Result {
+	return func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
+		result := checker.Check(ctx, connection)
+		m.checks.WithLabelValues(result.State.String()).Inc()
+		return result
+	}
 }

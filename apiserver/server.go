@@ -150,15 +150,11 @@ func New(config Config) (*Server, error) {
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,
-		Readiness: func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
-			result := checker.Check(ctx, connection)
-			m.checks.WithLabelValues(result.State.String()).Inc()
-			return result
-		},
-		Index:     index,
-		Pending:   s.pending.Pending,
-		CountKeys: keys.Count,
-		Keys:      keys,
+		Readiness:   m.counted(checker),
+		Index:       index,
+		Pending:     s.pending.Pending,
+		CountKeys:   keys.Count,
+		Keys:        keys,
 		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
 			return s.posts.Follow(namespace, name)
 		},
