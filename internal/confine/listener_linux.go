@@ -28,11 +28,11 @@ const controlFile = 3
 // program, and opens no file once it has asked for its first connection.
 type Program struct {
 	cmd *exec.Cmd
-	// addresses bounds its memory, in bytes; zero does not.
-	addresses uint64
-	control   *os.File
-	calls     *os.File
-	decider   sync.WaitGroup
+	// limits bound its memory.
+	limits  Limits
+	control *os.File
+	calls   *os.File
+	decider sync.WaitGroup
 
 	ends   chan net.Conn
 	closed chan struct{}
@@ -42,7 +42,7 @@ type Program struct {
 var _ net.Listener = (*Program)(nil)
 
 // Start starts a command that Self returned, whose process calls Exec with the same
-// limits. It sets the one of addresses, in the moment in which the process becomes the
+// limits. It sets those of memory, in the moment in which the process becomes the
 // program: before, a program in Go has reserved more than any other needs.
 func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -56,7 +56,7 @@ func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	p := &Program{cmd: cmd, addresses: limits.AddressSpace, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Program{cmd: cmd, limits: limits, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	p.decider.Go(p.decide)
 	return p, nil
@@ -175,12 +175,17 @@ func threadOf(id uint64, n int) verdict {
 	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 }
 
-// limit bounds the addresses of the process.
+// limit bounds the memory of the process.
 func (p *Program) limit() error {
-	if p.addresses == 0 {
-		return nil
+	for resource, most := range map[int]uint64{unix.RLIMIT_AS: p.limits.AddressSpace, unix.RLIMIT_DATA: p.limits.Data} {
+		if most == 0 {
+			continue
+		}
+		if err := unix.Prlimit(p.cmd.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+			return err
+		}
 	}
-	return unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: p.addresses, Max: p.addresses}, nil)
+	return nil
 }
 
 // opens reports whether a call opens a file.
