@@ -58,7 +58,7 @@ var _ = Describe("The budget of a team", func() {
 	},
 		Entry("stored posts", v1alpha1.TeamBudget{Posts: new(int32(2))}, 2, text("acme-x", "a", draft),
 			"the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. Delete posts"),
-		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: "1Ki"}, 1, text("acme-x", strings.Repeat("a", 250), draft),
+		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: "1Ki"}, 1, text("acme-x", strings.Repeat("a", 280), draft),
 			"the team's budget allows 1,024 bytes of stored posts; "),
 		Entry("unfinished posts, drafts and scheduled ones", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 3, text("acme-x", "a", inMarch),
 			"the team's budget allows 3 posts that are drafts, scheduled or being delivered; 3 are used and this needs 1 more. Cancel drafts or scheduled posts, or have an administrator raise spec.budget.unfinishedPosts"),
