@@ -48,8 +48,11 @@ const (
 	// checkEvery is how often the Secret and the webhook's configuration are
 	// checked: applying the configuration again removes the authority from it.
 	checkEvery = time.Minute
-	// retryAfter is how long to wait after an error.
+	// retryAfter is how long to wait after an error, and between the first checks: what installs
+	// Herald applies the configuration while the manager starts.
 	retryAfter = 5 * time.Second
+	// firstChecks is how many of these there are.
+	firstChecks = 12
 	// wordLength is how long the word of the path is at least, in characters of 5 bits: rand.Text has 128 bits and more.
 	wordLength = 26
 	// conflicts is how often a write is tried when other replicas win.
@@ -113,8 +116,11 @@ func (k *Keeper) NeedLeaderElection() bool { return false }
 // without the webhook, the reconciler still judges posts.
 func (k *Keeper) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
-	for {
+	for n := 0; ; n++ {
 		pause := checkEvery
+		if n < firstChecks {
+			pause = retryAfter
+		}
 		if err := k.Check(ctx); err != nil && ctx.Err() == nil {
 			log.Error(err, "the webhook cannot be reached for now; posts are judged by the reconciler alone")
 			pause = retryAfter
