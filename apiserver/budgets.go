@@ -65,14 +65,11 @@ func (b *budgets) follow(informer cache.SharedIndexInformer, namespace func(obj 
 
 // namespaceOf is the namespace of an object that an informer tells of.
 func namespaceOf(obj any) string {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
-	object, err := meta.Accessor(obj)
+	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return ""
 	}
-	return object.GetNamespace()
+	return name.Namespace
 }
 
 // ownedBy is the namespace of a team.

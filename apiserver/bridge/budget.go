@@ -107,7 +107,7 @@ func (f *flights) clear(namespace string) {
 // beginPost counts a post that is about to be created, or refuses it. done is called when
 // the index has it, or when it certainly is not created.
 func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
-	bytes := posting.Bytes(post)
+	bytes := int64(posting.Size(post))
 	var tally postindex.Tally
 	now := s.Clock.Now()
 	land, refused := s.newPosts.begin(post.Namespace, post.Name, bytes, now,
@@ -117,9 +117,9 @@ func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
 		},
 		func(more, moreBytes int64) *Error {
 			return s.fits(post.Namespace,
-				wanted{v1alpha1.BudgetPosts, tally.Posts + more, 1},
-				wanted{v1alpha1.BudgetPostBytes, tally.Bytes + moreBytes, bytes},
-				wanted{v1alpha1.BudgetUnfinishedPosts, tally.Unfinished + more, 1})
+				plan.Want{Item: v1alpha1.BudgetPosts, Used: tally.Posts + more, More: 1},
+				plan.Want{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes + moreBytes, More: bytes},
+				plan.Want{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished + more, More: 1})
 		})
 	if refused != nil {
 		return nil, refused
@@ -142,16 +142,16 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 // the release of a draft of a team that has more unfinished posts than it may. One that
 // makes it smaller is never refused.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
-	was, is := posting.Bytes(before), posting.Bytes(after)
+	was, is := int64(posting.Size(before)), int64(posting.Size(after))
 	tally, _ := s.Index.Tally(after.Namespace, nil)
-	wants := []wanted{{v1alpha1.BudgetPostBytes, tally.Bytes, is - was}}
+	wants := []plan.Want{{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes, More: is - was}}
 	if is <= was {
 		wants = nil
 	}
 	if before.Spec.Draft && !after.Spec.Draft {
 		// The draft is one of them already: what is more than allowed is refused, and
 		// what is as many is not.
-		wants = append(wants, wanted{v1alpha1.BudgetUnfinishedPosts, tally.Unfinished, 0})
+		wants = append(wants, plan.Want{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished, More: 0})
 	}
 	if refused := s.fits(after.Namespace, wants...); refused != nil {
 		return refused
@@ -173,8 +173,8 @@ func (s *Service) beginFile(media *v1alpha1.Media) (done func(made bool), refuse
 		},
 		func(more, moreBytes int64) *Error {
 			return s.fits(media.Namespace,
-				wanted{v1alpha1.BudgetPendingFiles, files + more, 1},
-				wanted{v1alpha1.BudgetPendingFileBytes, bytes + moreBytes, size})
+				plan.Want{Item: v1alpha1.BudgetPendingFiles, Used: files + more, More: 1},
+				plan.Want{Item: v1alpha1.BudgetPendingFileBytes, Used: bytes + moreBytes, More: size})
 		})
 	if refused != nil {
 		return nil, refused
@@ -188,29 +188,21 @@ func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error
 	if err != nil {
 		return fmt.Errorf("count the API keys: %w", err)
 	}
-	if refused := s.fits(namespace, wanted{v1alpha1.BudgetKeys, int64(len(keys)), 1}); refused != nil {
+	if refused := s.fits(namespace, plan.Want{Item: v1alpha1.BudgetKeys, Used: int64(len(keys)), More: 1}); refused != nil {
 		return refused
 	}
 	return nil
 }
 
-// wanted is how much more of a field of the budget something needs than is used.
-type wanted struct {
-	item       v1alpha1.BudgetItem
-	used, more int64
-}
-
 // fits words the first field of which there is not enough.
-func (s *Service) fits(namespace string, wants ...wanted) *Error {
+func (s *Service) fits(namespace string, wants ...plan.Want) *Error {
 	team := s.Owner(namespace)
 	if team == nil {
 		return nil // it is refused for that
 	}
 	budget := plan.BudgetOf(team)
-	for _, w := range wants {
-		if w.used+w.more > budget.Limit(w.item) {
-			return errorf(CodeSubscriptionRequired, "%s", budget.Refuse(w.item, team.Name, w.used, w.more))
-		}
+	if lacks := budget.Lacks(team.Name, wants...); lacks != "" {
+		return errorf(CodeSubscriptionRequired, "%s", lacks)
 	}
 	return nil
 }

@@ -192,9 +192,9 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
+		Bytes:     posting.Size(post),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 	}
-	summary.Bytes = int(posting.Bytes(post))
 	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/plan"
 )
@@ -51,31 +52,29 @@ func (b *Budgets) refuse(ctx context.Context, before, post *v1alpha1.Post) (*fie
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range wants(before, post) {
-		if used[w.item]+w.more > budget.Limit(w.item) {
-			return field.Forbidden(field.NewPath("spec"), budget.Refuse(w.item, team.Name, used[w.item], w.more)), nil
-		}
+	if lacks := budget.Lacks(team.Name, wants(before, post, used)...); lacks != "" {
+		return field.Forbidden(field.NewPath("spec"), lacks), nil
 	}
 	return nil, nil //nolint:nilnil // there is room
 }
 
-// want is how much more of a field of the budget a post needs.
-type want struct {
-	item v1alpha1.BudgetItem
-	more int64
-}
-
 // wants lists what a post needs that it did not need before.
-func wants(before, post *v1alpha1.Post) (needs []want) {
-	is := posting.Bytes(post)
-	if before == nil {
-		return []want{{v1alpha1.BudgetPosts, 1}, {v1alpha1.BudgetPostBytes, is}, {v1alpha1.BudgetUnfinishedPosts, 1}}
+func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (needs []plan.Want) {
+	want := func(item v1alpha1.BudgetItem, more int64) {
+		needs = append(needs, plan.Want{Item: item, Used: used[item], More: more})
 	}
-	if was := posting.Bytes(before); is > was {
-		needs = append(needs, want{v1alpha1.BudgetPostBytes, is - was})
+	is := int64(posting.Size(post))
+	if before == nil {
+		want(v1alpha1.BudgetPosts, 1)
+		want(v1alpha1.BudgetPostBytes, is)
+		want(v1alpha1.BudgetUnfinishedPosts, 1)
+		return needs
+	}
+	if was := int64(posting.Size(before)); is > was {
+		want(v1alpha1.BudgetPostBytes, is-was)
 	}
 	if before.Spec.Draft && !post.Spec.Draft {
-		needs = append(needs, want{v1alpha1.BudgetUnfinishedPosts, 0}) // it is one of them already
+		want(v1alpha1.BudgetUnfinishedPosts, 0) // it is one of them already
 	}
 	return needs
 }
@@ -95,7 +94,7 @@ func (b *Budgets) used(ctx context.Context, namespace string) (map[v1alpha1.Budg
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("cannot tell what Kubernetes counted of the team: %w", err)
 	}
-	if posts, counted := q.Status.Used[corev1.ResourceName("count/posts."+v1alpha1.GroupVersion.Group)]; counted {
+	if posts, counted := q.Status.Used[quota.CountOf("posts")]; counted {
 		used[v1alpha1.BudgetPosts] = posts.Value()
 	}
 	used[v1alpha1.BudgetUnfinishedPosts] = b.Unfinished(namespace)

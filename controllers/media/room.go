@@ -97,11 +97,11 @@ func (r *Reconciler) room(ctx context.Context, m *v1alpha1.Media) (message strin
 	if team != nil {
 		name = team.Name
 	}
-	switch {
-	case files >= budget.PendingFiles:
-		return budget.Refuse(v1alpha1.BudgetPendingFiles, name, files, 1), nil
-	case bytes+size > budget.PendingFileBytes:
-		return budget.Refuse(v1alpha1.BudgetPendingFileBytes, name, bytes, size), nil
+	lacks := budget.Lacks(name,
+		plan.Want{Item: v1alpha1.BudgetPendingFiles, Used: files, More: 1},
+		plan.Want{Item: v1alpha1.BudgetPendingFileBytes, Used: bytes, More: size})
+	if lacks != "" {
+		return lacks, nil
 	}
 	r.places.given[key] = place{size, r.Clock.Now()}
 	return "", nil

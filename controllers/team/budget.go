@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -75,7 +76,7 @@ func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReferen
 	for kind, most := range map[string]int64{
 		"posts": budget.Posts, "media": budget.Files, "apikeys": budget.Keys, "connections": budget.Connections, "oauthgrants": budget.Grants,
 	} {
-		hard[corev1.ResourceName("count/"+kind+"."+v1alpha1.GroupVersion.Group)] = *resource.NewQuantity(most, resource.DecimalSI)
+		hard[quota.CountOf(kind)] = *resource.NewQuantity(most, resource.DecimalSI)
 	}
 	return &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // Exceeded is a create that Kubernetes refused because of a ResourceQuota.
@@ -22,6 +25,18 @@ type Exceeded struct {
 	// such as "posts"; the whole name of the resource where that is not Herald's.
 	Kind        string
 	Used, Limit int64
+}
+
+// countsOf begins the name by which a ResourceQuota counts the objects of a kind, and ofHerald
+// ends it where the kind is Herald's.
+const countsOf = "count/"
+
+var ofHerald = "." + v1alpha1.GroupVersion.Group
+
+// CountOf is the name by which a ResourceQuota counts the objects of one of Herald's kinds,
+// in the plural.
+func CountOf(kind string) corev1.ResourceName {
+	return corev1.ResourceName(countsOf + kind + ofHerald)
 }
 
 // exceeded is what the API server's admission plugin ResourceQuota says; it has no code of
@@ -38,8 +53,8 @@ func Refusal(err error) (Exceeded, bool) {
 		return Exceeded{}, false
 	}
 	e := Exceeded{Quota: parts[1], Kind: parts[2]}
-	if counted, ok := strings.CutPrefix(e.Kind, "count/"); ok {
-		e.Kind = strings.TrimSuffix(counted, ".social.herald.dev")
+	if counted, ok := strings.CutPrefix(e.Kind, countsOf); ok {
+		e.Kind = strings.TrimSuffix(counted, ofHerald)
 	}
 	var errUsed, errLimit error
 	e.Used, errUsed = strconv.ParseInt(parts[3], 10, 64)

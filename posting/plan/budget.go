@@ -126,6 +126,23 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
+// Want is how much more of a field of a budget something needs than is used.
+type Want struct {
+	Item       v1alpha1.BudgetItem
+	Used, More int64
+}
+
+// Lacks words, for people, the first field of a team's budget of which there is not enough;
+// "" if there is room for all.
+func (b *Budget) Lacks(team string, wants ...Want) string {
+	for _, w := range wants {
+		if w.Used+w.More > b.Limit(w.Item) {
+			return b.Refuse(w.Item, team, w.Used, w.More)
+		}
+	}
+	return ""
+}
+
 // BudgetCounter is what counts a team's budget.
 func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
