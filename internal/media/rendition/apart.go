@@ -44,8 +44,9 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Made, 
 	if bound <= 0 {
 		bound = mostBytes
 	}
-	output := &capped{most: int(4 + longestAnswer + bound), full: cancel}
-	complaint := &capped{most: longestComplaint}
+	most := int(4 + longestAnswer + bound)
+	output := confine.NewOutput(most, cancel)
+	complaint := confine.NewOutput(longestComplaint, nil)
 	cmd := confine.Self(ctx, Child...)
 	var head bytes.Buffer
 	if err := writeMessage(&head, &j); err != nil {
@@ -57,8 +58,8 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Made, 
 	switch cause := input.failure(); {
 	case cause != nil:
 		return Made{}, fmt.Errorf("cannot read the image: %w", cause)
-	case output.over.Load():
-		return Made{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", output.most))
+	case output.Over():
+		return Made{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", most))
 	case errors.Is(whole.Err(), context.DeadlineExceeded) && spent(cmd) >= muchTime:
 		return Made{}, fmt.Errorf("%w: %w", ErrSlow, whole.Err())
 	case whole.Err() != nil:
@@ -86,22 +87,32 @@ func start(cmd *exec.Cmd) error {
 // ending returns why the process gave no answer; nil if it did.
 func ending(cmd *exec.Cmd, complaint string) error {
 	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
-	switch how := confine.EndingOf(cmd.ProcessState, complaint, limits); how {
-	case confine.Ended:
-		if cmd.ProcessState.Success() {
-			return nil
-		}
-		return damaged(said)
-	case confine.OutOfTime:
-		return &Exhausted{Of: OfTime, Err: said}
-	case confine.OutOfMemory:
-		return &Exhausted{Of: OfMemory, Err: said}
-	case confine.Killed:
-		return fmt.Errorf("%w: %w", ErrKilled, said)
-	case confine.Forbidden, confine.Crashed:
+	how := confine.EndingOf(cmd.ProcessState, complaint, limits)
+	switch {
+	case how == confine.Ended && cmd.ProcessState.Success():
+		return nil
+	case how == confine.Forbidden, how == confine.Crashed:
 		return &Exhausted{Of: OfSense, Err: said}
 	}
+	if err := RanOut(how, said); err != nil {
+		return err
+	}
 	return damaged(said)
+}
+
+// RanOut words that a process was ended for what it used: an *Exhausted, or ErrKilled where
+// the system did it for want of memory. It is nil for another ending.
+func RanOut(how confine.Ending, cause error) error {
+	switch how {
+	case confine.OutOfTime:
+		return &Exhausted{Of: OfTime, Err: cause}
+	case confine.OutOfMemory:
+		return &Exhausted{Of: OfMemory, Err: cause}
+	case confine.Killed:
+		return fmt.Errorf("%w: %w", ErrKilled, cause)
+	case confine.Forbidden, confine.Crashed, confine.Ended:
+	}
+	return nil
 }
 
 // judge takes an answer apart, and believes nothing that can be checked.
@@ -182,24 +193,3 @@ func (w *watched) failure() error {
 	}
 	return nil
 }
-
-// capped keeps a number of bytes, drops the rest, and calls full when there is one. It
-// does not embed the buffer, whose ReadFrom would take what Write refuses.
-type capped struct {
-	kept bytes.Buffer
-	most int
-	full func()
-	over atomic.Bool
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	take := min(len(p), c.most-c.kept.Len())
-	c.kept.Write(p[:take])
-	if take < len(p) && !c.over.Swap(true) && c.full != nil {
-		c.full()
-	}
-	return len(p), nil
-}
-
-func (c *capped) Bytes() []byte  { return c.kept.Bytes() }
-func (c *capped) String() string { return c.kept.String() }

@@ -126,13 +126,13 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	source := offer(ctx, video)
 	defer source.close()
 
-	out, complaint := &bounded{max: maxPicture, full: cancel}, &bounded{max: maxComplaint}
+	out, complaint := confine.NewOutput(maxPicture, cancel), confine.NewOutput(maxComplaint, nil)
 	err := f.run(ctx, source, at, out, complaint)
 	source.close()
 	switch {
 	case source.failure() != nil:
 		return Picture{}, source.failure()
-	case out.over:
+	case out.Over():
 		return Picture{}, &Problem{Message: "the picture is too large", Final: true}
 	case ctx.Err() != nil:
 		return Picture{}, &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: ctx.Err()}
@@ -143,15 +143,15 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
 		return Picture{}, exhausted
 	}
-	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
+	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video"))
 	if err != nil {
 		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: said}
 	}
-	header, err := jpeg.DecodeConfig(bytes.NewReader(out.kept.Bytes()))
+	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
 		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %w", err, said)}
 	}
-	return Picture{Data: out.kept.Bytes(), Width: header.Width, Height: header.Height}, nil
+	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
 func notStarted(err error) *Problem {
@@ -159,7 +159,7 @@ func notStarted(err error) *Problem {
 }
 
 // run runs the program to its end.
-func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *bounded) error {
+func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *confine.Output) error {
 	// The system ends the child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -171,7 +171,7 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	}
 	source.serve(program)
 	err = program.Wait()
-	said := complaint.kept.String()
+	said := complaint.String()
 	if cmd.ProcessState == nil || ctx.Err() != nil {
 		return err
 	}
@@ -181,36 +181,12 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	case failure != nil:
 		return notStarted(failure)
 	}
-	switch confine.EndingOf(cmd.ProcessState, said, limits) {
-	case confine.OutOfTime:
-		return &rendition.Exhausted{Of: rendition.OfTime, Err: err}
-	case confine.OutOfMemory:
-		return &rendition.Exhausted{Of: rendition.OfMemory, Err: err}
-	case confine.Killed:
-		return &Problem{Message: "memory was short", Err: fmt.Errorf("%w: %w", rendition.ErrKilled, err)}
-	case confine.Forbidden, confine.Crashed, confine.Ended:
+	ranOut := rendition.RanOut(confine.EndingOf(cmd.ProcessState, said, limits), err)
+	switch {
+	case errors.Is(ranOut, rendition.ErrKilled):
+		return &Problem{Message: "memory was short", Err: ranOut}
+	case ranOut != nil:
+		return ranOut
 	}
 	return err
-}
-
-// bounded keeps a bounded number of bytes, and calls full when more come. It does
-// not embed the buffer, whose ReadFrom would take what Write refuses.
-type bounded struct {
-	kept bytes.Buffer
-	max  int
-	over bool
-	full func()
-}
-
-// Write implements io.Writer. What is too much is dropped.
-func (b *bounded) Write(p []byte) (int, error) {
-	take := min(len(p), b.max-b.kept.Len())
-	b.kept.Write(p[:take])
-	if take < len(p) && !b.over {
-		b.over = true
-		if b.full != nil {
-			b.full()
-		}
-	}
-	return len(p), nil
 }
