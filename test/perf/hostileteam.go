@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/perf/internal/stack"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -37,12 +38,12 @@ type enemy struct {
 }
 
 func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
-	teams, err := s.stack.MakeTeams(ctx, "hostile", 1)
+	team, budget, err := s.stack.MakeTeamWithin(ctx, "hostile")
 	if err != nil {
 		return nil, err
 	}
 	e := &enemy{
-		session: s, team: teams[0], answers: map[string]map[string]int{},
+		session: s, team: team, budgetMiB: float64(budget.PostBytes) / (1 << 20), answers: map[string]map[string]int{},
 		web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	if e.team.Connections, err = s.stack.Connect(ctx, v1alpha1.PlatformX, e.team.Namespace, firstHostile, accountsOfEnemy); err != nil {
@@ -222,7 +223,7 @@ func (e *enemy) address(ctx context.Context, nth int) (int, error) {
 
 // picture uploads a picture whose decoding takes as long as a picture's may, and posts it where it has to be converted.
 func (e *enemy) picture(ctx context.Context, nth int) (int, error) {
-	file := scans(5600, 5600, 60+nth%60)
+	file := mediatest.Scans(5600, 5600, 60+nth%60)
 	var made uploadOf
 	body := fmt.Sprintf(`{"name":"p-%d.jpg","mime_type":"image/jpeg","size_bytes":%d}`, nth, len(file))
 	status, err := e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), &made)

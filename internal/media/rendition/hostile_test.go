@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 // jpegParts writes parts of a JPEG.
@@ -22,40 +23,6 @@ func (b *jpegParts) segment(marker byte, content []byte) {
 	b.Write([]byte{0xff, marker})
 	_ = binary.Write(b, binary.BigEndian, uint16(len(content)+2))
 	b.Write(content)
-}
-
-// scanBomb is a progressive JPEG with as many more scans than it needs: some bytes each
-// that walk over every block.
-func scanBomb(width, height, scans int) []byte {
-	var b jpegParts
-	b.Write([]byte{0xff, 0xd8})
-	b.segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...))
-	b.segment(0xc2, []byte{8, byte(height >> 8), byte(height), byte(width >> 8), byte(width), 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0})
-	lengths := make([]byte, 16)
-	lengths[0] = 1
-	b.segment(0xc4, append(append([]byte{0x00}, lengths...), 0))    // a code for nothing
-	b.segment(0xc4, append(append([]byte{0x10}, lengths...), 0xe0)) // a code for a run of blocks without anything
-	b.segment(0xda, []byte{3, 1, 0, 2, 0, 3, 0, 0, 0, 0})
-	b.Write(make([]byte, width*height/64*3/2/8+200))
-	const run = 32767 // blocks: the code, and fourteen ones
-	var bits, have uint64
-	var body []byte
-	for range (((width+7)/8)*((height+7)/8) + run - 1) / run {
-		bits, have = bits<<15|0x3fff, have+15
-		for ; have >= 8; have -= 8 {
-			c := byte(bits >> (have - 8))
-			if body = append(body, c); c == 0xff {
-				body = append(body, 0)
-			}
-		}
-	}
-	body = append(body, byte(bits<<(8-have)), 0)
-	for range scans {
-		b.segment(0xda, []byte{1, 1, 0, 1, 63, 0})
-		b.Write(body)
-	}
-	b.Write([]byte{0xff, 0xd9})
-	return b.Bytes()
 }
 
 // sampledJPEG is a progressive JPEG of nothing, whose colours are stored in a way that takes
@@ -190,8 +157,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		mimeType string
 		says     string
 	}{
-		"a hundred passes more than it needs": {"each is 9 ms for 53 bytes", scanBomb(800, 800, 100), jpegType, "more than 100 passes"},
-		"many passes":                         {"20 MB of them took an hour", scanBomb(5600, 5600, 4000), jpegType, "more than 100 passes"},
+		"a hundred passes more than it needs": {"each is 9 ms for 53 bytes", mediatest.Scans(800, 800, 100), jpegType, "more than 100 passes"},
+		"many passes":                         {"20 MB of them took an hour", mediatest.Scans(5600, 5600, 4000), jpegType, "more than 100 passes"},
 		"groups":                              {"135 MB that no header tells of", groupBomb(204, 204, 2600), webpType, ""},
 		"groups beside many pixels":           {"the same", groupBomb(4280, 4280, 2600), webpType, ""},
 		"colours in an unusual way":           {"they took twice what was thought", sampledJPEG(8000, 4000, 0x42, 0x11), jpegType, ""},
@@ -216,7 +183,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 // A hundred passes, and no more, are taken.
 func TestAProgressivePictureIsConverted(t *testing.T) {
 	files := newMemory()
-	if _, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, scanBomb(80, 80, 99), jpegType), narrow); err != nil {
+	if _, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
 		t.Error(err)
 	}
 }

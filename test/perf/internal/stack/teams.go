@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/internal/apitoken"
+	"github.com/herald-social/herald/posting/plan"
 )
 
 const (
@@ -50,20 +51,34 @@ func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, 
 	group.SetLimit(atOnce)
 	for i := range made {
 		made[i] = Team{Namespace: fmt.Sprintf("%s-%d", name, i+1)}
-		group.Go(func() error { return s.makeTeam(inner, &made[i]) })
+		group.Go(func() error {
+			team := unlimited(made[i].Namespace)
+			team.Spec.Budget = cluster.LargeBudget()
+			return s.makeTeam(inner, &made[i], team)
+		})
 	}
 	return made, group.Wait()
 }
 
-func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
-	team := &v1alpha1.Team{
-		ObjectMeta: metav1.ObjectMeta{Name: t.Namespace},
+// MakeTeamWithin makes one team whose budget is that of its plan, and returns the budget.
+func (s *Stack) MakeTeamWithin(ctx context.Context, name string) (Team, plan.Budget, error) {
+	made, team := Team{Namespace: name}, unlimited(name)
+	err := s.makeTeam(ctx, &made, team)
+	return made, plan.BudgetOf(team), err
+}
+
+// unlimited is a team whose plan counts nothing.
+func unlimited(name string) *v1alpha1.Team {
+	return &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.TeamSpec{
-			Namespace:    t.Namespace,
+			Namespace:    name,
 			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
-			Budget:       cluster.LargeBudget(),
 		},
 	}
+}
+
+func (s *Stack) makeTeam(ctx context.Context, t *Team, team *v1alpha1.Team) error {
 	if err := s.Kubernetes.Create(ctx, team); err != nil {
 		return err
 	}

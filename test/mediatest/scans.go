@@ -1,17 +1,18 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package mediatest
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// scans is a progressive JPEG of one colour whose last scan, which changes nothing, comes so many times more. Each is some bytes long and
-// walks over every block, so that a decoder works far longer than a file of that size lets expect (ITU-T T.81, G.1.2.2, runs of ends of
-// band).
-func scans(width, height, times int) []byte {
+// Scans is a progressive JPEG of one colour whose last scan, which changes nothing, comes so
+// many times more. Each is some bytes long and walks over every block, so that a decoder
+// works far longer than a file of that size lets expect (ITU-T T.81, G.1.2.2, runs of ends
+// of band).
+func Scans(width, height, times int) []byte {
 	const (
 		block       = 8
 		longestRun  = 1<<15 - 1
@@ -43,7 +44,8 @@ func scans(width, height, times int) []byte {
 	return out.Bytes()
 }
 
-// endOfBand is the entropy-coded part of a scan that has nothing but so many of the longest runs: the code 0, and fourteen ones.
+// endOfBand is the entropy-coded part of a scan that has nothing but so many of the longest
+// runs: the code 0, and fourteen ones.
 func endOfBand(runs int) []byte {
 	const run, bitsOfRun = 0x3fff, 15
 	var (
