@@ -25,7 +25,7 @@ var shipped = []struct{ program, folder, packages string }{
 
 // writeLicences writes docs/licences.md of the repository in o.out, and says how many modules it names.
 func writeLicences(o options, stdout io.Writer) error {
-	store, err := licences.Open()
+	store, err := openLicences()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -34,6 +35,10 @@ type packer struct {
 	// cache keeps the Debian packages.
 	cache string
 }
+
+// openLicences reads the classifier of licences, which takes seconds, once for all programs. What it has found out about a module it
+// remembers.
+var openLicences = sync.OnceValues(licences.Open)
 
 // content is what an image holds on one architecture.
 type content struct {
@@ -86,7 +91,7 @@ func (p packer) addProgram(c *content, program, architecture string) error {
 	}
 	files := tree.Tree{}
 	files.Add("/"+program, 0o755, binary)
-	store, err := licences.Open()
+	store, err := openLicences()
 	if err != nil {
 		return err
 	}
