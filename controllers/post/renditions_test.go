@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"sync/atomic"
 	"time"
@@ -114,6 +115,9 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		for object, err := range bucket.List(ctx, store.Derived(store.Key(&media), "")) {
 			Expect(err).NotTo(HaveOccurred())
 			body, err := bucket.Open(ctx, object.Key, object.ETag, 0, object.Size)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // A listing may show a file a moment before it can be read.
+			}
 			Expect(err).NotTo(HaveOccurred())
 			data, err := io.ReadAll(body)
 			Expect(err).NotTo(HaveOccurred())

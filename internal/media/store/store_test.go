@@ -21,6 +21,8 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
+// put sends a body once the store says that it takes it: one that it refuses would cut the
+// connection in the middle of it, and the answer with it.
 func put(t *testing.T, address, mimeType, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(body))
@@ -30,7 +32,10 @@ func put(t *testing.T, address, mimeType, body string) int {
 	if mimeType != "" {
 		req.Header.Set("Content-Type", mimeType)
 	}
-	response, err := new(http.Client).Do(req)
+	req.Header.Set("Expect", "100-continue")
+	patient := http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	defer patient.CloseIdleConnections()
+	response, err := patient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
