@@ -222,6 +222,33 @@ func TestNotesTellHowToSignIn(t *testing.T) {
 	}
 }
 
+func TestNotesTellWhatIsOpen(t *testing.T) {
+	const (
+		proxies  = "apiserver.config.trustedProxies"
+		callers  = "networkPolicy.webhookFrom"
+		ingress  = "apiserver: {ingress: {enabled: true}}"
+		managers = "webhook: {certManager: {enabled: true, issuer: {name: ca}}}"
+	)
+	for _, tc := range []struct{ reason, values, says, not string }{
+		{"an Ingress hides who comes", ingress, proxies, callers},
+		{"so does a Gateway", "apiserver: {httpRoute: {enabled: true, parentRefs: [{name: gate}]}}", proxies, callers},
+		{"unless its networks are named", "apiserver: {ingress: {enabled: true}, config: {trustedProxies: [10.0.0.0/8]}}", "", proxies},
+		{"a Service hides nobody", "", "", proxies},
+		{"at the webhook of cert-manager anybody may ask", managers, callers, proxies},
+		{"unless it is said who", managers + "\nnetworkPolicy: {webhookFrom: [{ipBlock: {cidr: 10.0.0.0/28}}]}", "", callers},
+		{"at a path that nobody knows it needs no words", "", "", callers},
+	} {
+		files, err := renderTemplates(chartFolder, outreach, with(t, "minimal", tc.values))
+		if err != nil {
+			t.Fatalf("%s: %v", tc.reason, err)
+		}
+		notes := files["herald/templates/NOTES.txt"]
+		if !strings.Contains(notes, tc.says) || strings.Contains(notes, tc.not) {
+			t.Errorf("%s: want %q and not %q in:\n%s", tc.reason, tc.says, tc.not, notes)
+		}
+	}
+}
+
 func TestNotesTellThreeCommands(t *testing.T) {
 	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
 		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))
