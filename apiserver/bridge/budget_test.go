@@ -15,7 +15,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/posting"
 )
 
 // A change has to fit as a new post does; what makes a post smaller always fits.
