@@ -1,0 +1,115 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// blocked says what keeps a target from being sent now: that no team owns the
+// namespace, its connection, its files, or a rate limit; nil if nothing does.
+func (f *Facts) blocked(i int) *v1alpha1.Blocked {
+	if f.Unowned {
+		return new(noTeam(f.Post))
+	}
+	if b := f.connectionProblem(i); b != nil {
+		return b
+	}
+	if problem := f.fileProblem(i); problem != "" {
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonMediaNotReady, Problem: problem}
+	}
+	if !f.blockedUntil(i).IsZero() {
+		return new(rateLimited(f.connection(i)))
+	}
+	return nil
+}
+
+// rateLimited says that the platform of a connection takes no posts of it for now.
+func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
+	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
+		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
+		conn.Spec.Platform, conn.Name)}
+}
+
+// undeliverable says why a target cannot be published by this version of Herald,
+// or "". What is not delivered whole is not delivered at all.
+func (f *Facts) undeliverable(i int) string {
+	conn := f.connection(i)
+	if conn == nil {
+		return ""
+	}
+	p, ok := f.Platforms[conn.Spec.Platform]
+	if !ok || p.Capabilities().CanDeliver(f.Post.Spec.Category) &&
+		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&f.Post.Spec)) == 0) {
+		return ""
+	}
+	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
+}
+
+// beyondPlan says why the plan does not let a target be published, as far as its
+// connection tells, or "".
+func (f *Facts) beyondPlan(i int) string {
+	conn := f.connection(i)
+	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
+		return ""
+	}
+	if ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonPlanLimit {
+		return ""
+	}
+	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
+}
+
+// connectionProblem says why a target cannot be published to now; nil if it can.
+func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
+	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	because := func(remedy, problem string, args ...any) *v1alpha1.Blocked {
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
+	}
+	conn := f.connection(i)
+	if conn == nil {
+		return because("create it, or delete this post", "connection %q does not exist", name)
+	}
+	if _, ok := f.Timing(conn.Spec.Platform); !ok {
+		return because("", "this installation cannot publish to %s", conn.Spec.Platform)
+	}
+	if conn.Spec.Disabled {
+		return because("enable it to publish", "connection %q is disabled", name)
+	}
+	ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return because("", "connection %q has not been checked yet", name)
+	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable && conn.Status.Verified():
+		// A platform that could not be asked a moment ago may take a post now; the
+		// call itself tells. Whose account the token is, it does not tell.
+		return nil
+	case ready.Reason == v1alpha1.ReasonPlatformUnavailable:
+		return because("", "whose account the credentials of connection %q are is not known, since the platform does not answer: %s", name, ready.Message)
+	default:
+		return because("", "connection %q is not ready: %s", name, ready.Message)
+	}
+}
+
+// credentialsPause is how soon credentials that could not be read are read again, if
+// their connection does not change before.
+const credentialsPause = 5 * time.Second
+
+// credentialsProblem says why the credentials of a target cannot be used, or "".
+func (f *Facts) credentialsProblem(i int) string {
+	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	if err := f.CredentialsProblem(name); err != nil {
+		return fmt.Sprintf("the credentials of connection %q cannot be used: %v", name, err)
+	}
+	return ""
+}
+
+// fileProblem says why the files of a target cannot be sent now, or "".
+func (f *Facts) fileProblem(i int) string { return FileProblem(f.Post, i, f.Media) }
