@@ -81,7 +81,7 @@ func put(ctx context.Context, name string, mimeType v1alpha1.MimeType, data []by
 	GinkgoHelper()
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name},
-		Spec:       v1alpha1.MediaSpec{FileName: name + ".png", MimeType: mimeType},
+		Spec:       v1alpha1.MediaSpec{FileName: name + ".png", MimeType: mimeType, SizeBytes: int64(len(data))},
 	}
 	Expect(k8s.Create(ctx, media)).To(Succeed())
 	Eventually(func(g Gomega) {
