@@ -47,7 +47,7 @@ func TestValues(t *testing.T) {
 		{"the manager has none: one replica works", "full", "", "HorizontalPodAutoscaler", "outreach-manager", "", "-"},
 		{"calls under way are finished", "minimal", "", "Deployment", "outreach-manager", pod + ".terminationGracePeriodSeconds}", "150"},
 		{"a list of 100,000 posts takes 10 s", "minimal", "", "Deployment", "outreach-apiserver", container + ".startupProbe.failureThreshold}", "60"},
-		{"half of the memory is not enough for the collector", "minimal", "", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 483183820"},
+		{"half of the memory is not enough for the collector", "minimal", "", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 724775731"},
 		{"a limit in other units", "minimal", "manager: {resources: {limits: {memory: 1G}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 900000000"},
 		{"no limit", "minimal", "manager: {resources: {limits: {memory: null}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT "},
 		{"no limit, so that it is free", "minimal", "manager: {resources: {limits: {memory: null}}, env: [{name: GOMEMLIMIT, value: 1GiB}]}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 1GiB"},

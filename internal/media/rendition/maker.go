@@ -17,35 +17,61 @@ import (
 type Maker struct {
 	store Store
 	shelf *Shelf
-	// places is how many images are converted at once.
+	// places is how many images are converted at once; others is what other work takes
+	// beside them, in bytes.
 	places int
+	others int64
+	// memory is the limit of this process and of those that it starts, together, in bytes.
+	memory int64
 }
 
 // NewMaker returns a Maker. It converts as many images at once as there are processors
 // and memory for.
 func NewMaker(store Store) *Maker {
-	return NewMakerOf(store, places(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)))
+	memory := debug.SetMemoryLimit(-1)
+	m := NewMakerOf(store, places(runtime.GOMAXPROCS(0), memory))
+	m.memory = memory
+	return m
 }
 
-// NewMakerOf returns a Maker that converts so many images at once.
+// NewMakerOf returns a Maker that converts so many images at once, whatever memory there is.
 func NewMakerOf(store Store, places int) *Maker {
-	return &Maker{store: store, shelf: NewShelf(store, NewTurns(places)), places: places}
+	return &Maker{store: store, shelf: NewShelf(store, NewTurns(places)), places: places, memory: math.MaxInt64}
 }
 
 // Beside returns the turns of other work, one at a time, that takes so many bytes: those
 // of images where the memory of this process, and of those that it starts, is too little
 // for both.
 func (m *Maker) Beside(each uint64) Turns {
-	if roomBeside(m.places, debug.SetMemoryLimit(-1), each) {
+	if roomBeside(m.places, m.memory, each) {
+		m.others += int64(each) //nolint:gosec // a constant of this program
 		return NewTurns(1)
 	}
 	return m.shelf.turns
 }
 
+// LeaveRoom lowers the limit of this process's own memory, so that what it starts fits
+// beside it into the limit of both: a container that has too little ends as a whole. To be
+// called once, after Beside.
+func (m *Maker) LeaveRoom() { debug.SetMemoryLimit(ownLimit(m.places, m.memory, m.others)) }
+
+// ownLimit is what is left to this process of a limit of memory beside so many images and
+// other work, all in bytes; math.MaxInt64 if there is no limit.
+func ownLimit(places int, memory, others int64) int64 {
+	if memory == math.MaxInt64 {
+		return memory
+	}
+	return max(memory-int64(places)*perPlace-others, ownMemory)
+}
+
+// share is what of a limit of memory is for processes that decode, in bytes. Half is this
+// process's own: what it knows of posts grows with their number, as the limit is chosen.
+func share(memory int64) int64 { return max(memory-max(ownMemory, memory/2), 0) }
+
 // roomBeside reports whether a limit of memory has room for the work on so many images and
 // for so many bytes more.
 func roomBeside(places int, memory int64, each uint64) bool {
-	return memory == math.MaxInt64 || memory-ownMemory-int64(places)*perPlace >= int64(each) //nolint:gosec // a constant of this program
+	return memory == math.MaxInt64 || share(memory)-int64(places)*perPlace >= int64(each) //nolint:gosec // a constant of this program
 }
 
 const (
@@ -58,11 +84,12 @@ const (
 )
 
 // places is how many images are converted at once with so many processors and a limit
-// of memory, which is math.MaxInt64 if there is none.
+// of memory, which is math.MaxInt64 if there is none. There is one at least, though a
+// small limit has no room for it: the largest images need it, others take much less.
 func places(processors int, memory int64) int {
 	most := min(processors, mostPlaces)
 	if memory != math.MaxInt64 {
-		most = min(most, int(max(memory-ownMemory, 0)/perPlace))
+		most = min(most, int(share(memory)/perPlace))
 	}
 	return max(most, 1)
 }

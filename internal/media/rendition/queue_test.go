@@ -122,10 +122,11 @@ func TestRoomBesideImages(t *testing.T) {
 		memory int64
 		want   bool
 	}{
-		"a pod of the chart": {"512 MiB are for an image or a video", 1, 460 << 20, false},
-		"a gigabyte":         {"it has room for one of each", 1, 1000 << 20, true},
-		"two images":         {"they have taken it", 2, 1100 << 20, false},
-		"no limit":           {"the machine is large enough, or nothing helps", 4, math.MaxInt64, true},
+		"a pod of the chart":    {"768 MiB are for an image or a video", 1, 691 << 20, false},
+		"a gigabyte":            {"half is the manager's own", 1, 1000 << 20, false},
+		"a gigabyte and a half": {"it has room for one of each", 1, 1536 << 20, true},
+		"two images":            {"they have taken it", 2, 2048 << 20, false},
+		"no limit":              {"the machine is large enough, or nothing helps", 4, math.MaxInt64, true},
 	} {
 		if got := roomBeside(tc.places, tc.memory, 320<<20); got != tc.want {
 			t.Errorf("%s: %t: %s", name, got, tc.why)
@@ -140,9 +141,10 @@ func TestPlaces(t *testing.T) {
 		memory     int64
 		want       int
 	}{
-		"a pod of the chart":   {"512 MiB are for one", 8, 460 << 20, 1},
+		"a pod of the chart":   {"768 MiB are for one", 8, 691 << 20, 1},
 		"hardly any memory":    {"one is never too many", 8, 64 << 20, 1},
-		"a gigabyte and more":  {"two fit", 8, 1100 << 20, 2},
+		"a gigabyte and more":  {"half is the manager's own, and no more than one fits into the rest", 8, 1100 << 20, 1},
+		"two gigabytes":        {"two fit", 8, 2048 << 20, 2},
 		"no limit":             {"as many as there are processors", 2, math.MaxInt64, 2},
 		"a large machine":      {"nobody waits for the fifth", 64, math.MaxInt64, mostPlaces},
 		"memory for many":      {"but one processor", 1, 64 << 30, 1},
@@ -150,6 +152,23 @@ func TestPlaces(t *testing.T) {
 	} {
 		if got := places(tc.processors, tc.memory); got != tc.want {
 			t.Errorf("%s: %d instead of %d: %s", name, got, tc.want, tc.why)
+		}
+	}
+}
+
+func TestOwnLimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		why                    string
+		places                 int
+		memory, others, wanted int64
+	}{
+		"a pod of the chart": {"what is left of 768 MiB, less a tenth, beside one image", 1, 691 << 20, 0, 243 << 20},
+		"a video beside it":  {"both are left out", 1, 1536 << 20, 320 << 20, 768 << 20},
+		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, ownMemory},
+		"no limit":           {"there is nothing to divide", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
+	} {
+		if got := ownLimit(tc.places, tc.memory, tc.others); got != tc.wanted {
+			t.Errorf("%s: %d MiB instead of %d: %s", name, got>>20, tc.wanted>>20, tc.why)
 		}
 	}
 }
