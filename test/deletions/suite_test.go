@@ -72,12 +72,15 @@ type team struct {
 	account sandboxtest.Account
 }
 
-func newTeam(ctx context.Context) *team {
+func newTeam(ctx context.Context, change ...func(*v1alpha1.Team)) *team {
 	GinkgoHelper()
 	t := &team{name: fmt.Sprintf("team-%d", serial.Add(1))}
 	made := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{
 		Namespace: t.name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
 	}}
+	for _, edit := range change {
+		edit(made)
+	}
 	Expect(admin.Create(ctx, made)).To(Succeed())
 	t.ready(ctx, made, &made.Status.Conditions)
 	var err error
