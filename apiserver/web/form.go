@@ -46,17 +46,18 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 }
 
 // ownForm is parseForm for a form that a person sends for no team. Such forms have a limit of the size of a team's, which is the
-// person's own; it is charged for what was read. The request that it returns has the form.
-func (s *Site) ownForm(w http.ResponseWriter, r *http.Request, who person.Person) (with *http.Request, done func(), err error) {
+// person's own; it is charged for what was read.
+func (s *Site) ownForm(w http.ResponseWriter, r *http.Request, who person.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.takeOwn(w, own, "you send too many forms at once"); err != nil {
-		return r, func() {}, err
+		return func() {}, err
 	}
 	ctx, spent := cost.With(r.Context())
-	with = r.WithContext(ctx)
-	done, err = s.parseForm(w, with, own)
+	metered := r.WithContext(ctx)
+	done, err = s.parseForm(w, metered, own)
+	r.PostForm, r.Form = metered.PostForm, metered.Form
 	s.Teams.Charge(own, spent.Requests(), http.Header{})
-	return with, done, err
+	return done, err
 }
 
 // takeOwn counts what a person asks for by a limit of their own. Its error says what there is too much of, and when to come again.
