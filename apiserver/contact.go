@@ -30,13 +30,13 @@ type current struct {
 	watches []watching
 }
 
-// check is bridge.ErrBehind, with for how long nothing was heard, or nil.
+// check is bridge.ErrBehind, with since when nothing was heard, or nil.
 func (c *current) check() error {
 	now := c.clock.Now()
 	for _, w := range c.watches {
 		last := w.LastContact()
 		if silent := now.Sub(last); !last.IsZero() && silent > maxSilence {
-			return fmt.Errorf("%w for %s", bridge.ErrBehind, silent.Round(time.Second))
+			return fmt.Errorf("%w since %s", bridge.ErrBehind, last.UTC().Format(time.RFC3339))
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ package apiserver
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,6 +31,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
@@ -216,24 +217,18 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
 		s.api.RegisterOnShutdown(s.web.close)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	s.health = server(mux)
+	s.health = server(probes.Handler(s.config.Log, probes.Checks{Alive: func(*http.Request) error { return nil }, Ready: s.readyz}))
 	return nil
 }
 
 // readyz says whether requests should be sent here: not before everything that
 // has to be known is, nor when it is not known any more, and not while the server
 // is stopping.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) readyz(*http.Request) error {
 	if !s.ready.Load() {
-		http.Error(w, "not ready", http.StatusServiceUnavailable)
-		return
+		return errNotServing
 	}
-	if err := s.current.check(); err != nil {
-		http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
+	return s.current.check()
 }
+
+var errNotServing = errors.New("the process has not read all that it has to know, or is stopping")

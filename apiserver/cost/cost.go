@@ -23,6 +23,9 @@ const (
 // Meter adds up. It is safe for concurrent use, and a nil one adds up nothing.
 type Meter struct{ bytes, parts, whole atomic.Int64 }
 
+// OfBytes is how many requests so many bytes of a body are worth, rounded down.
+func OfBytes(n int) int { return n / bytesEach }
+
 // Bytes adds the body of a request.
 func (m *Meter) Bytes(n int) {
 	if m != nil {

@@ -171,7 +171,8 @@ func (g *Gate) release(p *place) {
 // Read reads the body of a caller's request, of at most so many bytes. done gives its room
 // back, and is called once when neither the body nor what was made of it is needed any
 // more; it is never nil. Errors are ErrFull, of a body too that gave its room to another, and
-// ErrUnread. A nil Gate has room for all.
+// ErrUnread; the body is what had arrived then, for who counts what was read. A nil Gate has
+// room for all.
 func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength
@@ -198,11 +199,11 @@ func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most 
 	body, err = read(w, r, most)
 	switch cut := arrived(); {
 	case cut:
-		return nil, done, ErrFull
+		return body, done, ErrFull
 	case err != nil:
 		// The deadline stays: the server reads the rest of the body before it closes the
 		// connection, and would wait for it as long as the client likes.
-		return nil, done, fmt.Errorf("%w: %w", ErrUnread, err)
+		return body, done, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
 	// The next read is that which finds out that the client has gone.
 	_ = control.SetReadDeadline(time.Time{})

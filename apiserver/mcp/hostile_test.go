@@ -7,8 +7,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/rest"
 )
 
 // maxAllocated is what the answer to one message may allocate, in bytes.
@@ -60,6 +68,34 @@ func TestHostileMessages(t *testing.T) {
 			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/mib)
 			if allocated > maxAllocated {
 				t.Errorf("allocated %d bytes, want at most %d", allocated, maxAllocated)
+			}
+		})
+	}
+}
+
+// TestMessagesAreCharged holds that a message is charged by its bytes, once, whatever comes of it.
+func TestMessagesAreCharged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, body string
+		status, cost int
+	}{
+		"NoMessage": {"reading it costs as much as obeying it", strings.Repeat("[", maxMessage), 400, 9},
+		"TooMany":   {"half a MiB is 8 times 64 KiB", `{"x":[` + strings.Repeat("1,", maxMessage/2-8) + "1]}", 400, 8},
+		"NotPassed": {"the SDK never sees it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", 200<<10) + `"}}`, 413, 4},
+		"ATool":     {"its arguments are part of the message", callTool("create_post", `{"category":"text","x":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
+		"NoSubject": {"a tool that creates nothing reads its arguments too", callTool("get_post", `{"id":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
+		"Unread":    {"it says that it is too large", strings.Repeat("a", maxMessage+1), 413, 1},
+		"Small":     {"less than 64 KiB comes with the request", ping, 200, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := newWorld().serve(t, func(o *Options) {
+				o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(100, clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))), Bodies: intake.NewGate(intake.Most)})
+			})
+			r := send(t, "POST", address, "key", tc.body)
+			if left := r.header.Get("RateLimit-Remaining"); r.status != tc.status || left != strconv.Itoa(100-tc.cost) {
+				t.Errorf("%s: answered %d %.200s with %s of 100 left; want %d, and %d charged", tc.reason, r.status, r.body, left, tc.status, tc.cost)
 			}
 		})
 	}

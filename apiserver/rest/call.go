@@ -28,7 +28,8 @@ type Answer struct {
 
 // Call performs an operation, by its operationId, for a caller that was admitted. Its
 // arguments are one JSON object with the fields of body, query and path by their names;
-// none, or null, is an empty one. The key is an Idempotency-Key, or empty.
+// none, or null, is an empty one. They are part of a body that ReadBody has charged. The key is
+// an Idempotency-Key, or empty.
 func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, key string) Answer {
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.id == id })
 	if i < 0 {
@@ -67,7 +68,6 @@ func (c *call) take(h *Handler, of *operation, arguments []byte) error {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = []byte("{}")
 	}
-	c.bytes = len(arguments)
 	var err error
 	if c.body, err = strictjson.Parse(arguments); err != nil {
 		return invalid("%s", err)

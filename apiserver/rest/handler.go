@@ -98,11 +98,9 @@ type call struct {
 	id string
 	// query is that of an operation that has one.
 	query url.Values
-	// body, of so many bytes, and key, the Idempotency-Key, are those of an operation that
-	// creates.
-	body  strictjson.Value
-	bytes int
-	key   string
+	// body and key, the Idempotency-Key, are those of an operation that creates.
+	body strictjson.Value
+	key  string
 }
 
 // operation is one of the description's; Call has its fields by their names in JSON.
@@ -292,7 +290,6 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 		ctx, spent = cost.With(ctx)
-		spent.Bytes(c.bytes)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
 	out.body, out.made = out.body[:0], made{}
@@ -320,7 +317,6 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (don
 	if err != nil {
 		return done, err
 	}
-	c.bytes = len(body)
 	if c.body, err = strictjson.Parse(body); err != nil {
 		return done, invalid("%s", err)
 	}
@@ -336,6 +332,8 @@ func checkKey(key string) error {
 
 // ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes.
 // Its room is taken until done is called, which is never nil. Its errors are for WriteFailure.
+// What was read is charged here, whatever comes of it: the worst bodies are those that are refused
+// before an operation sees them.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return nil, func() {}, errNotJSON
@@ -346,5 +344,7 @@ func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge
 			return nil, func() {}, errEncoded
 		}
 	}
-	return h.limits.Bodies.Read(w, r, caller.Namespace, most)
+	body, done, err = h.limits.Bodies.Read(w, r, caller.Namespace, most)
+	h.limits.Teams.Charge(caller.Namespace, cost.OfBytes(len(body)), request.From(r.Context()).Header)
+	return body, done, err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,18 +23,23 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// TestTeamsAreCounted holds that all keys of a team have one limit, and that a request which costs
-// much is charged for it.
-func TestTeamsAreCounted(t *testing.T) {
-	t.Parallel()
+// counted serves teams whose keys are named TEAM.KEY, each team with so many requests a minute.
+func counted(perMinute int) http.Handler {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
-	handler := NewHandler(bridge.New(bridge.Config{
-		Key: func(token string) (*v1alpha1.APIKey, error) { // a token is TEAM.KEY
+	return NewHandler(bridge.New(bridge.Config{
+		Key: func(token string) (*v1alpha1.APIKey, error) {
 			team, name, _ := strings.Cut(token, ".")
 			return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}, nil
 		},
 		Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner, Clock: clock, Log: slog.New(slog.DiscardHandler),
-	}), Limits{Teams: ratelimit.New(20, clock), Bodies: intake.NewGate(intake.Most)})
+	}), Limits{Teams: ratelimit.New(perMinute, clock), Bodies: intake.NewGate(intake.Most)})
+}
+
+// TestTeamsAreCounted holds that all keys of a team have one limit, and that a request which costs
+// much is charged for it.
+func TestTeamsAreCounted(t *testing.T) {
+	t.Parallel()
+	handler := counted(20)
 	ask := func(token, body string) *httptest.ResponseRecorder {
 		method := http.MethodPost
 		if body == "" {
@@ -63,5 +69,42 @@ func TestTeamsAreCounted(t *testing.T) {
 		if got.Code != tt.status || got.Header().Get("RateLimit-Remaining") != tt.left {
 			t.Errorf("%s: answered %d %s with %s left; want %d and %s", tt.reason, got.Code, got.Body, got.Header().Get("RateLimit-Remaining"), tt.status, tt.left)
 		}
+	}
+}
+
+// padded is a body of exactly 1 MiB.
+func padded(body string) string { return body + strings.Repeat(" ", maxBody-len(body)) }
+
+// TestRefusedBodiesAreCharged holds that a body is charged by its bytes, once, whatever comes of it: the worst ones are those
+// that no operation ever sees.
+func TestRefusedBodiesAreCharged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, body string
+		change       func(*http.Request)
+		status, cost int
+	}{
+		"too many values": {"1 MiB is 16 times 64 KiB", padded(full(`{"x":[`, `{}`, `]}`)), nil, 400, 17},
+		"no JSON":         {"reading it costs as much", strings.Repeat("[", maxBody), nil, 400, 17},
+		"wrong fields":    {"the operation refuses it, and it is charged once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
+		"too large":       {"as much of it was read as may be", strings.Repeat("a", 2*maxBody), func(r *http.Request) { r.ContentLength = -1 }, 413, 17},
+		"unread":          {"it says that it is too large", strings.Repeat("a", 2*maxBody), nil, 413, 1},
+		"a bad key":       {"the body is not read", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 1},
+		"small":           {"less than 64 KiB comes with the request", "{" + strings.Repeat(" ", 60<<10), nil, 400, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{Header: w.Header()}), http.MethodPost, Prefix+"/posts", strings.NewReader(tc.body))
+			r.Header.Set("Authorization", "Bearer a.one")
+			r.Header.Set("Content-Type", "application/json")
+			if tc.change != nil {
+				tc.change(r)
+			}
+			counted(100).ServeHTTP(w, r)
+			if left := w.Header().Get("RateLimit-Remaining"); w.Code != tc.status || left != strconv.Itoa(100-tc.cost) {
+				t.Errorf("%s: answered %d %.200s with %s of 100 left; want %d, and %d charged", tc.reason, w.Code, w.Body, left, tc.status, tc.cost)
+			}
+		})
 	}
 }

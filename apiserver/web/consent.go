@@ -152,7 +152,7 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 		s.toSignIn(w, r)
 		return
 	}
-	done, err := s.parseForm(w, r, shareOf(of.Person))
+	done, err := s.ownForm(w, r, of.Person)
 	defer done()
 	if err != nil {
 		s.failure(w, r, nil, err)

@@ -9,12 +9,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 )
@@ -127,6 +129,61 @@ func TestCostOfPages(t *testing.T) {
 	}
 	if got := w.serve(ask(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
 		t.Errorf("a page of another person: answered %d", got)
+	}
+}
+
+// TestFormsAreCharged holds that a form is charged by its bytes, whatever comes of it: to the team and the person, or to the person
+// alone where it is for no team.
+func TestFormsAreCharged(t *testing.T) {
+	t.Parallel()
+	const perMinute = 100
+	hostile := func(n int) url.Values { return url.Values{"x": {strings.Repeat("a", n-2)}} }
+	for name, tc := range map[string]struct {
+		reason, path string
+		form         url.Values
+		team, person int
+	}{
+		"a post":       {"2 MiB are 32 times 64 KiB", "/teams/" + acme + "/posts/new", hostile(maxForm), 33, 33},
+		"too many":     {"a form that is refused was read as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
+		"a check":      {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
+		"a usual one":  {"less than 64 KiB comes with the request", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
+		"of a choice":  {"an account is chosen for no team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
+		"of a consent": {"an agent is allowed by a person", oauth.AuthorizePath, hostile(maxForm), 0, 33},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.site.Teams = ratelimit.New(perMinute, clocktesting.NewFakeClock(now))
+			answer := w.serve(ask(&editor, tc.path, tc.form))
+			own := shareOf(editor)
+			if tc.team > 0 {
+				own = "person\x00" + acme + "\x00" + editor.Name
+			}
+			for who, want := range map[string]int{acme: tc.team, own: tc.person} {
+				left := http.Header{}
+				w.site.Teams.Take(who, left)
+				if got := left.Get("RateLimit-Remaining"); got != strconv.Itoa(perMinute-want-1) {
+					t.Errorf("%s: %d %.100s; %q has %s of %d left after one more, want %d charged", tc.reason, answer.Code, answer.Body, who, got, perMinute, want)
+				}
+			}
+		})
+	}
+}
+
+// TestOwnFormsAreLimited holds that forms which are for no team have a limit, too.
+func TestOwnFormsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.site.Teams = ratelimit.New(1, clocktesting.NewFakeClock(now))
+	form := url.Values{"pending": {"a"}, "account": {"b"}}
+	if got := w.serve(ask(&editor, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
+		t.Errorf("the first: answered %d", got)
+	}
+	if got := w.serve(ask(&editor, "/connect/x/choose", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
+		t.Errorf("one too many: answered %d %v", got.Code, got.Header())
+	}
+	if got := w.serve(ask(&administrator, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
+		t.Errorf("another person: answered %d", got)
 	}
 }
 

@@ -5,10 +5,8 @@ package web
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 	_ "time/tzdata" // images from scratch have no zones
 
@@ -123,19 +121,16 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 // of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does. Nor do people stop the team's
 // programs, whatever they may do else: pages leave half of the team's limit.
 func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
-	unseen := http.Header{} // pages have no use for what is left
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
-	if allowed, wait := s.Teams.Take(own, unseen); !allowed {
-		after := strconv.Itoa(max(int(math.Ceil(wait.Seconds())), 1))
-		w.Header().Set("Retry-After", after)
-		return &bridge.Error{Code: bridge.CodeRateLimited, Message: "you open too many pages at once; try again in " + after + " seconds"}
+	if err := s.takeOwn(w, own, "you open too many pages at once"); err != nil {
+		return err
 	}
 	s.Teams.ChargeSparing(v.namespace, 1)
 	ctx, spent := cost.With(v.Context())
 	v.Request = v.WithContext(ctx)
 	defer func() {
 		s.Teams.ChargeSparing(v.namespace, spent.Requests())
-		s.Teams.Charge(own, spent.Requests(), unseen)
+		s.Teams.Charge(own, spent.Requests(), http.Header{})
 		v.leaveForm()
 	}()
 	return handle(w, v)

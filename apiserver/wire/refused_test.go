@@ -5,12 +5,16 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
@@ -112,7 +116,7 @@ func FuzzCreatePost(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	schema := createPostSchema(f)
+	schema := schemaOf(f, "CreatePostRequest")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if _, err := strictjson.Parse(body); err != nil {
 			return
@@ -127,13 +131,63 @@ func FuzzCreatePost(f *testing.F) {
 	})
 }
 
-func createPostSchema(tb testing.TB) *openapi3.Schema {
+// FuzzCreateMediaUpload holds the decoder against the published description, and that what it takes of a body is what stands
+// there.
+func FuzzCreateMediaUpload(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", `{"mime_type":"image/png","size_bytes":48213,"name":"launch.png"}`,
+		`{"mime_type":"video/mp4","size_bytes":9223372036854775807,"name":"\ud83d\ude00.mp4","x":{"name":1}}`,
+		`{"mime_type":"video/quicktime","size_bytes":1e3,"name":"a"}`, `{"mime_type":"image/jpeg","size_bytes":1.0,"name":"a"}`,
+		`{"mime_type":"image/webp","size_bytes":-0,"name":""}`, `{"mime_type":"image/gif","size_bytes":9223372036854775808,"name":null}`,
+		`{"mime_type":["image/png"],"size_bytes":"1","name":"../../etc/passwd\u0000"}`, `{"mime_type":"image/png","mime_type":"video/mp4","size_bytes":1,"name":"a"}`,
+		`{"mime_type":"image/png","size_bytes":1,"name":"` + strings.Repeat("\u00e4", maxFile) + `"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	schema := schemaOf(f, "CreateMediaUploadRequest")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		value, err := strictjson.Parse(body)
+		if err != nil {
+			return
+		}
+		got, err := CreateMediaUpload(value)
+		if err != nil && err.Error() == "" {
+			t.Errorf("nothing is said to %q", body)
+		}
+		want, described := describedUpload(t, schema, body)
+		if (err == nil) != described {
+			t.Fatalf("the description allows %q: %t, but the decoder says %v", body, described, err)
+		}
+		if diff := cmp.Diff(want, got.Spec); err == nil && diff != "" {
+			t.Errorf("of %q it reads what does not stand there (-want +got):\n%s", body, diff)
+		}
+	})
+}
+
+// describedUpload reports whether the description allows a body, and what it says then. Of whole numbers it takes those that are written
+// in digits, which a schema cannot express.
+func describedUpload(t *testing.T, schema *openapi3.Schema, body []byte) (spec v1alpha1.MediaSpec, ok bool) {
+	t.Helper()
+	if !describes(t, schema, body) {
+		return spec, false
+	}
+	var said map[string]json.RawMessage // in a struct, names of other capitals would count
+	var mime v1alpha1.MimeType
+	var name string
+	if err := errors.Join(json.Unmarshal(body, &said), json.Unmarshal(said["mime_type"], &mime), json.Unmarshal(said["name"], &name)); err != nil {
+		t.Fatalf("the description allows %q, which is not of its form: %v", body, err)
+	}
+	size, err := strconv.ParseInt(string(said["size_bytes"]), 10, 64)
+	return v1alpha1.MediaSpec{MimeType: mime, SizeBytes: size, FileName: name}, err == nil
+}
+
+func schemaOf(tb testing.TB, name string) *openapi3.Schema {
 	tb.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return document.Components.Schemas["CreatePostRequest"].Value
+	return document.Components.Schemas[name].Value
 }
 
 // describes reports whether the description allows a body.

@@ -13,7 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/probes"
 )
 
 // started tells whether the manager does its work, or could as soon as it holds the lease:
@@ -39,7 +45,7 @@ func (*started) NeedLeaderElection() bool { return false }
 // syncedWithin is how long a probe waits for caches, which are asked ten times a second.
 const syncedWithin = 200 * time.Millisecond
 
-// Check implements healthz.Checker.
+// Check is that of probes.Checks.
 func (s *started) Check(r *http.Request) error {
 	if !s.running.Load() {
 		return errors.New("the process has not begun to work yet, or is stopping")
@@ -55,23 +61,47 @@ func (s *started) Check(r *http.Request) error {
 // healthTimeout is how long a client may take to send a request's header.
 const healthTimeout = 5 * time.Second
 
+// errUnanswered is why a process is not ready that waits for what it cannot start without.
+var errUnanswered = errors.New("the Kubernetes API has not answered yet")
+
+func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", endpoint.BindAddress)
+	if err != nil {
+		return nil, fmt.Errorf("health.bindAddress: %w", err)
+	}
+	return listener, nil
+}
+
+// addProbes has a manager serve its probes, before it fills its caches and after it ends. The
+// manager's own would tell anybody its checks and their errors (/readyz/NAME, ?verbose).
+func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks probes.Checks) error {
+	if endpoint.Off() {
+		return nil
+	}
+	listener, err := listenHealth(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	log := slog.New(logr.ToSlogHandler(mgr.GetLogger()))
+	return mgr.Add(&manager.Server{
+		Name: "health probes", Listener: listener, Server: &http.Server{ReadHeaderTimeout: healthTimeout, Handler: probes.Handler(log, checks)},
+	})
+}
+
 // serveWaiting serves the probes of a process that waits for what it cannot start
 // without: it is alive, and not ready. stop frees the address.
 func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
 	if endpoint.Off() {
 		return func() {}, nil
 	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", endpoint.BindAddress)
+	listener, err := listenHealth(ctx, endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("health.bindAddress: %w", err)
+		return nil, err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "not ready: the Kubernetes API has not answered yet", http.StatusServiceUnavailable)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: healthTimeout}
+	server := &http.Server{ReadHeaderTimeout: healthTimeout, Handler: probes.Handler(log, probes.Checks{
+		Alive: healthz.Ping, Ready: func(*http.Request) error { return errUnanswered },
+	})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

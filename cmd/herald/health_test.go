@@ -149,12 +149,13 @@ func TestManagerProbes(t *testing.T) {
 	}
 	answers("/readyz", http.StatusOK, "its caches are filled")
 	answers("/livez", http.StatusOK, "it leads")
+	answers("/readyz/started", http.StatusNotFound, "why it is not ready is told to nobody who has no token")
 	api.hangs.Store(true)
 	fake.SetTime(fake.Now().Add(c.LeaderElection.LeaseDuration.Duration + overdue + time.Second))
-	answers("/livez", http.StatusInternalServerError, "its lease ended, and it still leads")
+	answers("/livez", http.StatusServiceUnavailable, "its lease ended, and it still leads")
 	api.hangs.Store(false)
 	cancel()
-	answers("/readyz", http.StatusInternalServerError, "it is stopping")
+	answers("/readyz", http.StatusServiceUnavailable, "it is stopping")
 	close(finish)
 	if err := <-ended; err != nil {
 		t.Error(err)

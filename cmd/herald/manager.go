@@ -38,6 +38,7 @@ import (
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -180,8 +181,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                  runtime.NewScheme(),
 		Metrics:                 metricsOptions(&c.Metrics),
-		HealthProbeBindAddress:  bound(c.Health),
-		LivenessEndpointName:    "/livez",
+		HealthProbeBindAddress:  "0", // see addProbes
 		PprofBindAddress:        bound(c.Profiling),
 		GracefulShutdownTimeout: &c.ShutdownTimeout.Duration,
 		LeaseDuration:           &c.LeaderElection.LeaseDuration.Duration,
@@ -246,8 +246,8 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
 	started := &started{synced: mgr.GetCache().WaitForCacheSync}
-	if err := errors.Join(mgr.AddHealthzCheck("leader", alive), mgr.AddReadyzCheck("started", started.Check), mgr.Add(started)); err != nil {
-		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
+	if err := errors.Join(mgr.Add(started), addProbes(ctx, mgr, c.Health, probes.Checks{Alive: alive, Ready: started.Check})); err != nil {
+		return nil, fmt.Errorf("cannot serve the probes: %w", err)
 	}
 	return mgr, nil
 }

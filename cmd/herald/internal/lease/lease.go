@@ -305,7 +305,7 @@ func (l *Lock) lose(since time.Time) {
 	}
 }
 
-// Check implements healthz.Checker: it fails in a leader whose lease has ended and that
+// Check is that of probes.Checks: it fails in a leader whose lease has ended and that
 // works on.
 func (l *Lock) Check(*http.Request) error {
 	l.mu.Lock()
@@ -314,7 +314,7 @@ func (l *Lock) Check(*http.Request) error {
 		return nil
 	}
 	if past := l.clock.Since(l.renewed) - l.lasts; past > overdue {
-		return fmt.Errorf("the lease ended %s ago, and this process still leads", past)
+		return fmt.Errorf("the lease ended at %s, and this process still leads", l.renewed.Add(l.lasts).UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package probes answers whether a process is alive, and ready for work. Those who ask bring no
+// token, the kubelet either, so that anybody in the network may ask: they learn whether, and
+// the log says why not.
+package probes
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+)
+
+// Checks say why a process is not alive, or not ready; nil if it is. The text of an error stays
+// the same while its cause does.
+type Checks struct {
+	Alive, Ready func(*http.Request) error
+}
+
+// Handler serves /livez and /readyz.
+func Handler(log *slog.Logger, checks Checks) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /livez", &probe{log: log, state: "alive", check: checks.Alive})
+	mux.Handle("GET /readyz", &probe{log: log, state: "ready", check: checks.Ready})
+	return mux
+}
+
+// probe is one of them.
+type probe struct {
+	log   *slog.Logger
+	state string
+	check func(*http.Request) error
+
+	mu sync.Mutex
+	// told is the cause that the log says; empty while the probe succeeds.
+	told string
+}
+
+// ServeHTTP answers in one word or two.
+func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := p.check(r)
+	if r.Context().Err() == nil { // or the cause may be that the one who asked has gone
+		p.tell(r, err)
+	}
+	if err != nil {
+		http.Error(w, "not "+p.state, http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+// tell logs what has changed since the last answer, and nothing else: strangers ask as often as they like.
+func (p *probe) tell(r *http.Request, err error) {
+	cause := ""
+	if err != nil {
+		cause = err.Error()
+	}
+	p.mu.Lock()
+	news := cause != p.told
+	p.told = cause
+	p.mu.Unlock()
+	switch {
+	case !news:
+	case err != nil:
+		p.log.InfoContext(r.Context(), "A probe fails", "probe", p.state, "cause", cause)
+	default:
+		p.log.InfoContext(r.Context(), "A probe succeeds again", "probe", p.state)
+	}
+}
