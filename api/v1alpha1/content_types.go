@@ -39,7 +39,7 @@ type TreeContent struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="size(self) <= 4 || self.map(c, has(c.caption) ? size(c.caption) : 0).sum() <= 262144",message="the captions of all cards together take more than 256 KiB; shorten them, or make several trees"
+	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(c, has(c.caption) ? size(c.caption) : 0).sum() <= 262144",message="the captions of all cards together take more than 256 KiB; shorten them, or make several trees"
 	Cards []TreeCard `json:"cards"`
 }
 

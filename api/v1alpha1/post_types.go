@@ -93,7 +93,7 @@ type PostSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="size(self) <= 4 || self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 262144",message="the captions of all targets together take more than 256 KiB; shorten them, or make several posts with fewer targets each"
+	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 262144",message="the captions of all targets together take more than 256 KiB; shorten them, or make several posts with fewer targets each"
 	Targets []PostTarget `json:"targets"`
 
 	// onUnknownOutcome says what to do when a platform cannot tell whether a
