@@ -6,6 +6,7 @@ package post_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ import (
 // authority. It remembers what it was handed.
 type bySession struct {
 	fast
+	// words are those of the post of a spec: others may have left posts under way.
+	words string
 
 	mu       sync.Mutex
 	prepared []string
@@ -43,7 +46,9 @@ func (b *bySession) Capabilities() platforms.Capabilities {
 }
 
 func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	b.note(&b.prepared, job.Secret)
+	if job.Content.Text == b.words {
+		b.note(&b.prepared, job.Secret)
+	}
 	checkpoint, err := b.fast.Prepare(ctx, job)
 	if err == nil {
 		err = job.Note(ctx, checkpoint, authority+checkpoint)
@@ -61,12 +66,8 @@ func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.Lo
 	return b.fast.Lookup(ctx, job)
 }
 
-// ownWords are those of the posts of these specs.
-const ownWords = "by session"
-
-// noteUploaded leaves out the posts that other specs have left under way.
 func (b *bySession) noteUploaded(list *[]string, job platforms.Job) {
-	if job.Checkpoint != "" && job.Content.Text == ownWords {
+	if job.Checkpoint != "" && job.Content.Text == b.words {
 		b.note(list, job.Secret)
 	}
 }
@@ -96,23 +97,27 @@ func uploadsOf(ctx context.Context, p *v1alpha1.Post) *corev1.Secret {
 
 var _ = Describe("The authority over an upload", Ordered, func() {
 	var (
-		m *manager
-		b *bySession
+		m     *manager
+		b     *bySession
+		words string
 	)
 	start := func() {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
-			b = &bySession{fast: inner}
+			b = &bySession{fast: inner, words: words}
 			o.Platforms[v1alpha1.PlatformX] = b
 		})
 	}
-	BeforeEach(start)
+	BeforeEach(func() {
+		words = fmt.Sprintf("by session %d", serial.Add(1))
+		start()
+	})
 	AfterEach(func() { m.stop() })
 	// scheduled makes a post with a file and waits until it is prepared.
 	scheduled := func(ctx context.Context, t team) *v1alpha1.Post {
 		GinkgoHelper()
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		p := t.post(ctx, ownWords, showing("a"), at(10*time.Minute))
+		p := t.post(ctx, words, showing("a"), at(10*time.Minute))
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 		return p
 	}
