@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -36,10 +37,10 @@ func values(version string) []string {
 	return out
 }
 
-func install(ctx context.Context, chart, version string) {
+func install(ctx context.Context, chart, version string, more ...string) {
 	GinkgoHelper()
 	begun := time.Now()
-	helm(ctx, append([]string{"install", release, chart}, values(version)...)...)
+	helm(ctx, slices.Concat([]string{"install", release, chart}, values(version), more)...)
 	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
 }
 

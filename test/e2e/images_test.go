@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// made are the images that an evaluation needs, and the client's.
+// made are the images that an evaluation needs; beside them those of the manager that takes
+// thumbnails out of films, and of the client.
 const (
 	made   = "herald herald-sandbox herald-store"
+	films  = "herald-ffmpeg"
 	helper = "herald-e2e-client"
 )
 
@@ -38,7 +40,7 @@ func build(ctx context.Context, checkout, version string) string {
 	load := loadCommand(ctx)
 	images := made
 	if version == "" {
-		version, images = command(ctx, checkout, "make", "-s", "image-tag"), made+" "+helper
+		version, images = command(ctx, checkout, "make", "-s", "image-tag"), made+" "+films+" "+helper
 	}
 	out := filepath.Join(repository, "bin", "e2e", "images")
 	Expect(os.RemoveAll(out)).To(Succeed())

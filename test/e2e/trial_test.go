@@ -30,7 +30,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		before = takeInventory(ctx)
 		DeferCleanup(cleanUp)
 		followLogs()
-		install(ctx, chart, tag)
+		install(ctx, chart, tag, "--set", "thumbnails.enabled=true")
 		begin(ctx)
 		files(ctx)
 	})
