@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Keys of the Secret that a Connection refers to.
 const (
@@ -161,6 +164,13 @@ type ConnectionStatus struct {
 // those of the account.
 func (s *ConnectionStatus) Verified() bool {
 	return s.VerifiedVersion != "" && s.VerifiedVersion == s.CredentialsVersion
+}
+
+// Confirmed reports the same also of a status that a version of Herald wrote that kept no
+// verifiedVersion: it called an account connected when the platform confirmed it.
+func (s *ConnectionStatus) Confirmed() bool {
+	return s.Verified() || s.VerifiedVersion == "" && s.CredentialsVersion != "" &&
+		meta.IsStatusConditionTrue(s.Conditions, ConditionReady)
 }
 
 // RateLimit is one limit of a platform, as of its latest word.

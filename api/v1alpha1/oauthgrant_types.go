@@ -98,6 +98,9 @@ const (
 	GrantReplay = "CodeReplayed"
 	// GrantSignedOff is that the agent itself revoked its tokens.
 	GrantSignedOff = "RevokedByClient"
+	// GrantExpired is that its time was over, or that it was not used for too long. It is
+	// noted when the grant is removed.
+	GrantExpired = "Expired"
 )
 
 // OAuthGrantStatus is what became of the grant. It holds no token.

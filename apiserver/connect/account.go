@@ -164,7 +164,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 		return nil, fmt.Errorf("create the connection of an account: %w", err)
 	}
 	if err := s.keep(ctx, created, secret, choice.Token); err != nil {
-		s.abandon(ctx, created, secret)
+		s.abandon(ctx, f.Person, created, secret)
 		return nil, err
 	}
 	// The manager may have missed the Secret a moment ago, and would look again in its
@@ -178,14 +178,14 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 
 // abandon removes a connection whose Secret could not be made, so that the account is as it was before. One that another
 // tab gave a Secret meanwhile stays.
-func (s *Service) abandon(ctx context.Context, created *v1alpha1.Connection, secret string) {
+func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.Connection, secret string) {
 	for range mostConflicts {
 		found, err := s.Connections.Live(ctx, created.Namespace, created.Name)
 		if err == nil && (found.UID != created.UID || found.Spec.CredentialsSecretRef.Name != secret) {
 			return
 		}
 		if err == nil {
-			err = s.Connections.DeleteUnchanged(ctx, found)
+			err = s.Connections.DeleteFor(ctx, found, person)
 		}
 		switch {
 		case err == nil, apierrors.IsNotFound(err):

@@ -73,10 +73,9 @@ type Connections interface {
 	Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error)
 	Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error
 	UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error)
-	Delete(ctx context.Context, of *v1alpha1.Connection) error
-	// DeleteUnchanged removes it only if it is as it was read; otherwise the error is a
-	// conflict.
-	DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error
+	// DeleteFor notes which person has it removed, and removes it only if it is as it was
+	// read; otherwise the error is a conflict.
+	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error
 }
 
 // Secrets makes Secrets.

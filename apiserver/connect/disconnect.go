@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 )
 
 // Disconnected is what follows from a disconnection.
@@ -31,8 +32,8 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	if err != nil {
 		return Disconnected{}, err
 	}
-	if err := s.Connections.Delete(ctx, found); err != nil && !apierrors.IsNotFound(err) {
-		return Disconnected{}, fmt.Errorf("remove connection %q: %w", name, err)
+	if found, err = s.remove(ctx, v.Person, found); err != nil {
+		return Disconnected{}, err
 	}
 	s.Log.InfoContext(ctx, "An account was disconnected", "person", v.Person, "namespace", namespace, "connection", name,
 		"platform", found.Spec.Platform, "account", found.Spec.AccountID)
@@ -40,4 +41,27 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"unless the same account is connected again. What is being sent at this moment is finished; if its answer is lost, you are asked whether it "+
 		"is online. What is online stays. "+
 		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
+}
+
+// remove removes a connection for a person. It gives way to the manager, which writes what it
+// finds out of the account; a connection of the same name that was made meanwhile stays.
+func (s *Service) remove(ctx context.Context, person string, found *v1alpha1.Connection) (*v1alpha1.Connection, error) {
+	for range mostConflicts {
+		err := s.Connections.DeleteFor(ctx, found, person)
+		if err == nil || apierrors.IsNotFound(err) {
+			return found, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, fmt.Errorf("remove connection %q: %w", found.Name, err)
+		}
+		live, err := s.Connections.Live(ctx, found.Namespace, found.Name)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && live.UID != found.UID:
+			return found, nil
+		case err != nil:
+			return nil, fmt.Errorf("read connection %q again: %w", found.Name, err)
+		}
+		found = live
+	}
+	return nil, refusef(bridge.CodeConflict, "nothing was disconnected: connection %q is changed all the time; try again in a moment", found.Name)
 }

@@ -271,16 +271,17 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 	})
 }
 
-// Delete removes the connection with this UID.
-func (c *Connections) Delete(ctx context.Context, of *v1alpha1.Connection) error {
-	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
-}
-
-// DeleteUnchanged removes the connection if it is as it was read; otherwise the error is
-// a conflict.
-func (c *Connections) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
+// DeleteFor notes on a connection which person has it removed, as the admission policies
+// ask for, and removes it, if it is as it was read; otherwise the error is a conflict.
+func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error {
+	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
+		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{v1alpha1.LastAuthorAnnotation: person},
+	}})
+	if err != nil {
+		return err
+	}
 	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
+		Preconditions: &metav1.Preconditions{UID: &noted.UID, ResourceVersion: &noted.ResourceVersion},
 	})
 }
 

@@ -135,6 +135,10 @@ func TestLives(t *testing.T) {
 	if len(w.grants.List("")) != 0 {
 		t.Error("it is never removed")
 	}
+	// The admission policies let nothing else be removed.
+	if last := w.grants.removed[0]; last.RevokedAt == nil || last.RevokedReason != v1alpha1.GrantExpired {
+		t.Errorf("when it was removed its status did not say that it was over: %+v", last)
+	}
 }
 
 // TestSeenByNoReplicaYet: a token is good at a replica that has not seen its grant yet, for some seconds.

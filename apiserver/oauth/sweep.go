@@ -55,17 +55,33 @@ func (s *Server) Sweep(ctx context.Context) {
 	}
 }
 
-// remove removes a grant that is over. One that was written since is looked at again the next time.
+// remove removes a grant that is over. One that was written since is looked at again the next time. Of one that an agent has
+// used the status says first that it ended: nothing else is removed, whoever has this process (config/rbac/policies.yaml).
 func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
+	if grant.Status.RedeemedAt != nil && grant.Status.RevokedAt == nil {
+		ended, err := s.noteEnd(ctx, grant)
+		if err != nil {
+			return unlessOvertaken(err)
+		}
+		grant = ended
+	}
 	return unlessOvertaken(s.Grants.Delete(ctx, grant))
 }
 
 // noteRevocation stores when a grant ended: a person sets spec.revoked, with kubectl too, and no time.
 func (s *Server) noteRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
+	_, err := s.noteEnd(ctx, grant)
+	return unlessOvertaken(err)
+}
+
+// noteEnd stores that a grant has ended now, and why, if no person has said so.
+func (s *Server) noteEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	noted, now := grant.DeepCopy(), v1alpha1.NewTime(s.Clock.Now())
 	noted.Status.RevokedAt = &now
-	_, err := s.Grants.UpdateStatus(ctx, noted)
-	return unlessOvertaken(err)
+	if !grant.Spec.Revoked {
+		noted.Status.RevokedReason = v1alpha1.GrantExpired
+	}
+	return s.Grants.UpdateStatus(ctx, noted)
 }
 
 // unlessOvertaken passes over the errors of a write that another replica was faster with.

@@ -80,6 +80,7 @@ func (k *keys) Sign(purpose, text string) []byte {
 
 // store is the Kubernetes API, as far as it keeps grants. What is in memory is what it has.
 type store struct {
+	removed []v1alpha1.OAuthGrantStatus // what those said that were removed
 	mu      sync.Mutex
 	grants  map[string]*v1alpha1.OAuthGrant
 	version int
@@ -176,6 +177,9 @@ func (s *store) UpdateStatus(_ context.Context, grant *v1alpha1.OAuthGrant) (*v1
 func (s *store) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if stored := s.grants[grant.Namespace+"/"+grant.Name]; stored != nil {
+		s.removed = append(s.removed, stored.Status)
+	}
 	delete(s.grants, grant.Namespace+"/"+grant.Name)
 	return nil
 }

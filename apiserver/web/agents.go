@@ -87,6 +87,7 @@ var endings = map[string]string{
 	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
 	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
 	v1alpha1.GrantSignedOff: "The agent ended it itself",
+	v1alpha1.GrantExpired:   "Its time was over",
 }
 
 // origin says where an agent comes from, and whether that is known.

@@ -250,13 +250,9 @@ func (connectionsOf) UseSecret(context.Context, *v1alpha1.Connection, string, ma
 	return nil, missing("connections", "new")
 }
 
-func (c connectionsOf) Delete(context.Context, *v1alpha1.Connection) error {
+func (c connectionsOf) DeleteFor(context.Context, *v1alpha1.Connection, string) error {
 	c.writes++
 	return nil
-}
-
-func (c connectionsOf) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
-	return c.Delete(ctx, of)
 }
 
 // store signs addresses of a store that there is not.

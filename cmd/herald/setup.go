@@ -70,7 +70,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
-	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
+	posts.Tokens = connection.NewTokens(store, cached, now)
 	posts.Files, posts.Renditions, posts.Thumbnails = files, images, pictures
 	posts.Owned = teams.Owned
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}

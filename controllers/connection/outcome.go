@@ -75,7 +75,7 @@ func ofCredentials(err error) outcome {
 		o.reason = v1alpha1.ReasonCredentialsNotFound
 	case credentials.Invalid:
 		o.reason = v1alpha1.ReasonCredentialsInvalid
-	case credentials.Conflict, credentials.Unavailable:
+	case credentials.Conflict, credentials.Unavailable, credentials.Unverified:
 		o.reason = v1alpha1.ReasonCredentialsUnavailable
 	}
 	return o
@@ -144,7 +144,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		status.LastHandledProbe = text.First(probe, longestProbe)
 	}
 	if o.read != nil {
-		if verified := o.known && wasVerified(status) && o.reason != v1alpha1.ReasonAccountMismatch; verified || o.identity != nil {
+		if verified := o.known && status.Confirmed() && o.reason != v1alpha1.ReasonAccountMismatch; verified || o.identity != nil {
 			status.VerifiedVersion = o.read.Version
 		} else {
 			status.VerifiedVersion = ""
@@ -182,14 +182,6 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	conditions.Apply(&status.Conditions, conditions.Summary{
 		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),
 	}, conn.Generation, now)
-}
-
-// wasVerified reports whether the platform confirmed whose the credentials are that were
-// examined last. Versions of Herald that did not keep that called such an account
-// connected until the platform did not answer.
-func wasVerified(status *v1alpha1.ConnectionStatus) bool {
-	return status.Verified() || status.VerifiedVersion == "" && status.CredentialsVersion != "" &&
-		conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected
 }
 
 // longestApp is the schema's bound.

@@ -251,20 +251,41 @@ var _ = Describe("Tokens", func() {
 	It("come from the Secret and are read again when the status names another version", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil)
-		tokens := connection.Tokens{Cache: credentials.NewCache(store, clock.RealClock{})}
-		token, err := tokens.Token(ctx, a.conn)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(token.Access).To(Equal(a.AccessToken))
+		tokens := connection.NewTokens(store, k8s, clock.RealClock{})
+		_, err := tokens.Token(ctx, a.conn)
+		Expect(credentials.ReasonOf(err)).To(Equal(credentials.Unverified), "nobody has asked yet")
+		confirm := func() {
+			a.conn.Status.CredentialsVersion, a.conn.Status.VerifiedVersion = a.stored(ctx).ResourceVersion, a.stored(ctx).ResourceVersion
+		}
+		confirm()
+		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", a.AccessToken))
 
 		secret := a.stored(ctx)
 		secret.Data["accessToken"] = []byte("renewed")
 		Expect(k8s.Update(ctx, secret)).To(Succeed())
-		a.conn.Status.CredentialsVersion = secret.ResourceVersion
+		confirm()
 		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", "renewed"))
 
 		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: a.stored(ctx).ObjectMeta})).To(Succeed())
 		tokens.Forget(a.conn)
 		_, err = tokens.Token(ctx, a.conn)
 		Expect(credentials.ReasonOf(err)).To(Equal(credentials.NotFound))
+	})
+
+	It("are not handed out when somebody has replaced them, until the examination that is asked for confirms them", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(HavePrefix("True Connected"))
+		confirmed := a.read(ctx).DeepCopy()
+		tokens := connection.NewTokens(credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil), k8s, clock.RealClock{})
+		secret := a.stored(ctx)
+		secret.Data["accessToken"] = []byte(a.AccessToken + "\n")
+		Expect(k8s.Update(ctx, secret)).To(Succeed())
+
+		_, err := tokens.Token(ctx, confirmed)
+		Expect(credentials.ReasonOf(err)).To(Equal(credentials.Unverified))
+		Eventually(func() bool {
+			return a.read(ctx).Status.Verified() && a.conn.Status.CredentialsVersion == secret.ResourceVersion
+		}).Should(BeTrue())
+		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", a.AccessToken))
 	})
 })

@@ -5,10 +5,12 @@ package connection
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -228,13 +230,19 @@ func (r *Reconciler) noteSecret(ctx context.Context, conn *v1alpha1.Connection, 
 	if name != "" {
 		value = name
 	}
+	return annotate(ctx, r.Client, conn, secretAnnotation, value)
+}
+
+// annotate sets an annotation of a connection, or removes it for nil; of one that is gone
+// or has been made anew, nothing.
+func annotate(ctx context.Context, writer client.Writer, conn *v1alpha1.Connection, key string, value any) error {
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": conn.UID, "annotations": map[string]any{secretAnnotation: value}},
+		"metadata": map[string]any{"uid": conn.UID, "annotations": map[string]any{key: value}},
 	})
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(r.Client.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+	return client.IgnoreNotFound(writer.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
 // Tokens hands out the tokens of a cache in the form that platforms take.
@@ -242,8 +250,27 @@ type Tokens struct {
 	Cache *credentials.Cache
 }
 
-// Token returns the connection's current token. Errors are *credentials.Error,
-// or those of ctx.
+// NewTokens returns the Tokens of a manager: it reads credentials from the store, and asks
+// for an examination when it finds others than the platform confirmed.
+func NewTokens(store *credentials.Store, writer client.Writer, c clock.PassiveClock) Tokens {
+	return Tokens{Cache: credentials.NewCache(store, c, askFor(writer))}
+}
+
+// askFor asks the controller of this package for an examination, as clients do.
+func askFor(writer client.Writer) credentials.Asker {
+	return func(ctx context.Context, conn *v1alpha1.Connection, version string) error {
+		log := ctrl.LoggerFrom(ctx).WithValues("connection", client.ObjectKeyFromObject(conn), "secret", conn.Spec.CredentialsSecretRef.Name)
+		if err := annotate(ctx, writer, conn, v1alpha1.ProbeAnnotation, "credentials-"+version+"-"+rand.Text()); err != nil {
+			log.Error(err, "cannot ask whose the changed credentials of a connection are; posts over it wait")
+			return err
+		}
+		log.Info("the credentials of a connection changed; posts over it wait until the platform has said whose they are")
+		return nil
+	}
+}
+
+// Token returns the connection's current token, if the platform confirmed it. Errors are
+// *credentials.Error, or those of ctx.
 func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
 	token, err := t.Cache.Token(ctx, conn)
 	return platforms.Token(token), err

@@ -108,7 +108,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		m, keeper *manager
 		t         team
 	)
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
+	BeforeAll(func() { m = startManager(interceptor.Funcs{}, fromSecrets) })
 	AfterAll(func() { m.stop() })
 	BeforeEach(func(ctx SpecContext) {
 		t = newTeam(ctx)
@@ -136,7 +136,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Expect(t.published(ctx)).To(BeEmpty())
 
 		m.stop()
-		m = startManager(interceptor.Funcs{})
+		m = startManager(interceptor.Funcs{}, fromSecrets)
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
 		again, err := platform.Account(ctx, "x", t.account.ID, nil)
 		Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,8 @@ package credentials
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,8 +24,11 @@ const (
 	// many are held. An account in use costs a read of its Secret each minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
-	// loadTimeout bounds one read of a Secret.
+	// loadTimeout bounds one read of a Secret, and the request that follows from it.
 	loadTimeout = 10 * time.Second
+	// rememberFor is how long it is known of a token that the platform confirmed it, after
+	// it was last read.
+	rememberFor = 24 * time.Hour
 )
 
 // Loader reads the token of a Connection.
@@ -31,58 +36,96 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
+// Asker asks for an examination of a Connection whose Secret holds, in a version, what the
+// platform has not confirmed.
+type Asker func(ctx context.Context, conn *v1alpha1.Connection, version string) error
+
 // Cache holds the tokens in use, so that a thousand posts over one Connection read
 // its Secret once. It reads a token again when the Connection's status names another
 // version of the credentials, when the Connection refers to another Secret, and
 // after a minute.
 //
+// It hands out nothing but what the platform confirmed: a Secret can be replaced at any
+// time, by another account's tokens too, and nobody watches it. Until the status says that
+// those were confirmed, there is an error Unverified. A Secret in which something else
+// changed, such as a label, still holds the token that was confirmed.
+//
 // It may be used from many goroutines at once.
 type Cache struct {
 	loader Loader
+	ask    Asker
 	loads  singleflight.Group
-	// held are the tokens, by the UID of their Connection.
-	held *cache.LRUExpireCache
+	// held are the tokens, and known digests of those that were confirmed, by the UID of
+	// their Connection.
+	held, known *cache.LRUExpireCache
 	// forgets counts calls of Forget: a token whose read began before one is not
 	// held. Its lock is for that comparison.
 	mu      sync.Mutex
 	forgets uint64
 }
 
-// stamp says which Secret, and which version of it, a token was read for.
-type stamp struct{ secret, version string }
+// stamp says what the Connection said when a token was read for it: which Secret, which
+// version of it was examined, and whether the platform confirmed that.
+type stamp struct {
+	secret, version string
+	confirmed       bool
+}
 
+func stampOf(conn *v1alpha1.Connection) stamp {
+	return stamp{conn.Spec.CredentialsSecretRef.Name, conn.Status.CredentialsVersion, conn.Status.Confirmed()}
+}
+
+func (s stamp) key(uid types.UID) string {
+	return fmt.Sprintf("%s/%s/%s/%t", uid, s.secret, s.version, s.confirmed)
+}
+
+// entry is a token, or that what was read is not verified.
 type entry struct {
 	stamp
+
 	token Token
+	err   error
 }
 
-// NewCache returns an empty Cache.
-func NewCache(loader Loader, c clock.PassiveClock) *Cache {
-	return &Cache{loader: loader, held: cache.NewLRUExpireCacheWithClock(cacheMax, c)}
+// digest is that of a confirmed access token of a Secret: whoever holds memory for longer
+// than the token is needed holds no token.
+type digest struct {
+	secret string
+	access [sha256.Size]byte
 }
 
-// Token returns the token of a Connection. Errors are those of the Loader, or
-// of ctx; they are not held.
+func digestOf(secret string, token Token) digest {
+	return digest{secret, sha256.Sum256([]byte(token.Access))}
+}
+
+// NewCache returns an empty Cache. A nil Asker asks for nothing.
+func NewCache(loader Loader, c clock.PassiveClock, ask Asker) *Cache {
+	if ask == nil {
+		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }
+	}
+	return &Cache{
+		loader: loader, ask: ask,
+		held: cache.NewLRUExpireCacheWithClock(cacheMax, c), known: cache.NewLRUExpireCacheWithClock(cacheMax, c),
+	}
+}
+
+// Token returns the token of a Connection. Errors are those of the Loader, an *Error with
+// Unverified, or of ctx. Those of the Loader are not held.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
-	wanted := stamp{secret: conn.Spec.CredentialsSecretRef.Name, version: conn.Status.CredentialsVersion}
+	wanted := stampOf(conn)
 	c.mu.Lock()
 	forgets := c.forgets
 	c.mu.Unlock()
 	found, _ := c.held.Get(conn.UID)
 	if held, ok := found.(entry); ok && held.stamp == wanted {
-		return held.token, nil
+		return held.token, held.err
 	}
 	// Many callers wait for one read, so it must not end with the caller that
 	// began it.
-	loading := c.loads.DoChan(string(conn.UID)+"/"+wanted.secret+"/"+wanted.version, func() (any, error) {
+	loading := c.loads.DoChan(wanted.key(conn.UID), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		found, err := c.loader.Load(ctx, conn)
-		if err != nil {
-			return Token{}, err
-		}
-		c.hold(conn.UID, entry{stamp: wanted, token: found.Token}, forgets)
-		return found.Token, nil
+		return c.load(ctx, conn, wanted, forgets)
 	})
 	select {
 	case <-ctx.Done():
@@ -93,19 +136,55 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	}
 }
 
+// load reads a token, and holds what came of that.
+func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stamp, forgets uint64) (Token, error) {
+	found, err := c.loader.Load(ctx, conn)
+	if err != nil {
+		return Token{}, err
+	}
+	if c.confirmed(conn.UID, wanted, found) {
+		c.hold(conn.UID, entry{stamp: wanted, token: found.Token}, forgets)
+		return found.Token, nil
+	}
+	err = unverified(wanted.secret)
+	// What was examined, or is looked for, as it is needs no other request.
+	if wanted.version != "" && wanted.version != found.Version {
+		if failed := c.ask(ctx, conn, found.Version); failed != nil {
+			return Token{}, err
+		}
+	}
+	c.hold(conn.UID, entry{stamp: wanted, err: err}, forgets)
+	return Token{}, err
+}
+
+// confirmed reports whether the platform confirmed what was read: it is what the status
+// speaks of, or the token that was read for that before.
+func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
+	if !wanted.confirmed {
+		return false
+	}
+	known, _ := c.known.Get(uid)
+	return found.Version == wanted.version || known == any(digestOf(wanted.secret, found.Token))
+}
+
 // Forget drops the token of a Connection, after the platform refused it or the
 // Connection was deleted.
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held.Remove(conn.UID)
+	c.known.Remove(conn.UID)
 	c.forgets++
 }
 
 func (c *Cache) hold(uid types.UID, e entry, forgets uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.forgets == forgets {
-		c.held.Add(uid, e, cacheFor)
+	if c.forgets != forgets {
+		return
+	}
+	c.held.Add(uid, e, cacheFor)
+	if e.err == nil {
+		c.known.Add(uid, digestOf(e.secret, e.token), rememberFor)
 	}
 }

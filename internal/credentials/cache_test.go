@@ -21,19 +21,26 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// loader numbers the tokens that it hands out.
+// loader numbers the tokens that it hands out, each in the version that the status names.
 type loader struct {
 	loads atomic.Int32
 	err   error
 	wait  func()
 }
 
-func (l *loader) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
+func (l *loader) Load(_ context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	n := l.loads.Add(1)
 	if l.wait != nil {
 		l.wait()
 	}
-	return Credentials{Token: Token{Access: fmt.Sprint("a", n)}}, l.err
+	return Credentials{Token: Token{Access: fmt.Sprint("a", n)}, Version: conn.Status.CredentialsVersion}, l.err
+}
+
+// verified is a connection whose credentials the platform confirmed in a version.
+func verified(version string) *v1alpha1.Connection {
+	conn := connection()
+	conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = version, version
+	return conn
 }
 
 func TestCacheReadsAgain(t *testing.T) {
@@ -44,7 +51,7 @@ func TestCacheReadsAgain(t *testing.T) {
 	}{
 		"nothing changed": {"the Secret is read once", func(*Cache, *v1alpha1.Connection, *clocktesting.FakePassiveClock) {}, "a1"},
 		"renewed": {"the status names the version of a renewed token", func(_ *Cache, conn *v1alpha1.Connection, _ *clocktesting.FakePassiveClock) {
-			conn.Status.CredentialsVersion = "2"
+			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = "2", "2"
 		}, "a2"},
 		"reconnected": {"a new connection of the account has another Secret", func(_ *Cache, conn *v1alpha1.Connection, _ *clocktesting.FakePassiveClock) {
 			conn.Spec.CredentialsSecretRef.Name = "acme-x-2"
@@ -65,7 +72,7 @@ func TestCacheReadsAgain(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(noon)
-			cache, conn := NewCache(&loader{}, now), connection()
+			cache, conn := NewCache(&loader{}, now, nil), verified("1")
 			if _, err := cache.Token(t.Context(), conn); err != nil {
 				t.Fatal(err)
 			}
@@ -80,12 +87,12 @@ func TestCacheReadsAgain(t *testing.T) {
 
 func TestCacheDoesNotHoldErrors(t *testing.T) {
 	source := &loader{err: &Error{Reason: NotFound, Message: "no Secret"}}
-	cache := NewCache(source, clock.RealClock{})
-	if _, err := cache.Token(t.Context(), connection()); ReasonOf(err) != NotFound {
+	cache := NewCache(source, clock.RealClock{}, nil)
+	if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != NotFound {
 		t.Fatalf("got %v", err)
 	}
 	source.err = nil
-	if _, err := cache.Token(t.Context(), connection()); err != nil {
+	if _, err := cache.Token(t.Context(), verified("1")); err != nil {
 		t.Errorf("the Secret is there now, but got %v", err)
 	}
 }
@@ -95,18 +102,18 @@ func TestCacheReadsOnceForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		source := &loader{wait: func() { <-answer }}
-		cache := NewCache(source, clock.RealClock{})
+		cache := NewCache(source, clock.RealClock{}, nil)
 		impatient, giveUp := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			if _, err := cache.Token(impatient, connection()); !errors.Is(err, context.Canceled) {
+			if _, err := cache.Token(impatient, verified("1")); !errors.Is(err, context.Canceled) {
 				t.Errorf("the one who gave up got %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 50 {
 			waiting.Go(func() {
-				if got, err := cache.Token(t.Context(), connection()); err != nil || got.Access != "a1" {
+				if got, err := cache.Token(t.Context(), verified("1")); err != nil || got.Access != "a1" {
 					t.Errorf("got %q, %v", got.Access, err)
 				}
 			})
@@ -127,14 +134,14 @@ func TestCacheForgetsWhatIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		source := &loader{wait: func() { <-answer }}
-		cache := NewCache(source, clock.RealClock{})
+		cache := NewCache(source, clock.RealClock{}, nil)
 		var waiting sync.WaitGroup
-		waiting.Go(func() { _, _ = cache.Token(t.Context(), connection()) })
+		waiting.Go(func() { _, _ = cache.Token(t.Context(), verified("1")) })
 		synctest.Wait()
-		cache.Forget(connection())
+		cache.Forget(verified("1"))
 		close(answer)
 		waiting.Wait()
-		if got, err := cache.Token(t.Context(), connection()); err != nil || got.Access != "a2" {
+		if got, err := cache.Token(t.Context(), verified("1")); err != nil || got.Access != "a2" {
 			t.Errorf("got %q, %v; want the Secret read again", got.Access, err)
 		}
 	})
@@ -142,10 +149,10 @@ func TestCacheForgetsWhatIsBeingRead(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(noon)
-	cache := NewCache(&loader{}, now)
+	cache := NewCache(&loader{}, now, nil)
 	first := types.UID("")
 	for i := range cacheMax + 10 {
-		conn := connection()
+		conn := verified("1")
 		conn.UID = types.UID(fmt.Sprint("u", i))
 		if i == 0 {
 			first = conn.UID

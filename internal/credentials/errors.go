@@ -24,6 +24,9 @@ const (
 	Conflict Reason = "Conflict"
 	// Unavailable: the Kubernetes API did not read or write it; try again.
 	Unavailable Reason = "Unavailable"
+	// Unverified: the platform has not confirmed that what the Secret holds now is the
+	// account's. The manager finds out.
+	Unverified Reason = "Unverified"
 )
 
 // Error says what is wrong with the credentials of a Connection. Its message is for
@@ -55,6 +58,12 @@ func ReasonOf(err error) Reason {
 
 func invalid(secret *corev1.Secret, key, problem string) *Error {
 	return &Error{Reason: Invalid, Key: key, Message: fmt.Sprintf("key %q of Secret %q %s", key, secret.Name, problem)}
+}
+
+// unverified says that a Secret holds tokens that are not to be used yet.
+func unverified(name string) *Error {
+	return &Error{Reason: Unverified, Message: fmt.Sprintf(
+		"those in Secret %q changed and have not been checked yet; Herald asks the platform whose they are, and the connection says what it found", name)}
 }
 
 // fromAPI says what an error of the Kubernetes API means for a Secret.

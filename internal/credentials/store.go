@@ -125,7 +125,7 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, token Token
 			return s.alreadySaved(ctx, conn, token, err)
 		case NotFound, Invalid:
 			return "", err
-		case Unavailable:
+		case Unavailable, Unverified:
 		}
 		select {
 		case <-ctx.Done():

@@ -35,6 +35,17 @@ func grant(namespace string, edits ...func(*v1alpha1.OAuthGrant)) *v1alpha1.OAut
 	return g
 }
 
+// used is a grant whose agent has tokens; over is one that was ended.
+func used(g *v1alpha1.OAuthGrant) {
+	at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	g.Name, g.Status.RedeemedAt = "agent-usedusedusedused", &at
+}
+
+func over(g *v1alpha1.OAuthGrant) {
+	used(g)
+	g.Name, g.Status.RevokedAt, g.Status.RevokedReason = "agent-overoveroverover", g.Status.RedeemedAt, v1alpha1.GrantReuse
+}
+
 // asPerson has the rights of a role for people in the namespace of the team.
 func asPerson(ctx context.Context, role string) client.Client {
 	GinkgoHelper()
@@ -55,6 +66,12 @@ var _ = Describe("What people allow agents", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		Eventually(func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-apiserver-grants")))
 		Expect(admin.Create(ctx, stored)).To(Succeed())
+		for _, g := range []*v1alpha1.OAuthGrant{grant(ofTeam, used), grant(ofTeam, over), grant(foreign, over)} {
+			status := g.Status
+			Expect(admin.Create(ctx, g)).To(Succeed())
+			g.Status = status
+			Expect(admin.Status().Update(ctx, g)).To(Succeed())
+		}
 	})
 
 	DescribeTable("the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -93,7 +110,16 @@ var _ = Describe("What people allow agents", Ordered, func() {
 		Entry("writes the status", func(ctx context.Context) error {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),
-		Entry("removes", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
+		Entry("removes one whose code nobody has used", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
+		Entry("removes one that is over, as its status says", func(ctx context.Context) error {
+			return apiserver.Delete(ctx, grant(ofTeam, over), client.DryRunAll)
+		}, nobody),
+		Entry("removes none that an agent uses", func(ctx context.Context) error {
+			return broken.Delete(ctx, grant(ofTeam, used), client.DryRunAll)
+		}, policy, "remove no OAuthGrant but one that is over"),
+		Entry("removes none elsewhere", func(ctx context.Context) error {
+			return broken.Delete(ctx, grant(foreign, over), client.DryRunAll)
+		}, policy, "namespaces of teams only"),
 		Entry("does not hide", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
 		}, policy, "may not change the label"),

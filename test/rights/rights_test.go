@@ -90,8 +90,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	Expect(admin.Create(ctx, key())).To(Succeed())
 	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
-	Expect(admin.Create(ctx, applied())).To(Succeed())
-	for _, o := range []client.Object{draft(), database(), account(), uploads()} {
+	for _, o := range []client.Object{applied(), noted(ofTeam), noted(foreign), draft(), database(), account(), uploads()} {
 		Expect(admin.Create(ctx, o)).To(Succeed())
 	}
 	Expect(storeMedia(ctx)).To(Succeed())
@@ -249,6 +248,14 @@ func applied() *v1alpha1.Connection {
 	return connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Name, c.Labels, c.Spec.CredentialsSecretRef.Name = "acme-x", map[string]string{"app": "a"}, "acme-x"
 		c.Annotations, c.Finalizers = map[string]string{"note": "ours"}, []string{"example.com/kept"}
+	})
+}
+
+// noted is a Connection that says who changed it last, as the apiserver has it before it
+// disconnects one.
+func noted(namespace string) *v1alpha1.Connection {
+	return connected(namespace, func(c *v1alpha1.Connection) {
+		c.Name, c.Annotations[v1alpha1.LastAuthorAnnotation] = "x-dddddddddddddddd", "ada"
 	})
 }
 
@@ -580,7 +587,20 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/author":"ada","social.herald.dev/probe-requested":"a",
 			"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, nobody),
-	Entry("disconnects it", func(ctx context.Context) error { return broken.Delete(ctx, applied(), client.DryRunAll) }, nobody),
+	Entry("notes who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
+	Entry("disconnects it for a person", func(ctx context.Context) error { return broken.Delete(ctx, noted(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects it for nobody: who did it would not be known", func(ctx context.Context) error {
+		return broken.Delete(ctx, applied(), client.DryRunAll)
+	}, policy, "remove no Connection but for a person"),
+	Entry("disconnects all at once for nobody", func(ctx context.Context) error {
+		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
+	}, policy, "remove no Connection but for a person"),
+	Entry("disconnects one in a namespace that is no team's", func(ctx context.Context) error {
+		return broken.Delete(ctx, noted(foreign), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("has one examined in a namespace that is no team's", func(ctx context.Context) error {
+		return broken.Patch(ctx, noted(foreign), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
 	Entry("uses a Secret that it has not noted", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, policy, "an annotation credentials.social.herald.dev/NAME"),
@@ -621,7 +641,8 @@ var _ = DescribeTable("With the roles that it is installed with, the apiserver",
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("connects an account", func(ctx context.Context) error { return apiserver.Create(ctx, connected(ofTeam), client.DryRunAll) }, nobody),
-	Entry("disconnects one", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, nobody),
+	Entry("disconnects one for a person", func(ctx context.Context) error { return apiserver.Delete(ctx, noted(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects one for nobody", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "but for a person"),
 	Entry("says how an account stands", func(ctx context.Context) error {
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),

@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
@@ -138,6 +139,10 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	token, err := l.Token(ctx, conn)
 	if apierrors.IsNotFound(err) {
 		return job, gone("the credentials of connection %q cannot be used: %v", conn.Name, err)
+	}
+	if credentials.ReasonOf(err) == credentials.Unverified {
+		// Another account would not show the post, which then would be sent again.
+		return job, platforms.Errorf(platforms.ClassTransient, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	if err != nil {
 		return job, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)

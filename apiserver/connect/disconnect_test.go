@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/connect"
+)
+
+// busy has somebody write a connection each time before it is removed, so many times.
+type busy struct {
+	connect.Connections
+
+	times int
+}
+
+func (b *busy) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error {
+	if b.times > 0 {
+		b.times--
+		if err := b.Annotate(ctx, of, map[string]string{v1alpha1.ProbeAnnotation: string(rune('a' + b.times))}); err != nil {
+			return err
+		}
+	}
+	return b.Connections.DeleteFor(ctx, of, person)
+}
+
+var _ = Describe("Disconnecting an account for a person", func() {
+	const kept = "example.com/kept"
+	var (
+		d      *desk
+		others *busy
+		name   string
+	)
+	BeforeEach(func(ctx SpecContext) {
+		others = &busy{Connections: connections}
+		d = newDesk(ctx, func(c *connect.Config) { c.Connections = others })
+		name = d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, newAccount(ctx, v1alpha1.PlatformX)).Connection.Name
+		// It stays to be looked at.
+		found, _ := d.stored(ctx, name)
+		base := found.DeepCopy()
+		found.Finalizers = []string{kept}
+		Expect(env.Client.Patch(ctx, found, client.MergeFrom(base))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			found, _ := d.stored(ctx, name)
+			found.Finalizers = nil
+			Expect(env.Client.Update(ctx, found)).To(Succeed())
+		})
+	})
+
+	It("leaves the person's name on what is removed, whoever writes it at the same time", func(ctx SpecContext) {
+		others.times = 2
+		_, err := d.Disconnect(ctx, visitor("bob"), d.namespace, name)
+		Expect(err).NotTo(HaveOccurred())
+		found, _ := d.stored(ctx, name)
+		Expect(found.DeletionTimestamp).NotTo(BeNil())
+		Expect(found.Annotations).To(And(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "bob"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, "ann")))
+	})
+
+	It("removes nothing that others change all the time, and says so", func(ctx SpecContext) {
+		others.times = 100
+		_, err := d.Disconnect(ctx, visitor("bob"), d.namespace, name)
+		refuses(err, bridge.CodeConflict, "changed all the time")
+		found, _ := d.stored(ctx, name)
+		Expect(found.DeletionTimestamp).To(BeNil())
+	})
+})

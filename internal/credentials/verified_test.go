@@ -1,0 +1,148 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// stored is a Secret: a token in a version.
+type stored struct{ token, version string }
+
+func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
+	return Credentials{Token: Token{Access: s.token}, Version: s.version}, nil
+}
+
+// A Secret may be replaced at any time, and is not watched.
+func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
+	status := func(version, confirmed string) func(*v1alpha1.Connection) {
+		return func(conn *v1alpha1.Connection) {
+			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = version, confirmed
+		}
+	}
+	earlier := func(ready metav1.ConditionStatus) func(*v1alpha1.Connection) {
+		return func(conn *v1alpha1.Connection) {
+			status("2", "")(conn)
+			meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: ready, Reason: "AsSaid"})
+		}
+	}
+	none := func(*v1alpha1.Connection) {}
+	for _, tc := range []struct {
+		reason string
+		// replaced is what the Secret holds after token a was read in version 1, and said
+		// what the status says then.
+		replaced stored
+		said     func(*v1alpha1.Connection)
+		want     string
+		asked    []string
+	}{
+		{"nothing changed", stored{"a", "1"}, none, "a", nil},
+		{"somebody replaced it", stored{"b", "2"}, none, "", []string{"2"}},
+		{"a label is no other token", stored{"a", "2"}, none, "a", nil},
+		{"the platform confirmed the new one", stored{"b", "2"}, status("2", "2"), "b", nil},
+		{"the platform did not tell whose the new one is", stored{"b", "2"}, status("2", ""), "", nil},
+		{"nor whose the old one is, as it turns out", stored{"a", "1"}, status("1", ""), "", nil},
+		{"what was confirmed is not what was examined last", stored{"a", "1"}, status("2", "1"), "", []string{"1"}},
+		{"before an upgrade it was connected by these credentials", stored{"b", "2"}, earlier(metav1.ConditionTrue), "b", nil},
+		{"before an upgrade the platform did not tell", stored{"b", "2"}, earlier(metav1.ConditionFalse), "", nil},
+		{"it was replaced again while the platform confirmed it", stored{"c", "3"}, status("2", "2"), "", []string{"3"}},
+		{"there was no Secret, and whoever found that looks for it again", stored{"b", "2"}, status("", ""), "", nil},
+	} {
+		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1"}
+		var asked []string
+		cache := NewCache(secret, now, func(_ context.Context, _ *v1alpha1.Connection, version string) error {
+			asked = append(asked, version)
+			return nil
+		})
+		conn := verified("1")
+		if got, err := cache.Token(t.Context(), conn); err != nil || got.Access != "a" {
+			t.Fatalf("%s: at first got %q, %v", tc.reason, got.Access, err)
+		}
+		*secret = tc.replaced
+		tc.said(conn)
+		now.SetTime(noon.Add(cacheFor + 1))
+		// It is asked once, however many posts want the token.
+		for range 3 {
+			got, err := cache.Token(t.Context(), conn)
+			switch {
+			case tc.want != "" && (err != nil || got.Access != tc.want):
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got.Access, err, tc.want)
+			case tc.want == "" && (ReasonOf(err) != Unverified || got.Access != "" || !strings.Contains(err.Error(), `"acme-x"`)):
+				t.Errorf("%s: got %q, %v, want that Secret acme-x is not verified", tc.reason, got.Access, err)
+			}
+		}
+		if !slices.Equal(asked, tc.asked) {
+			t.Errorf("%s: asked about the versions %v, want %v", tc.reason, asked, tc.asked)
+		}
+	}
+}
+
+// What was confirmed for one account, or refused by the platform, says nothing of another.
+func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		change func(*Cache, *v1alpha1.Connection)
+	}{
+		{"a Connection of the same name may be another account", func(_ *Cache, conn *v1alpha1.Connection) { conn.UID = "u2" }},
+		{"another Secret", func(_ *Cache, conn *v1alpha1.Connection) { conn.Spec.CredentialsSecretRef.Name = "acme-x-2" }},
+		{"the platform refused it", func(c *Cache, conn *v1alpha1.Connection) { c.Forget(conn) }},
+	} {
+		secret := &stored{"a", "1"}
+		cache, conn := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil), verified("1")
+		if _, err := cache.Token(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		secret.version = "2"
+		tc.change(cache, conn)
+		if got, err := cache.Token(t.Context(), conn); ReasonOf(err) != Unverified {
+			t.Errorf("%s: got %q, %v, want it not verified", tc.reason, got.Access, err)
+		}
+	}
+}
+
+// An examination that could not be asked for is asked for by the next who wants the token.
+func TestCacheAsksAgain(t *testing.T) {
+	asked, refuse := 0, errors.New("the API server does not answer")
+	cache := NewCache(&stored{"b", "2"}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
+		asked++
+		err := refuse
+		refuse = nil
+		return err
+	})
+	for range 3 {
+		if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != Unverified {
+			t.Errorf("got %v", err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want twice", asked)
+	}
+}
+
+// Who waits for the platform's word waits for the status, and not for the next minute.
+func TestCacheFollowsTheStatus(t *testing.T) {
+	secret := &stored{"b", "2"}
+	cache := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil)
+	if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != Unverified {
+		t.Fatalf("got %v", err)
+	}
+	if got, err := cache.Token(t.Context(), verified("2")); err != nil || got.Access != "b" {
+		t.Errorf("got %q, %v", got.Access, err)
+	}
+	unsure := verified("2")
+	unsure.Status.VerifiedVersion = ""
+	if got, err := cache.Token(t.Context(), unsure); ReasonOf(err) != Unverified {
+		t.Errorf("got %q, %v of what the platform did not confirm after all", got.Access, err)
+	}
+}

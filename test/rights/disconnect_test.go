@@ -1,0 +1,43 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/kube"
+)
+
+var _ = Describe("Disconnecting an account as the web application does", func() {
+	It("is what roles and policies let the apiserver do, with the person's name on what is removed", func(ctx SpecContext) {
+		config := rest.CopyConfig(adminConfig)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:herald-apiserver"}
+		api, err := kube.NewClient(config, "rights-test")
+		Expect(err).NotTo(HaveOccurred())
+		connections := kube.NewConnections(api, clock.RealClock{})
+
+		conn := connected(ofTeam, func(c *v1alpha1.Connection) {
+			c.Name, c.Finalizers = "x-eeeeeeeeeeeeeeee", []string{"example.com/kept"}
+		})
+		Expect(admin.Create(ctx, conn)).To(Succeed())
+		Expect(connections.DeleteFor(ctx, conn, "")).To(MatchError(ContainSubstring("but for a person")), "nobody has a name")
+		changed := &v1alpha1.Connection{}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
+		Expect(changed.DeletionTimestamp).To(BeNil())
+		Expect(apierrors.IsConflict(connections.DeleteFor(ctx, conn, "ada"))).To(BeTrue(), "it was written since")
+
+		Expect(connections.DeleteFor(ctx, changed, "ada")).To(Succeed())
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
+		Expect(changed.DeletionTimestamp).NotTo(BeNil())
+		Expect(changed.Annotations).To(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "ada"))
+		changed.Finalizers = nil
+		Expect(admin.Update(ctx, changed)).To(Succeed())
+	})
+})
