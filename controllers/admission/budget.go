@@ -63,20 +63,34 @@ func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (nee
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Want{Item: item, Used: used[item], More: more})
 	}
-	is := int64(posting.Size(post))
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
-		want(v1alpha1.BudgetPostBytes, is)
-		want(v1alpha1.BudgetUnfinishedPosts, 1)
+		want(v1alpha1.BudgetPostBytes, int64(posting.Size(post)))
+		if !post.Spec.Cancelled { // it is finished from the beginning
+			want(v1alpha1.BudgetUnfinishedPosts, 1)
+		}
 		return needs
 	}
-	if was := int64(posting.Size(before)); is > was {
-		want(v1alpha1.BudgetPostBytes, is-was)
+	if more := growth(before, post); more > 0 {
+		want(v1alpha1.BudgetPostBytes, more)
 	}
-	if before.Spec.Draft && !post.Spec.Draft {
+	if before.Spec.Draft && !post.Spec.Draft && !post.Spec.Cancelled {
 		want(v1alpha1.BudgetUnfinishedPosts, 0) // it is one of them already
 	}
 	return needs
+}
+
+// cancelling is how many bytes a post may take more as it is cancelled, once in its life: the
+// field, who did it, and both again in what kubectl apply keeps of it.
+const cancelling = 1 << 10
+
+// growth is how many bytes a change adds to a post; 0 or less if there is room for it anyway.
+func growth(before, post *v1alpha1.Post) int64 {
+	more := int64(posting.Size(post)) - int64(posting.Size(before))
+	if post.Spec.Cancelled && !before.Spec.Cancelled && more <= cancelling {
+		return 0
+	}
+	return more
 }
 
 // used returns what a team uses, as far as this process knows.

@@ -101,6 +101,28 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Status().Update(ctx, kept)).To(Succeed())
 	})
 
+	It("holds a cancelled post to it, and lets go of what is cancelled as it is", func(ctx SpecContext) {
+		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		kept := t.stored(ctx)
+		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "what is stored as cancelled takes as much as another")
+		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
+		Expect(change(ctx, kept, cancelled)).To(Succeed(), "it is cancelled although there is too much")
+		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
+	})
+
+	It("lets no cancelled post be larger than a post may be", func(ctx SpecContext) {
+		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{})
+		large := t.post(cancelled)
+		large.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 200<<10)}
+		large.Spec.Targets[0].Caption = strings.Repeat("a", 60_000)
+		Expect(user.Create(ctx, large, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
+		kept := t.stored(ctx)
+		kept.Annotations, kept.Spec.Targets[0].Caption, kept.Spec.Cancelled = large.Annotations, large.Spec.Targets[0].Caption, true
+		Expect(user.Update(ctx, kept, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
+	})
+
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: "5000"})
 		store := quota.NewStore(quota.NewAPI(user, user))
