@@ -65,13 +65,13 @@ func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (nee
 	}
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
-		want(v1alpha1.BudgetPostBytes, int64(posting.Size(post)))
+		want(v1alpha1.BudgetPostBytes, posting.Footprint(post))
 		if !post.Spec.Cancelled { // it is finished from the beginning
 			want(v1alpha1.BudgetUnfinishedPosts, 1)
 		}
 		return needs
 	}
-	if more := growth(before, post); more > 0 {
+	if more := growth(before, post, posting.Footprint); more > 0 {
 		want(v1alpha1.BudgetPostBytes, more)
 	}
 	if before.Spec.Draft && !post.Spec.Draft && !post.Spec.Cancelled {
@@ -84,9 +84,10 @@ func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (nee
 // field, who did it, and both again in what kubectl apply keeps of it.
 const cancelling = 1 << 10
 
-// growth is how many bytes a change adds to a post; 0 or less if there is room for it anyway.
-func growth(before, post *v1alpha1.Post) int64 {
-	more := int64(posting.Size(post)) - int64(posting.Size(before))
+// growth is how many bytes a change adds to a post, by one measure of it; 0 or less if there
+// is room for it anyway.
+func growth(before, post *v1alpha1.Post, measure func(*v1alpha1.Post) int64) int64 {
+	more := measure(post) - measure(before)
 	if post.Spec.Cancelled && !before.Spec.Cancelled && more <= cancelling {
 		return 0
 	}

@@ -133,9 +133,9 @@ var _ = Describe("The budget of a team", func() {
 			}, at, 0)).To(Succeed())
 		}
 		Eventually(create(ctx, t)).Should(Succeed())
-		count(9, 4000, time.Now())
+		count(9, 2000, time.Now())
 		Expect(create(ctx, t)()).To(Succeed())
-		count(10, 4000, time.Now())
+		count(10, 2000, time.Now())
 		Expect(create(ctx, t)()).To(refusedWith("10 stored posts, finished and cancelled ones counted; 10 are used and this needs 1 more"))
 		count(9, 4999, time.Now())
 		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,999 are used"))
