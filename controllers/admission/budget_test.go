@@ -111,6 +111,24 @@ var _ = Describe("The budget of a team", func() {
 		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
 	})
 
+	It("holds to it what is written around a post later, whatever became of the post", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		kept := t.stored(ctx)
+		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
+		around := func(bytes int) func() error {
+			return func() error {
+				p := kept.DeepCopy()
+				p.Annotations = map[string]string{"example.com/much": strings.Repeat("a", bytes)}
+				return user.Update(ctx, p, client.DryRunAll)
+			}
+		}
+		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
+		Expect(around(1 << 10)()).To(Succeed(), "the webhook is not asked about so little")
+		kept.Status.Finished = true
+		Expect(user.Status().Update(ctx, kept)).To(Succeed())
+		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
+	})
+
 	It("lets no cancelled post be larger than a post may be", func(ctx SpecContext) {
 		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{})
