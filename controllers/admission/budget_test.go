@@ -141,6 +141,24 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Update(ctx, kept, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
 	})
 
+	It("counts what was admitted since the apiserver counted, and no dry run", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "5000"})
+		first, second := t.post(), t.post()
+		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is known, and dry runs are not counted")
+		refused := t.post(func(s *v1alpha1.PostSpec) { s.Draft, s.Category, s.Targets[0].Caption = false, "video", "" })
+		Expect(user.Create(ctx, refused)).NotTo(Succeed())
+		Expect(user.Create(ctx, first)).To(Succeed())
+		Expect(user.Create(ctx, second)).To(Succeed())
+		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,"))
+		Expect(change(ctx, first, saying("longer than before, by far too much to fit beside the others"), func(s *v1alpha1.PostSpec) {
+			s.Targets[0].Caption += strings.Repeat("a", 1000)
+		})).To(refusedWith("5,000 bytes"))
+		Expect(quota.NewStore(quota.NewAPI(user, user)).Count(ctx, t.name, []v1alpha1.BudgetUse{
+			{Item: v1alpha1.BudgetPostBytes, Used: 2500, Limit: 5000},
+		}, time.Now().Add(time.Minute), 0)).To(Succeed())
+		Expect(create(ctx, t)()).To(Succeed(), "the count holds them, and one was deleted")
+	})
+
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: "5000"})
 		store := quota.NewStore(quota.NewAPI(user, user))

@@ -133,7 +133,8 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 		}
 	}
 	var refused field.ErrorList
-	switch full, err := p.Budgets.refuse(ctx, stored, post); {
+	full, undo, err := p.Budgets.refuse(ctx, p.Clock.Now(), stored, post)
+	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
 	case full != nil:
@@ -141,6 +142,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	}
 	warnings, wrong := p.contents(ctx, stored, post)
 	if refused = append(refused, wrong...); len(refused) > 0 {
+		undo()
 		return warnings, invalid(post, refused)
 	}
 	return warnings, nil
