@@ -123,7 +123,7 @@ var _ = Describe("The budget of a team", func() {
 			}
 		}
 		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
-		Expect(around(1 << 10)()).To(Succeed(), "the webhook is not asked about so little")
+		Expect(around(1<<10)()).To(Succeed(), "the webhook is not asked about so little")
 		kept.Status.Finished = true
 		Expect(user.Status().Update(ctx, kept)).To(Succeed())
 		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
