@@ -44,7 +44,7 @@ type growing struct {
 }
 
 // counted reports whether a count, or its age, has replaced a record.
-func (g growing) counted(countedAt, now time.Time) bool {
+func (g *growing) counted(countedAt, now time.Time) bool {
 	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= forgottenAfter
 }
 

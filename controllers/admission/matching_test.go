@@ -87,6 +87,7 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		Entry("a label", func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, &user, 0),
 		Entry("annotations of 4 KiB", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4000)} }, &user, 0),
 		Entry("annotations of more", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)} }, &user, 1),
+		Entry("annotations of more bytes than letters", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("ü", 2200)} }, &user, 1),
 		Entry("finalizers of more", func(p *v1alpha1.Post) {
 			for i := range 55 {
 				p.Finalizers = append(p.Finalizers, fmt.Sprintf("example.com/%063d", i))

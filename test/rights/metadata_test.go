@@ -21,7 +21,9 @@ import (
 // The metadata of what the ResourceQuota counts: without a bound on them, a few thousand objects fill etcd.
 var _ = Describe("What is written around an object of a team", Ordered, func() {
 	const kib = 1 << 10
-	much := func(bytes int) map[string]string { return map[string]string{"example.com/much": strings.Repeat("a", bytes)} }
+	much := func(bytes int) map[string]string {
+		return map[string]string{"example.com/much": strings.Repeat("a", bytes)}
+	}
 	many := func(count int) map[string]string {
 		labels := map[string]string{}
 		for i := range count {
@@ -44,8 +46,10 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		Expect(admin.Create(ctx, large)).To(Succeed())
-		Eventually(func() error { return admin.Create(ctx, annotated(media(func(*v1alpha1.Media) {}), 20*kib), client.DryRunAll) }).
-			Should(MatchError(ContainSubstring("herald-metadata")))
+		tooMuch := func() error {
+			return admin.Create(ctx, annotated(media(func(*v1alpha1.Media) {}), 20*kib), client.DryRunAll)
+		}
+		Eventually(tooMuch).Should(MatchError(ContainSubstring("herald-metadata")))
 	})
 
 	DescribeTable("is bounded: somebody makes", func(ctx SpecContext, o client.Object, words ...string) {
@@ -77,7 +81,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 	)
 
 	It("is bounded when it comes later", func(ctx SpecContext) {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"note":"%s"}}}`, strings.Repeat("a", 17*kib))
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"note":%q}}}`, strings.Repeat("a", 17*kib))
 		outcomeIs(change(ctx, admin, large, patch), policy, "16 KiB")
 		outcomeIs(change(ctx, admin, large, `{"metadata":{"annotations":{"note":"short"}}}`), nobody)
 	})
@@ -86,7 +90,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		full := annotated(media(func(m *v1alpha1.Media) { m.Name = "full" }), 16*kib-100)
 		Expect(admin.Create(ctx, full)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, full)).To(Succeed()) })
-		finalizer := fmt.Sprintf(`{"metadata":{"finalizers":[%q],"annotations":{"social.herald.dev/probe-requested":"%s"}}}`, v1alpha1.MediaFileFinalizer, strings.Repeat("a", 100))
+		finalizer := fmt.Sprintf(`{"metadata":{"finalizers":[%q],"annotations":{"social.herald.dev/probe-requested":%q}}}`, v1alpha1.MediaFileFinalizer, strings.Repeat("a", 100))
 		outcomeIs(change(ctx, admin, full, finalizer), policy, "16 KiB")
 		err := change(ctx, manager, full, finalizer)
 		Expect(fmt.Sprint(err)).NotTo(ContainSubstring("herald-metadata"))
@@ -128,7 +132,9 @@ func withoutPolicy(ctx context.Context, name string, do func()) {
 	bound := policyBinding(name)
 	bound.Labels, bound.Spec = unbound.Labels, unbound.Spec
 	Expect(admin.Delete(ctx, unbound)).To(Succeed())
-	probe := verified(func(m *v1alpha1.Media) { m.Name, m.Annotations = "probe", map[string]string{"a": strings.Repeat("a", 100<<10)} })
+	probe := verified(func(m *v1alpha1.Media) {
+		m.Name, m.Annotations = "probe", map[string]string{"a": strings.Repeat("a", 100<<10)}
+	})
 	Eventually(func() error { return admin.Create(ctx, probe.DeepCopy(), client.DryRunAll) }).Should(Succeed())
 	do()
 	Expect(admin.Create(ctx, bound)).To(Succeed())
