@@ -58,8 +58,8 @@ var _ = Describe("The budget of a team", func() {
 	},
 		Entry("stored posts", v1alpha1.TeamBudget{Posts: new(int32(2))}, 2, text("acme-x", "a", draft),
 			"the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. Delete posts"),
-		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: "1Ki"}, 1, text("acme-x", strings.Repeat("a", 280), draft),
-			"the team's budget allows 1,024 bytes of stored posts; "),
+		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: "3Ki"}, 1, text("acme-x", strings.Repeat("a", 280), draft),
+			"the team's budget allows 3,072 bytes of stored posts; "),
 		Entry("unfinished posts, drafts and scheduled ones", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 3, text("acme-x", "a", inMarch),
 			"the team's budget allows 3 posts that are drafts, scheduled or being delivered; 3 are used and this needs 1 more. Cancel drafts or scheduled posts, or have an administrator raise spec.budget.unfinishedPosts"),
 		Entry("one that is tiny", v1alpha1.TeamBudget{Posts: new(int32(1))}, 1, text("acme-x", "a", draft), "allows 1 stored posts"),
@@ -192,7 +192,7 @@ var _ = Describe("The budget of a team", func() {
 		Eventually(func(g Gomega) string {
 			clock.Step(10 * time.Second)
 			return read(g)
-		}, 20*time.Second, 100*time.Millisecond).Should(MatchRegexp(`^\[\{"item":"posts","used":1,"limit":4\},\{"item":"postBytes","used":\d\d\d?,"limit":536870912\},` +
+		}, 20*time.Second, 100*time.Millisecond).Should(MatchRegexp(`^\[\{"item":"posts","used":1,"limit":4\},\{"item":"postBytes","used":\d{4},"limit":536870912\},` +
 			`\{"item":"unfinishedPosts","used":1,"limit":8\},\{"item":"pendingFiles","used":1,"limit":1000\},` +
 			`\{"item":"pendingFileBytes","used":1000,"limit":214748364800\},\{"item":"keys","used":1,"limit":100\}\]$`))
 		Expect([]int32{usage.Status.Used, usage.Status.Limit}).To(Equal([]int32{25, 100}), "how full the fullest is, in percent")

@@ -42,3 +42,29 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 		}
 	})
 }
+
+// TestFootprint counts what Herald will write to a post beside what people wrote.
+func TestFootprint(t *testing.T) {
+	post := func(targets, cards int) *v1alpha1.Post {
+		p := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: make([]v1alpha1.PostTarget, targets)}}
+		if cards > 0 {
+			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		reason         string
+		targets, cards int
+		want           int64
+	}{
+		{"nothing is written of no target", 0, 0, 0},
+		{"one target has one entry", 1, 0, 2 << 10},
+		{"each of a hundred has one", 100, 0, 200 << 10},
+		{"each target of a tree has a record of each card", 3, 4, 3 * (2<<10 + 4*256)},
+	} {
+		p := post(tt.targets, tt.cards)
+		if got := Footprint(p) - int64(Size(p)); got != tt.want {
+			t.Errorf("%s: %d bytes are kept, want %d", tt.reason, got, tt.want)
+		}
+	}
+}

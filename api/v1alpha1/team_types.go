@@ -107,7 +107,8 @@ type TeamBudget struct {
 	Posts *int32 `json:"posts,omitempty"`
 
 	// postBytes is how many bytes those Posts may have together: their spec and
-	// annotations, as the Kubernetes API stores them.
+	// metadata, as the Kubernetes API stores them, 2 KiB for what Herald writes of each
+	// target, and 256 bytes for each card of a tree at each target.
 	// +optional
 	PostBytes Bytes `json:"postBytes,omitempty"`
 

@@ -107,7 +107,7 @@ func (f *flights) clear(namespace string) {
 // beginPost counts a post that is about to be created, or refuses it. done is called when
 // the index has it, or when it certainly is not created.
 func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
-	bytes := int64(posting.Size(post))
+	bytes := posting.Footprint(post)
 	var tally postindex.Tally
 	now := s.Clock.Now()
 	land, refused := s.newPosts.begin(post.Namespace, post.Name, bytes, now,
@@ -142,7 +142,7 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 // the release of a draft of a team that has more unfinished posts than it may. One that
 // makes it smaller is never refused.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
-	was, is := int64(posting.Size(before)), int64(posting.Size(after))
+	was, is := posting.Footprint(before), posting.Footprint(after)
 	tally, _ := s.Index.Tally(after.Namespace, nil)
 	wants := []plan.Want{{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes, More: is - was}}
 	if is <= was {

@@ -192,7 +192,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
-		Bytes:     posting.Size(post),
+		Bytes:     int(posting.Footprint(post)),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 	}
 	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)

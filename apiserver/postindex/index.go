@@ -42,7 +42,7 @@ type Summary struct {
 	Agent string
 	// DisplayAt is kept to the millisecond, as the resources keep it.
 	DisplayAt time.Time
-	// Bytes is how large the stored post is. Pages do not tell it.
+	// Bytes is how much the post takes of its team's budget: posting.Footprint. Pages do not tell it.
 	Bytes int
 }
 

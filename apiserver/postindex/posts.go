@@ -68,8 +68,8 @@ type entry struct {
 const (
 	// idBits hold the length of an id: names of the Kubernetes API have at most 253 bytes.
 	idBits = 8
-	// maxBytes is the largest post that is counted rightly: 16 MiB, of which etcd stores
-	// a tenth.
+	// maxBytes is the largest post that is counted rightly: 16 MiB, while a post of a
+	// hundred targets and cards is counted 3 MiB.
 	maxBytes = 1<<(32-idBits) - 1
 )
 

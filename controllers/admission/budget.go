@@ -6,12 +6,14 @@ package admission
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/quota"
@@ -23,9 +25,9 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 
-// Budgets tells what teams use of their budgets. What it says is as old as a watch, and the
-// bytes as old as the apiserver's last count: Kubernetes' own count of the objects has no
-// such gap.
+// Budgets tells what teams use of their budgets: what the apiserver counted last, and what
+// this process has admitted since. Of what other replicas admitted in the meantime it does
+// not know; Kubernetes' own count of the objects has no such gap.
 type Budgets struct {
 	// Owner returns the team that owns a namespace, or nil.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
@@ -35,27 +37,49 @@ type Budgets struct {
 	Quotas client.Reader
 	// Usage reads what is counted of a team, from the API server.
 	Usage func(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error)
+
+	admitted admitted
 }
 
 // refuse returns why there is no room for a post: for a new one if before is nil. What makes
-// a post smaller always has room.
-func (b *Budgets) refuse(ctx context.Context, before, post *v1alpha1.Post) (*field.Error, error) {
+// a post smaller always has room. A post for which there is room is counted from now on,
+// unless the request is a dry run; undo takes that back if something else refuses the post.
+func (b *Budgets) refuse(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
+	undo = func() {}
 	if b == nil {
-		return nil, nil //nolint:nilnil // nothing is bounded
+		return nil, undo, nil
 	}
 	team, err := b.Owner(ctx, post.Namespace)
 	if err != nil || team == nil {
-		return nil, err
+		return nil, undo, err
 	}
 	budget := plan.BudgetOf(team)
 	used, err := b.used(ctx, post.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, undo, err
 	}
-	if lacks := budget.Lacks(team.Name, wants(before, post, used)...); lacks != "" {
-		return field.Forbidden(field.NewPath("spec"), lacks), nil
+	change := growing{is: posting.Footprint(post), created: 1, at: now}
+	if before != nil {
+		change.was, change.created = posting.Footprint(before), 0
 	}
-	return nil, nil //nolint:nilnil // there is room
+	dry := dryRun(ctx)
+	undo = b.admitted.begin(post.Namespace, post.Name, change, used.countedAt, func(posts, bytes int64) bool {
+		used.of[v1alpha1.BudgetPostBytes] += bytes
+		if !used.live {
+			used.of[v1alpha1.BudgetPosts] += posts
+		}
+		if lacks := budget.Lacks(team.Name, wants(before, post, used.of)...); lacks != "" {
+			full = field.Forbidden(field.NewPath("spec"), lacks)
+		}
+		return full == nil && !dry
+	})
+	return full, undo, nil
+}
+
+// dryRun reports whether a request stores nothing.
+func dryRun(ctx context.Context) bool {
+	req, err := admission.RequestFromContext(ctx)
+	return err == nil && req.DryRun != nil && *req.DryRun
 }
 
 // wants lists what a post needs that it did not need before.
@@ -63,31 +87,58 @@ func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (nee
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Want{Item: item, Used: used[item], More: more})
 	}
-	is := int64(posting.Size(post))
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
-		want(v1alpha1.BudgetPostBytes, is)
-		want(v1alpha1.BudgetUnfinishedPosts, 1)
+		want(v1alpha1.BudgetPostBytes, posting.Footprint(post))
+		if !post.Spec.Cancelled { // it is finished from the beginning
+			want(v1alpha1.BudgetUnfinishedPosts, 1)
+		}
 		return needs
 	}
-	if was := int64(posting.Size(before)); is > was {
-		want(v1alpha1.BudgetPostBytes, is-was)
+	if more := growth(before, post, posting.Footprint); more > 0 {
+		want(v1alpha1.BudgetPostBytes, more)
 	}
-	if before.Spec.Draft && !post.Spec.Draft {
+	if before.Spec.Draft && !post.Spec.Draft && !post.Spec.Cancelled {
 		want(v1alpha1.BudgetUnfinishedPosts, 0) // it is one of them already
 	}
 	return needs
 }
 
-// used returns what a team uses, as far as this process knows.
-func (b *Budgets) used(ctx context.Context, namespace string) (map[v1alpha1.BudgetItem]int64, error) {
-	used := map[v1alpha1.BudgetItem]int64{}
+// cancelling is how many bytes a post may take more as it is cancelled, once in its life: the
+// field, who did it, and both again in what kubectl apply keeps of it.
+const cancelling = 1 << 10
+
+// growth is how many bytes a change adds to a post, by one measure of it; 0 or less if there
+// is room for it anyway.
+func growth(before, post *v1alpha1.Post, measure func(*v1alpha1.Post) int64) int64 {
+	more := measure(post) - measure(before)
+	if post.Spec.Cancelled && !before.Spec.Cancelled && more <= cancelling {
+		return 0
+	}
+	return more
+}
+
+// use is what a team uses of its budget.
+type use struct {
+	of map[v1alpha1.BudgetItem]int64
+	// countedAt is when the apiserver wrote that, and live that Kubernetes itself counted
+	// the posts, with each that it stores.
+	countedAt time.Time
+	live      bool
+}
+
+// used returns what a team uses, as far as others have told this process.
+func (b *Budgets) used(ctx context.Context, namespace string) (*use, error) {
+	used := &use{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell what the team uses of its budget: %w", err)
 	}
 	for _, u := range stored.Status.Budget {
-		used[u.Item] = u.Used
+		used.of[u.Item] = u.Used
+	}
+	if at := stored.Status.CountedAt; at != nil {
+		used.countedAt = at.Time
 	}
 	var q corev1.ResourceQuota
 	err = b.Quotas.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)
@@ -95,8 +146,8 @@ func (b *Budgets) used(ctx context.Context, namespace string) (map[v1alpha1.Budg
 		return nil, fmt.Errorf("cannot tell what Kubernetes counted of the team: %w", err)
 	}
 	if posts, counted := q.Status.Used[quota.CountOf("posts")]; counted {
-		used[v1alpha1.BudgetPosts] = posts.Value()
+		used.of[v1alpha1.BudgetPosts], used.live = posts.Value(), true
 	}
-	used[v1alpha1.BudgetUnfinishedPosts] = b.Unfinished(namespace)
+	used.of[v1alpha1.BudgetUnfinishedPosts] = b.Unfinished(namespace)
 	return used, nil
 }

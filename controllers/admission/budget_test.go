@@ -101,6 +101,64 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Status().Update(ctx, kept)).To(Succeed())
 	})
 
+	It("holds a cancelled post to it, and lets go of what is cancelled as it is", func(ctx SpecContext) {
+		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		kept := t.stored(ctx)
+		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "what is stored as cancelled takes as much as another")
+		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
+		Expect(change(ctx, kept, cancelled)).To(Succeed(), "it is cancelled although there is too much")
+		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
+	})
+
+	It("holds to it what is written around a post later, whatever became of the post", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		kept := t.stored(ctx)
+		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
+		around := func(bytes int) func() error {
+			return func() error {
+				p := kept.DeepCopy()
+				p.Annotations = map[string]string{"example.com/much": strings.Repeat("a", bytes)}
+				return user.Update(ctx, p, client.DryRunAll)
+			}
+		}
+		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
+		Expect(around(1<<10)()).To(Succeed(), "the webhook is not asked about so little")
+		kept.Status.Finished = true
+		Expect(user.Status().Update(ctx, kept)).To(Succeed())
+		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
+	})
+
+	It("lets no cancelled post be larger than a post may be", func(ctx SpecContext) {
+		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{})
+		large := t.post(cancelled)
+		large.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 200<<10)}
+		large.Spec.Targets[0].Caption = strings.Repeat("a", 60_000)
+		Expect(user.Create(ctx, large, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
+		kept := t.stored(ctx)
+		kept.Annotations, kept.Spec.Targets[0].Caption, kept.Spec.Cancelled = large.Annotations, large.Spec.Targets[0].Caption, true
+		Expect(user.Update(ctx, kept, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
+	})
+
+	It("counts what was admitted since the apiserver counted, and no dry run", func(ctx SpecContext) {
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "5000"})
+		first, second := t.post(), t.post()
+		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is known, and dry runs are not counted")
+		refused := t.post(func(s *v1alpha1.PostSpec) { s.Draft, s.Category, s.Targets[0].Caption = false, "video", "" })
+		Expect(user.Create(ctx, refused)).NotTo(Succeed())
+		Expect(user.Create(ctx, first)).To(Succeed())
+		Expect(user.Create(ctx, second)).To(Succeed())
+		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,"))
+		Expect(change(ctx, first, saying("longer than before, by far too much to fit beside the others"), func(s *v1alpha1.PostSpec) {
+			s.Targets[0].Caption += strings.Repeat("a", 1000)
+		})).To(refusedWith("5,000 bytes"))
+		Expect(quota.NewStore(quota.NewAPI(user, user)).Count(ctx, t.name, []v1alpha1.BudgetUse{
+			{Item: v1alpha1.BudgetPostBytes, Used: 2500, Limit: 5000},
+		}, time.Now().Add(time.Minute), 0)).To(Succeed())
+		Expect(create(ctx, t)()).To(Succeed(), "the count holds them, and one was deleted")
+	})
+
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: "5000"})
 		store := quota.NewStore(quota.NewAPI(user, user))
@@ -111,9 +169,9 @@ var _ = Describe("The budget of a team", func() {
 			}, at, 0)).To(Succeed())
 		}
 		Eventually(create(ctx, t)).Should(Succeed())
-		count(9, 4000, time.Now())
+		count(9, 2000, time.Now())
 		Expect(create(ctx, t)()).To(Succeed())
-		count(10, 4000, time.Now())
+		count(10, 2000, time.Now())
 		Expect(create(ctx, t)()).To(refusedWith("10 stored posts, finished and cancelled ones counted; 10 are used and this needs 1 more"))
 		count(9, 4999, time.Now())
 		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,999 are used"))

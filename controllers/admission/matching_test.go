@@ -5,13 +5,16 @@ package admission_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,19 +32,10 @@ var passedOver = map[string]func(ctx context.Context) int64{
 	"not-by-the-apiserver": func(ctx context.Context) int64 {
 		return askedBy(func() error { return apiserver.Create(ctx, sent(scheduled())) })
 	},
-	"spec-is-new": func(ctx context.Context) int64 {
+	"new-or-large": func(ctx context.Context) int64 {
 		p := scheduled()
 		Expect(user.Create(ctx, p)).To(Succeed())
 		p.Labels = map[string]string{"changed": "true"}
-		return askedBy(func() error { return user.Update(ctx, p) })
-	},
-	"not-being-deleted": func(ctx context.Context) int64 {
-		p := scheduled()
-		p.Finalizers = []string{"example.com/held"}
-		Expect(user.Create(ctx, p)).To(Succeed())
-		Expect(user.Delete(ctx, p)).To(Succeed())
-		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
-		p.Finalizers, p.Spec.Targets[0].Caption = nil, "the last words"
 		return askedBy(func() error { return user.Update(ctx, p) })
 	},
 }
@@ -81,6 +75,49 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		Expect(askedBy(func() error { return user.Create(ctx, p) })).To(BeEquivalentTo(1))
 		p.Spec.Targets[0].Caption = "another"
 		Expect(askedBy(func() error { return user.Update(ctx, p) })).To(BeEquivalentTo(1))
+	})
+
+	DescribeTable("look at metadata alone where they are large, and another than Herald changed them",
+		func(ctx SpecContext, edit func(*v1alpha1.Post), who *client.Client, want int) {
+			p := scheduled()
+			Expect(user.Create(ctx, p)).To(Succeed())
+			edit(p)
+			Expect(askedBy(func() error { return (*who).Update(ctx, p) })).To(BeEquivalentTo(want))
+		},
+		Entry("a label", func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, &user, 0),
+		Entry("annotations of 4 KiB", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4000)} }, &user, 0),
+		Entry("annotations of more", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)} }, &user, 1),
+		Entry("annotations of more bytes than letters", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("ü", 2200)} }, &user, 1),
+		Entry("finalizers of more", func(p *v1alpha1.Post) {
+			for i := range 55 {
+				p.Finalizers = append(p.Finalizers, fmt.Sprintf("example.com/%063d", i))
+			}
+			p.Annotations = map[string]string{"a": strings.Repeat("a", 500)}
+		}, &user, 1),
+		Entry("owners of more", func(p *v1alpha1.Post) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: strings.Repeat("a", 4200), UID: "1"}}
+		}, &user, 1),
+		Entry("the manager's finalizer beside as much", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)}
+			Expect(user.Update(context.Background(), p)).To(Succeed())
+			p.Finalizers = []string{v1alpha1.DeliveryFinalizer}
+		}, &live, 0),
+		Entry("none that is new", func(*v1alpha1.Post) {}, &user, 0),
+	)
+
+	It("let through what happens to a post that is being deleted, and is still stored", func(ctx SpecContext) {
+		p := scheduled()
+		p.Finalizers = []string{"example.com/held"}
+		Expect(user.Create(ctx, p)).To(Succeed())
+		Expect(user.Delete(ctx, p)).To(Succeed())
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		Expect(askedBy(func() error {
+			held := p.DeepCopy()
+			held.Spec.Targets[0].Caption = "the last words"
+			return user.Update(ctx, held, client.DryRunAll)
+		})).To(BeEquivalentTo(1))
+		p.Finalizers = nil
+		Expect(askedBy(func() error { return user.Update(ctx, p) })).To(BeZero())
 	})
 
 	for _, name := range slices.Sorted(maps.Keys(passedOver)) {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,12 +105,8 @@ func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admiss
 	return p.judge(ctx, nil, post)
 }
 
-// ValidateUpdate judges a post whose spec was changed. It ignores a post that is
-// cancelled, deleted, or already on its way, whose spec the schema fixes.
+// ValidateUpdate judges a post that was changed.
 func (p *Posts) ValidateUpdate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
-	if posting.Started(post) {
-		return nil, nil
-	}
 	return p.judge(ctx, stored, post)
 }
 
@@ -118,29 +115,62 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 	return nil, nil
 }
 
-// judge refuses a post that contradicts existing objects, or for which the team's budget has
-// no room. For missing objects it only warns, since a GitOps tool applies a whole set at once.
-// stored is the post before a change; nil for a new one.
+// judge refuses a post that contradicts existing objects, that is larger than a post may be,
+// or for which the team's budget has no room. For missing objects it only warns, since a
+// GitOps tool applies a whole set at once. stored is the post before a change; nil for a new
+// one.
 func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
-	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || !p.Namespaces.Include(post.Namespace) {
+	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
+	// Also what will not be published is judged so far: a post takes its room however it
+	// ends. One that is not larger than it was passes.
+	if stored == nil || growth(stored, post, size) > 0 {
+		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
+			return nil, invalid(post, errs) // its texts are not counted: what they hold may be of any length
+		}
+	}
+	var refused field.ErrorList
+	full, undo, err := p.Budgets.refuse(ctx, p.Clock.Now(), stored, post)
+	switch {
+	case err != nil:
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
+	case full != nil:
+		refused = append(refused, full)
+	}
+	warnings, wrong := p.contents(ctx, stored, post)
+	if refused = append(refused, wrong...); len(refused) > 0 {
+		undo()
+		return warnings, invalid(post, refused)
+	}
+	return warnings, nil
+}
+
+// size is what a post may not take too much of, whatever its team may store.
+func size(post *v1alpha1.Post) int64 { return int64(posting.Size(post)) }
+
+// invalid is the answer about a post that is refused.
+func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, errs)
+}
+
+// contents judges what is to be published, and warns of what is missing yet. It ignores a
+// post that is cancelled, deleted, or already on its way, whose spec the schema fixes, and
+// one of which only the metadata were changed.
+func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
+	settled := post.Spec.Cancelled || !post.DeletionTimestamp.IsZero()
+	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
+		return nil, nil
+	}
 	env, err := p.env(ctx, post)
 	if err != nil {
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked", "namespace", post.Namespace, "name", post.Name)
 		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
 	}
 	env.Stored = stored
-	var refused field.ErrorList
-	warnings := p.lateness(post)
-	switch full, err := p.Budgets.refuse(ctx, stored, post); {
-	case err != nil:
-		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
-	case full != nil:
-		refused = append(refused, full)
-	}
+	warnings = p.lateness(post)
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))
@@ -148,10 +178,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 		}
 		refused = append(refused, e)
 	}
-	if len(refused) > 0 {
-		return warnings, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, refused)
-	}
-	return warnings, nil
+	return warnings, refused
 }
 
 // lateness warns of a time that has passed. That is no error: a repository may hold

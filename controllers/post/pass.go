@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -301,11 +302,23 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 			Connection:   func(name string) *v1alpha1.Connection { return p.connections[name] },
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
-			Stored:       p.post,
+			Stored:       judgedBefore(p.post),
 		}
 		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}
 	return f
+}
+
+// judgedBefore returns a post whose size was judged before, perhaps by a version that allowed
+// more, and nil for any other. A post that was refused, also for its size, was not let in,
+// and one that no team owned was not looked at: they are judged as new ones are, as the
+// webhook would have.
+func judgedBefore(post *v1alpha1.Post) *v1alpha1.Post {
+	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
+	if accepted == nil || accepted.Reason == v1alpha1.ReasonInvalid || accepted.Reason == v1alpha1.ReasonNoTeam {
+		return nil
+	}
+	return post
 }
 
 // target is a target of the pass's post, for what is prepared for it.

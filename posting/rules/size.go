@@ -12,6 +12,14 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
+// ValidateSize refuses a post for its size alone, whatever becomes of it: also one that is
+// cancelled takes its room. stored is the post as the Kubernetes API has it; nil for a new
+// one.
+func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
+	v := validation{post: post, env: Env{Stored: stored}}
+	return v.size(field.NewPath("spec"))
+}
+
 // size refuses a post that is larger than a post may be, or so large that what becomes
 // of it could not be stored beside it. A post that an earlier version stored may be as
 // large as it is.

@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestAdmitted admits changes of posts one after the other, and looks at what the next one
+// is told of those before it.
+func TestAdmitted(t *testing.T) {
+	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	type step struct {
+		after     time.Duration
+		post      string
+		was, is   int64
+		created   int64
+		countedAt time.Duration
+		undo      bool
+		// posts and bytes are those that were admitted and not counted.
+		posts, bytes int64
+	}
+	const never = -24 * time.Hour
+	for _, tt := range []struct {
+		reason string
+		steps  []step
+	}{
+		{"new posts add up", []step{
+			{0, "a", 0, 100, 1, never, false, 0, 0},
+			{1 * time.Second, "b", 0, 50, 1, never, false, 1, 100},
+			{2 * time.Second, "c", 0, 50, 1, never, false, 2, 150},
+		}},
+		{"what was counted is told by the count", []step{
+			{0, "a", 0, 100, 1, never, false, 0, 0},
+			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 0, 0},
+		}},
+		{"a count may have missed what came a moment before it", []step{
+			{7 * time.Second, "a", 0, 100, 1, never, false, 0, 0},
+			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 1, 100},
+		}},
+		{"a post that is tried again counts once", []step{
+			{0, "a", 0, 100, 1, never, false, 0, 0},
+			{1 * time.Second, "a", 0, 120, 1, never, false, 0, 0},
+			{2 * time.Second, "b", 0, 50, 1, never, false, 1, 120},
+		}},
+		{"a post that grows step by step is told what it grew by", []step{
+			{0, "a", 10, 100, 0, never, false, 0, 0},
+			{1 * time.Second, "a", 100, 200, 0, never, false, 0, 90},
+			{2 * time.Second, "b", 0, 50, 1, never, false, 0, 190},
+		}},
+		{"so is one that was created a moment before", []step{
+			{0, "a", 0, 100, 1, never, false, 0, 0},
+			{1 * time.Second, "a", 100, 200, 0, never, false, 1, 100},
+			{2 * time.Second, "b", 0, 50, 1, never, false, 1, 200},
+		}},
+		{"one that shrinks again gives back", []step{
+			{0, "a", 10, 100, 0, never, false, 0, 0},
+			{1 * time.Second, "a", 100, 5, 0, never, false, 0, 90},
+			{2 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
+		}},
+		{"what is only made smaller waits for the count", []step{
+			{0, "a", 100, 10, 0, never, false, 0, 0},
+			{1 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
+		}},
+		{"what something else refused is taken back", []step{
+			{0, "a", 0, 100, 1, never, true, 0, 0},
+			{1 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
+			{2 * time.Second, "b", 50, 90, 0, never, true, 1, 50},
+			{3 * time.Second, "c", 0, 50, 1, never, false, 1, 50},
+		}},
+		{"what no count ever replaces is forgotten", []step{
+			{0, "a", 0, 100, 1, never, false, 0, 0},
+			{forgottenAfter, "b", 0, 50, 1, never, false, 0, 0},
+		}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			var a admitted
+			for i, s := range tt.steps {
+				undo := a.begin("team", s.post, growing{s.was, s.is, s.created, start.Add(s.after)}, start.Add(s.countedAt), func(posts, bytes int64) bool {
+					if posts != s.posts || bytes != s.bytes {
+						t.Errorf("step %d: told %d posts of %d bytes, want %d of %d", i, posts, bytes, s.posts, s.bytes)
+					}
+					return true
+				})
+				if s.undo {
+					undo()
+				}
+			}
+		})
+	}
+}
+
+// TestAdmittedIsBounded floods one namespace and visits many: nothing is lost of the first,
+// and little is kept of the others.
+func TestAdmittedIsBounded(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	var a admitted
+	yes := func(int64, int64) bool { return true }
+	const flood = 3 * maxAdmitted
+	for i := range flood {
+		a.begin("team", fmt.Sprint("p-", i), growing{0, 10, 1, now}, time.Time{}, yes)
+	}
+	if got := len(a.namespaces["team"].posts); got != maxAdmitted {
+		t.Errorf("%d records are kept, want %d", got, maxAdmitted)
+	}
+	refused := a.begin("team", "last", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
+		if posts != flood || bytes != 10*flood {
+			t.Errorf("told %d posts of %d bytes, want %d of %d", posts, bytes, flood, 10*flood)
+		}
+		return false
+	})
+	refused()
+	a.begin("other", "p", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
+		if posts != 0 || bytes != 0 {
+			t.Errorf("another namespace is told of %d posts of %d bytes", posts, bytes)
+		}
+		return true
+	})
+	a.begin("later", "p", growing{0, 10, 1, now.Add(forgottenAfter)}, time.Time{}, yes)
+	if len(a.namespaces) != 1 {
+		t.Errorf("%d namespaces are kept, want the latest", len(a.namespaces))
+	}
+}
