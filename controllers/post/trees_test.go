@@ -192,7 +192,7 @@ var _ = Describe("A tree", Ordered, func() {
 	It("does not go on when its post is deleted, however many accounts it is on its way to", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		second := t.connect(ctx, "second")
-		for account, delay := range map[string]int{t.account.ID: 600, second.ID: 1400} {
+		for account, delay := range map[string]int{t.account.ID: 3000, second.ID: 4000} {
 			Expect(platform.Fault(ctx, sandboxtest.Fault{
 				Platform: "x", Account: account, Operation: "publish", Kind: "delay", DelayMS: delay, Times: 1,
 			})).To(Succeed())
