@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,12 +37,19 @@ func put(t *testing.T, address, mimeType, body string) int {
 	patient := http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
 	defer patient.CloseIdleConnections()
 	response, err := patient.Do(req)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return cut
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	return response.StatusCode
 }
+
+// cut is the status of a request whose connection ended before the answer was read: a store
+// need not read a body that it refuses.
+const cut = 0
 
 // putUnsized sends a body in chunks, without saying its length before.
 func putUnsized(t *testing.T, address string) int {
@@ -73,7 +81,7 @@ func TestStore(t *testing.T) {
 			}
 		}
 		for _, body := range []string{"", "012345678", "0123456789a", strings.Repeat("a", 1<<20)} {
-			if got := put(t, address, "image/png", body); got != http.StatusForbidden {
+			if got := put(t, address, "image/png", body); got != http.StatusForbidden && got != cut {
 				t.Errorf("%d bytes: status %d instead of 403", len(body), got)
 			}
 		}
