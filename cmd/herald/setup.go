@@ -70,7 +70,8 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
-	posts.Tokens = connection.NewTokens(store, cached, now)
+	tokens := connection.NewTokens(store, cached, now)
+	posts.Tokens = tokens
 	posts.Files, posts.Renditions, posts.Thumbnails = files, images, pictures
 	posts.Owned = teams.Owned
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
@@ -88,7 +89,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(connection.New(connection.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
-			Platforms: registry, Store: store, Owned: teams.Owned, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
+			Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
 			MaxConcurrentReconciles: c.Concurrency.Connections,
 		})),
 		setup(media.New(media.Options{

@@ -12,12 +12,12 @@ import (
 const (
 	// forgottenAfter is when a record ends that no count has replaced: none comes while
 	// what a team uses is as it was, or while no apiserver runs.
-	forgottenAfter = time.Hour
+	forgottenAfter = 2 * time.Minute
 	// seenLate is how far a count may be behind its own time: a watch tells a moment
 	// later, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
 	// maxAdmitted is how many posts of a namespace are told apart; the rest is added up.
-	maxAdmitted = 1000
+	maxAdmitted = 10_000
 )
 
 // admitted is what this process admitted and the apiserver has not counted yet. It changes

@@ -64,6 +64,9 @@ type Options struct {
 	Platforms platforms.Registry
 	// Store keeps the tokens.
 	Store *credentials.Store
+	// Renewed hears that a token in a Secret was replaced by one that was obtained with
+	// it; nil tells nobody.
+	Renewed func(secret string, old, renewed credentials.Token)
 	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
 	// Owned reports whether a team owns a namespace. In others, no account is used.

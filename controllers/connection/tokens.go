@@ -151,6 +151,9 @@ func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pendi
 	var err error
 	for range mostConflicts {
 		if version, err = r.Store.Save(ctx, conn, pending.renewed, version); err == nil {
+			if r.Renewed != nil {
+				r.Renewed(pending.secret, pending.old, pending.renewed)
+			}
 			return r.asStored(ctx, conn, pending.renewed, version), nil
 		}
 		if credentials.ReasonOf(err) != credentials.Conflict {

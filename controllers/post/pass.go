@@ -310,12 +310,12 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 }
 
 // judgedBefore returns a post whose size was judged before, perhaps by a version that allowed
-// more, and nil for any other. A post that was refused, also for its size, was not let in,
-// and one that no team owned was not looked at: they are judged as new ones are, as the
-// webhook would have.
+// more, and nil for any other. A post that was refused, also for its size, was not let in: it
+// is judged as a new one is, as the webhook would have. One that no team owns may have been
+// let in by a version that knew of no teams.
 func judgedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
-	if accepted == nil || accepted.Reason == v1alpha1.ReasonInvalid || accepted.Reason == v1alpha1.ReasonNoTeam {
+	if accepted == nil || accepted.Reason == v1alpha1.ReasonInvalid {
 		return nil
 	}
 	return post

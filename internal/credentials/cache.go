@@ -147,8 +147,9 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return found.Token, nil
 	}
 	err = unverified(wanted.secret)
-	// What was examined, or is looked for, as it is needs no other request.
-	if wanted.version != "" && wanted.version != found.Version {
+	// What was examined, or is looked for, as it is needs no other request. Of a disabled
+	// connection no credentials are examined.
+	if wanted.version != "" && wanted.version != found.Version && !conn.Spec.Disabled {
 		if failed := c.ask(ctx, conn, found.Version); failed != nil {
 			return Token{}, err
 		}
@@ -165,6 +166,19 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	}
 	known, _ := c.known.Get(uid)
 	return found.Version == wanted.version || known == any(digestOf(wanted.secret, found.Token))
+}
+
+// Renewed says that a token was renewed by itself in the Secret of that name: where the old one
+// was confirmed the new one is of the same account, before a status says so.
+func (c *Cache) Renewed(secret string, old, renewed Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was, is := digestOf(secret, old), digestOf(secret, renewed)
+	for _, uid := range c.known.Keys() {
+		if known, _ := c.known.Get(uid); known == any(was) {
+			c.known.Add(uid, is, rememberFor)
+		}
+	}
 }
 
 // Forget drops the token of a Connection, after the platform refused it or the

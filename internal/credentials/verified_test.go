@@ -111,6 +111,31 @@ func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 	}
 }
 
+// A renewal is stored some seconds before the status speaks of it; posts do not wait for that.
+func TestCacheFollowsARenewal(t *testing.T) {
+	for _, tc := range []struct {
+		reason, secret, old, want string
+	}{
+		{"the confirmed token was renewed", "acme-x", "a", "b"},
+		{"another token was, which somebody put there", "acme-x", "c", ""},
+		{"a token of another Secret was", "acme-y", "a", ""},
+	} {
+		secret := &stored{"a", "1"}
+		clock := clocktesting.NewFakePassiveClock(noon)
+		cache, conn := NewCache(secret, clock, nil), verified("1")
+		conn.Spec.CredentialsSecretRef.Name = "acme-x"
+		if _, err := cache.Token(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		*secret = stored{"b", "2"}
+		cache.Renewed(tc.secret, Token{Access: tc.old}, Token{Access: "b"})
+		clock.SetTime(noon.Add(2 * cacheFor))
+		if got, err := cache.Token(t.Context(), conn); got.Access != tc.want {
+			t.Errorf("%s: got %q, %v, want %q", tc.reason, got.Access, err, tc.want)
+		}
+	}
+}
+
 // An examination that could not be asked for is asked for by the next who wants the token.
 func TestCacheAsksAgain(t *testing.T) {
 	asked, refuse := 0, errors.New("the API server does not answer")
