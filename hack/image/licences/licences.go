@@ -78,22 +78,24 @@ func Of(m debug.Module, cache, goroot string) (Module, error) {
 
 // files are the texts of licences and notices in a folder, also in those below, where some keep code of others.
 func files(root string, topOnly bool) ([]File, error) {
+	folder, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }()
 	var out []File
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch name := entry.Name(); {
-		case err != nil:
+	err = fs.WalkDir(folder.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
 			return err
-		case entry.IsDir() && path != root && (topOnly || slices.Contains([]string{"testdata", "vendor", "node_modules"}, name)):
+		}
+		switch name := entry.Name(); {
+		case entry.IsDir() && path != "." && (topOnly || slices.Contains([]string{"testdata", "vendor", "node_modules"}, name)):
 			return fs.SkipDir
 		case entry.IsDir(), !file.MatchString(name), strings.HasSuffix(name, ".go"):
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		out = append(out, File{Name: filepath.ToSlash(name), Text: text})
+		text, err := fs.ReadFile(folder.FS(), path)
+		out = append(out, File{Name: path, Text: text})
 		return err
 	})
 	return out, err

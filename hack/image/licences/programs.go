@@ -71,6 +71,14 @@ func library(version string) debug.Module {
 	return debug.Module{Path: standard, Version: strings.TrimPrefix(version, "go")}
 }
 
+// listed is a module as `go list -json` tells of it.
+type listed struct {
+	Path    string  `json:"Path"`
+	Version string  `json:"Version"`
+	Main    bool    `json:"Main"`
+	Replace *listed `json:"Replace"`
+}
+
 // Packages returns what the programs of these packages would be built of, without the main module. folder is that of a module.
 func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	out, err := run(folder, append([]string{"list", "-deps", "-json=Module"}, packages...)...)
@@ -80,11 +88,7 @@ func (s *Store) Packages(folder string, packages ...string) ([]Module, error) {
 	var modules []debug.Module
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			Module *struct {
-				Path, Version string
-				Main          bool
-				Replace       *debug.Module
-			}
+			Module *listed `json:"Module"`
 		}
 		err := decoder.Decode(&p)
 		if errors.Is(err, io.EOF) {
