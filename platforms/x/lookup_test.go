@@ -316,7 +316,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)
 	f.Add("//", "x", "/", true, true, `{"entities":{"urls":[{"url":"a","expanded_url":"%zz"}]},"text":"aa"}`)
 	f.Fuzz(func(t *testing.T, before, path, after string, scheme, slash bool, noise string) {
-		if !utf8.ValidString(before + after) {
+		if !utf8.ValidString(before) || !utf8.ValidString(after) {
 			return // the Kubernetes API stores valid UTF-8 only
 		}
 		address := "example.com/" + regexp.MustCompile("[^A-Za-z0-9_-]").ReplaceAllString(path, "-")
