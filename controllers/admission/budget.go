@@ -68,7 +68,7 @@ func (b *Budgets) refuse(ctx context.Context, now time.Time, before, post *v1alp
 		if !used.live {
 			used.of[v1alpha1.BudgetPosts] += posts
 		}
-		if lacks := budget.Lacks(team.Name, wants(before, post, used.of)...); lacks != "" {
+		if lacks := budget.Lacks(team.Name, wants(before, post, change, used.of)...); lacks != "" {
 			full = field.Forbidden(field.NewPath("spec"), lacks)
 		}
 		return full == nil && !dry
@@ -83,19 +83,19 @@ func dryRun(ctx context.Context) bool {
 }
 
 // wants lists what a post needs that it did not need before.
-func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (needs []plan.Want) {
+func wants(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Want) {
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Want{Item: item, Used: used[item], More: more})
 	}
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
-		want(v1alpha1.BudgetPostBytes, posting.Footprint(post))
+		want(v1alpha1.BudgetPostBytes, change.is)
 		if !post.Spec.Cancelled { // it is finished from the beginning
 			want(v1alpha1.BudgetUnfinishedPosts, 1)
 		}
 		return needs
 	}
-	if more := growth(before, post, posting.Footprint); more > 0 {
+	if more := growth(before, post, change.is-change.was); more > 0 {
 		want(v1alpha1.BudgetPostBytes, more)
 	}
 	if before.Spec.Draft && !post.Spec.Draft && !post.Spec.Cancelled {
@@ -108,10 +108,9 @@ func wants(before, post *v1alpha1.Post, used map[v1alpha1.BudgetItem]int64) (nee
 // field, who did it, and both again in what kubectl apply keeps of it.
 const cancelling = 1 << 10
 
-// growth is how many bytes a change adds to a post, by one measure of it; 0 or less if there
+// growth is how many of the bytes that a change adds to a post need room; 0 or less if there
 // is room for it anyway.
-func growth(before, post *v1alpha1.Post, measure func(*v1alpha1.Post) int64) int64 {
-	more := measure(post) - measure(before)
+func growth(before, post *v1alpha1.Post, more int64) int64 {
 	if post.Spec.Cancelled && !before.Spec.Cancelled && more <= cancelling {
 		return 0
 	}

@@ -127,7 +127,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	defer cancel()
 	// Also what will not be published is judged so far: a post takes its room however it
 	// ends. One that is not larger than it was passes.
-	if stored == nil || growth(stored, post, size) > 0 {
+	if stored == nil || growth(stored, post, int64(posting.Size(post)-posting.Size(stored))) > 0 {
 		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
 			return nil, invalid(post, errs) // its texts are not counted: what they hold may be of any length
 		}
@@ -147,9 +147,6 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	}
 	return warnings, nil
 }
-
-// size is what a post may not take too much of, whatever its team may store.
-func size(post *v1alpha1.Post) int64 { return int64(posting.Size(post)) }
 
 // invalid is the answer about a post that is refused.
 func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
