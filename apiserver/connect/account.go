@@ -179,22 +179,10 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 // abandon removes a connection whose Secret could not be made, so that the account is as it was before. One that another
 // tab gave a Secret meanwhile stays.
 func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.Connection, secret string) {
-	for range mostConflicts {
-		found, err := s.Connections.Live(ctx, created.Namespace, created.Name)
-		if err == nil && (found.UID != created.UID || found.Spec.CredentialsSecretRef.Name != secret) {
-			return
-		}
-		if err == nil {
-			err = s.Connections.DeleteFor(ctx, found, person)
-		}
-		switch {
-		case err == nil, apierrors.IsNotFound(err):
-			return
-		case !apierrors.IsConflict(err):
-			s.Log.WarnContext(ctx, "A connection without credentials could not be removed",
-				"namespace", created.Namespace, "connection", created.Name, "error", err)
-			return
-		}
+	without := func(live *v1alpha1.Connection) bool { return live.Spec.CredentialsSecretRef.Name == secret }
+	if _, err := s.remove(ctx, person, created, without); err != nil {
+		s.Log.WarnContext(ctx, "A connection without credentials could not be removed",
+			"namespace", created.Namespace, "connection", created.Name, "error", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	if err != nil {
 		return Disconnected{}, err
 	}
-	if found, err = s.remove(ctx, v.Person, found); err != nil {
+	if found, err = s.remove(ctx, v.Person, found, func(*v1alpha1.Connection) bool { return true }); err != nil {
 		return Disconnected{}, err
 	}
 	s.Log.InfoContext(ctx, "An account was disconnected", "person", v.Person, "namespace", namespace, "connection", name,
@@ -44,8 +44,11 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 }
 
 // remove removes a connection for a person. It gives way to the manager, which writes what it
-// finds out of the account; a connection of the same name that was made meanwhile stays.
-func (s *Service) remove(ctx context.Context, person string, found *v1alpha1.Connection) (*v1alpha1.Connection, error) {
+// finds out of the account; a connection of the same name that was made meanwhile stays, and so does one that was written
+// since and is not one that still goes.
+func (s *Service) remove(
+	ctx context.Context, person string, found *v1alpha1.Connection, goes func(live *v1alpha1.Connection) bool,
+) (*v1alpha1.Connection, error) {
 	for range mostConflicts {
 		err := s.Connections.DeleteFor(ctx, found, person)
 		if err == nil || apierrors.IsNotFound(err) {
@@ -56,7 +59,7 @@ func (s *Service) remove(ctx context.Context, person string, found *v1alpha1.Con
 		}
 		live, err := s.Connections.Live(ctx, found.Namespace, found.Name)
 		switch {
-		case apierrors.IsNotFound(err), err == nil && live.UID != found.UID:
+		case apierrors.IsNotFound(err), err == nil && (live.UID != found.UID || !goes(live)):
 			return found, nil
 		case err != nil:
 			return nil, fmt.Errorf("read connection %q again: %w", found.Name, err)
