@@ -340,7 +340,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	fi
 
 # Modules of one goroutine: for the race detector all of their libraries would be built a second time.
-without_race := hack/chart hack/conform hack/image
+without_race := hack/chart hack/conform hack/flux hack/image
 
 .PHONY: test-unit
 test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)

@@ -145,7 +145,8 @@ var _ = Describe("what people do", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(month(at)).To(BeZero())
 		Expect(month(later)).To(BeEquivalentTo(1))
-		found, _ := s.PostsBetween(person, &postindex.Range{From: later, To: later.Add(time.Hour), Max: 5})
+		found, _, err := s.PostsBetween(ctx, person, &postindex.Range{From: later, To: later.Add(time.Hour), Max: 5})
+		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(HaveLen(1))
 
 		By("showing the same over REST")

@@ -86,6 +86,9 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	}
 	// Posts come last: summing them up takes the connections.
 	background.Go(func() { s.posts.Run(watching) })
+	if s.archived != nil {
+		background.Go(func() { s.archived.Run(watching) })
+	}
 	background.Go(func() { s.pending.Run(watching) })
 	for _, known := range []<-chan struct{}{s.posts.Synced(), s.pending.Synced()} {
 		select {

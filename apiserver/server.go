@@ -23,6 +23,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/archived"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/kube"
@@ -31,6 +32,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
@@ -65,6 +67,11 @@ type Config struct {
 	// Files signs addresses to upload media files to; nil if this installation keeps
 	// none.
 	Files bridge.Files
+	// Requests reads requests under an Idempotency-Key whose objects are gone; nil if this
+	// installation keeps none.
+	Requests bridge.Requests
+	// Bucket holds the posts that left the cluster; nil if this installation keeps none.
+	Bucket *store.Store
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Namespaces are those that this installation serves. Keys of others open nothing.
@@ -86,7 +93,9 @@ type Config struct {
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
-	Log      *slog.Logger
+	// Check says why the process is not ready although it serves; nil says nothing.
+	Check func(*http.Request) error
+	Log   *slog.Logger
 }
 
 // Server serves the HTTP API until its context ends.
@@ -96,6 +105,7 @@ type Server struct {
 	informers []cache.SharedIndexInformer
 	current   *current
 	posts     *kube.PostFeed
+	archived  *archived.Posts
 	pending   *kube.PendingMedia
 	budgets   *budgets
 	used      *apikeys.LastUsed
@@ -150,6 +160,7 @@ func New(config Config) (*Server, error) {
 		Quota:       usages,
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
+		Requests:    config.Requests,
 		Verify:      config.Verify,
 		Readiness:   m.counted(checker),
 		Index:       index,
@@ -166,6 +177,7 @@ func New(config Config) (*Server, error) {
 	if config.Web != nil {
 		bridgeConfig.Events = events // its rights are those of the web application
 	}
+	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
@@ -179,6 +191,15 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// archive reads the posts that left the cluster; nil without a bucket.
+func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v1alpha1.Team) bridge.Archive {
+	if s.config.Bucket == nil {
+		return nil
+	}
+	s.archived = archived.New(s.config.Bucket, index, owner, s.config.Clock, s.config.Log)
+	return s.archived
 }
 
 // limitsOf are the limits on what clients cost.
@@ -224,9 +245,14 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 // readyz says whether requests should be sent here: not before everything that
 // has to be known is, nor when it is not known any more, and not while the server
 // is stopping.
-func (s *Server) readyz(*http.Request) error {
+func (s *Server) readyz(r *http.Request) error {
 	if !s.ready.Load() {
 		return errNotServing
+	}
+	if s.config.Check != nil {
+		if err := s.config.Check(r); err != nil {
+			return err
+		}
 	}
 	return s.current.check()
 }

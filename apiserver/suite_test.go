@@ -166,6 +166,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		MCP:             true,
 		Version:         "test",
 		Files:           files,
+		Bucket:          files,
 		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
 		HealthListener:  listen(),

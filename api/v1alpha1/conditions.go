@@ -40,10 +40,29 @@ const (
 	// so. It is absent otherwise.
 	ConditionOutcomeUnknown = "OutcomeUnknown"
 
+	// ConditionAdopted is True when targets of a Post read what became of an earlier one of
+	// its name, and are not published again; its message says how to. It is absent otherwise.
+	ConditionAdopted = "Adopted"
+
+	// ConditionSuspended is True while nothing of a Team is published, by its own
+	// spec or by the manager's configuration; it is absent otherwise.
+	ConditionSuspended = "Suspended"
+
 	// ConditionPublishingRefused is True while a platform does not let a
 	// Connection publish, by its latest answer to a post, although it still
 	// answers questions: a permission may be missing. It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
+
+	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds
+	// tokens that were used before and replaced since, as a tool puts back that applies
+	// an old version. They are ignored. It is absent otherwise.
+	ConditionCredentialsSuperseded = "CredentialsSuperseded"
+
+	// ConditionCredentialsRefused is True while the Secret of a Connection holds new
+	// tokens that are not used, because the platform has not confirmed that they are the
+	// account's. Its reason is one of Ready. The account goes on with the tokens that it
+	// has. It is absent otherwise.
+	ConditionCredentialsRefused = "CredentialsRefused"
 )
 
 // Reasons of a Post's Accepted condition.
@@ -66,6 +85,10 @@ const (
 	ReasonPreparationFailed = "PreparationFailed"
 )
 
+// ReasonAlreadyPublished is the reason of a Post's Adopted condition, and of the event that
+// tells it.
+const ReasonAlreadyPublished = "AlreadyPublished"
+
 // Reasons of a Post's Ready condition and of its targets.
 const (
 	ReasonDraft              = "Draft"
@@ -82,6 +105,12 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
+	// ReasonRecordUnavailable: it cannot be looked up whether an earlier post of this name
+	// was published.
+	ReasonRecordUnavailable = "RecordUnavailable"
+
+	// ReasonSuspended: the team is suspended.
+	ReasonSuspended = "Suspended"
 	// ReasonUsageUnavailable: what the team's plan limits cannot be counted.
 	ReasonUsageUnavailable = "UsageUnavailable"
 	// ReasonDraftLimit: TikTok's inbox takes no more drafts for now.
@@ -103,6 +132,7 @@ const (
 	ReasonCredentialsInvalid     = "CredentialsInvalid"
 	ReasonAccountMismatch        = "AccountMismatch"
 	ReasonCredentialsUnavailable = "CredentialsUnavailable"
+	ReasonCredentialsReplaced    = "Replaced"
 )
 
 // ReasonNoTeam says that no Team owns the namespace, so Herald does nothing for what is in it. A
@@ -114,8 +144,14 @@ const (
 	// ReasonOutcomeAbandoned: a Post went, and it cannot be found out whether its last call
 	// published.
 	ReasonOutcomeAbandoned = "OutcomeAbandoned"
+	// ReasonRecordAbandoned: a Post went, and its record could not be kept, so that it is
+	// published again if it is created again.
+	ReasonRecordAbandoned = "RecordAbandoned"
 	// ReasonFileAbandoned: a Media went, and its file may be in the store still.
 	ReasonFileAbandoned = "FileAbandoned"
+	// ReasonRecordsAbandoned: a Team went, and the records of its posts may be in the store
+	// still.
+	ReasonRecordsAbandoned = "RecordsAbandoned"
 )
 
 // Reasons of a Team's Ready condition.
@@ -123,6 +159,13 @@ const (
 	ReasonNamespaceReady   = "NamespaceReady"
 	ReasonNamespaceRefused = "NamespaceRefused"
 	ReasonNamespaceTaken   = "NamespaceTaken"
+)
+
+// Reasons of a Team's Suspended condition, and of the event when it ends.
+const (
+	ReasonSuspendedBySpec          = "SuspendedBySpec"
+	ReasonSuspendedByConfiguration = "SuspendedByConfiguration"
+	ReasonResumed                  = "Resumed"
 )
 
 // Reasons of an APIKey's Ready condition.

@@ -41,7 +41,8 @@ type ConnectionSpec struct {
 	AccountID string `json:"accountID"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds
-	// accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
+	// accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes. Herald only
+	// reads it, and keeps the tokens that it renews in a Secret of its own.
 	// +required
 	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
 
@@ -52,8 +53,8 @@ type ConnectionSpec struct {
 
 // ConnectionStatus is what the manager learnt from the platform.
 type ConnectionStatus struct {
-	// conditions of the connection: Ready; PublishingRefused, Reconciling and
-	// Stalled while they apply.
+	// conditions of the connection: Ready; PublishingRefused, CredentialsSuperseded,
+	// CredentialsRefused, Reconciling and Stalled while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -137,7 +138,15 @@ type ConnectionStatus struct {
 	// +optional
 	TikTok *TikTokAccount `json:"tiktok,omitempty"`
 
-	// credentialsVersion is the resourceVersion of the Secret that the
+	// workingSecret names the Secret in which Herald keeps the tokens of the account,
+	// which were taken from the Secret of credentialsSecretRef and renewed since.
+	// Connections of one account share it. Deleting it has the account begin again
+	// with the tokens of credentialsSecretRef.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	WorkingSecret string `json:"workingSecret,omitempty"`
+
+	// credentialsVersion is the resourceVersion of the working Secret that the
 	// conditions speak of.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

@@ -137,6 +137,7 @@ type PostTarget struct {
 // +kubebuilder:resource:shortName=hpost,categories=herald
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.status.finished`
+// +kubebuilder:selectablefield:JSONPath=`.status.finishedOn`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Category",type=string,JSONPath=`.spec.category`
 // +kubebuilder:printcolumn:name="Platforms",type=string,JSONPath=`.status.platforms`

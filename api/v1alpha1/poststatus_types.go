@@ -305,6 +305,11 @@ type TargetStatus struct {
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
+	// suspendedUntil is the end of the last suspension of the team by which tryUntil
+	// was moved; absent while it was moved by none.
+	// +optional
+	SuspendedUntil *Time `json:"suspendedUntil,omitempty"`
+
 	// prepared is what was made ahead of the call; absent while nothing was, or
 	// nothing needs to be.
 	// +optional
@@ -348,6 +353,34 @@ type CardStatus struct {
 	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
+// EarlierPost is what was found of an earlier post of the same name.
+type EarlierPost struct {
+	// object is the uid of the Post for which that was looked for. In a copy from a backup it
+	// is that of another one, so that it is looked for again.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Object string `json:"object"`
+
+	// record is the uid of the earlier post whose record was found; absent if there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Record string `json:"record,omitempty"`
+
+	// targets are the indexes of those that read what became of the earlier post's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=99
+	Targets []int32 `json:"targets,omitempty"`
+
+	// publishAgain is true if the annotation social.herald.dev/publish-again named the
+	// record, so that the post is published whatever became of the earlier one.
+	// +optional
+	PublishAgain bool `json:"publishAgain,omitempty"`
+}
+
 // PostStatus is what became of a post.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.targets) || !has(oldSelf.targets) || size(oldSelf.targets) == 0",message="the record of a target is never removed"
@@ -374,6 +407,21 @@ type PostStatus struct {
 	// watching the post.
 	// +optional
 	Finished bool `json:"finished,omitempty"`
+
+	// finishedAt is when nothing was left to be done; absent before.
+	// +optional
+	FinishedAt *Time `json:"finishedAt,omitempty"`
+
+	// finishedOn is the day of finishedAt in UTC, as 2006-01-02, to select posts by.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	FinishedOn string `json:"finishedOn,omitempty"`
+
+	// earlier says what was found of an earlier post of this name; absent until that was
+	// looked for, and where it need not be.
+	// +optional
+	Earlier *EarlierPost `json:"earlier,omitempty"`
 
 	// platforms of the targets, for people.
 	// +optional

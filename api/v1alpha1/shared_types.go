@@ -59,10 +59,20 @@ const (
 	// the store.
 	MediaFileFinalizer = "social.herald.dev/media-file"
 
+	// RecordsFinalizer keeps a Team until what the archive holds of it has been
+	// removed from the store. An installation without a store puts it on none.
+	RecordsFinalizer = "social.herald.dev/records"
+
 	// UploadUntilAnnotation carries, in RFC 3339, until when an address that
 	// the apiserver handed out for a Media after its creation is valid, so
 	// that the file is awaited as long.
 	UploadUntilAnnotation = "social.herald.dev/upload-until"
+
+	// FileAnnotation holds the key of the file of a Media in the bucket, as the manager
+	// wrote it: namespace/UID of the Media that the file was stored for. A backup brings it
+	// back with a Media of another UID, which then finds its file. It means nothing unless it
+	// begins with the namespace of the Media.
+	FileAnnotation = "social.herald.dev/file"
 
 	// BornAnnotation carries the time at which the apiserver created a Post.
 	// A creationTimestamp that is clearly newer shows a copy restored from a
@@ -81,6 +91,14 @@ const (
 	// SettleAnnotation carries a person's resolution of a target whose outcome
 	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
+
+	// ArmedAnnotation says for which object a Post that was applied has been looked up among
+	// the records of earlier posts: "<name>/<uid>". The manager writes it together with
+	// DeliveryFinalizer. Under the same name another uid shows a copy from a backup.
+	ArmedAnnotation = "social.herald.dev/armed"
+	// PublishAgainAnnotation asks to publish a Post although an earlier one of its name went
+	// out: it holds the uid of the earlier one's record, as the condition Adopted prints it.
+	PublishAgainAnnotation = "social.herald.dev/publish-again"
 
 	// ProbeAnnotation asks the manager to check a Connection now. Its value
 	// is an opaque token that the manager echoes in status.lastHandledProbe.

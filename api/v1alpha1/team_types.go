@@ -223,11 +223,20 @@ type TeamSpec struct {
 	// +kubebuilder:default={}
 	Agents Agents `json:"agents,omitzero"`
 
-	// ttlAfterFinished is how long finished posts and media that are no longer
-	// used are kept, with their files, as hours, minutes and seconds: "2160h"
-	// (90 days, the default), "36h30m", "90s". "0s" removes them at once.
+	// suspend is the team's brake: while it is true, posts are accepted and prepared,
+	// and nothing is published. Calls under way end and are recorded. Deadlines move
+	// along by the time suspended; what is due goes out when it is false again.
 	// +optional
-	// +kubebuilder:default="2160h"
+	Suspend bool `json:"suspend,omitempty"`
+
+	// retention is how long finished posts are kept in the cluster, and how long in
+	// the archive.
+	// +optional
+	Retention TeamRetention `json:"retention,omitzero"`
+
+	// ttlAfterFinished is the older name of retention.archived, which is read where
+	// that is not written. Deprecated: write retention.archived.
+	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=21
@@ -237,7 +246,7 @@ type TeamSpec struct {
 
 // TeamStatus is what the manager found and did.
 type TeamStatus struct {
-	// conditions of the team: Ready.
+	// conditions of the team: Ready; Suspended while nothing of it is published.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -253,6 +262,52 @@ type TeamStatus struct {
 	// usage is what the team has used of what its plan limits.
 	// +optional
 	Usage *TeamUsage `json:"usage,omitempty"`
+
+	// archive is how many posts of the team are in the archive; absent while none was
+	// ever archived.
+	// +optional
+	Archive *TeamArchive `json:"archive,omitempty"`
+
+	// suspensions are the times in which nothing of the team was published, by
+	// spec.suspend or by the manager's configuration: the first one first, without
+	// those that no deadline of a post can depend on any more. While the last one has
+	// no end, the team is suspended.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Suspensions []Suspension `json:"suspensions,omitempty"`
+}
+
+// Suspension is a time in which nothing of a team was published.
+type Suspension struct {
+	// from is when it began.
+	// +required
+	From Time `json:"from"`
+
+	// until is when it ended; absent while it lasts.
+	// +optional
+	Until *Time `json:"until,omitempty"`
+}
+
+// Suspended reports whether nothing of the team is to be published: it says so itself, or its
+// last suspension has not been ended yet.
+func (t *Team) Suspended() bool {
+	last := len(t.Status.Suspensions) - 1
+	return t.Spec.Suspend || last >= 0 && t.Status.Suspensions[last].Until == nil
+}
+
+// TeamArchive is what the archive holds of a team.
+type TeamArchive struct {
+	// revision of the team's lists in the archive. It grows with each change, and tells
+	// who keeps lists in memory that there are newer ones.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Revision int64 `json:"revision"`
+
+	// posts is how many posts the archive holds.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Posts int64 `json:"posts"`
 }
 
 // TeamUsage is what a team has used of what its plan limits.
@@ -291,6 +346,7 @@ type TeamUsage struct {
 // +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.spec.subscription.plan`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.subscription.state`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Suspended",type=string,JSONPath=`.status.conditions[?(@.type=="Suspended")].reason`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="X posts",type=integer,priority=1,JSONPath=`.status.usage.xPostsThisMonth`
 // +kubebuilder:printcolumn:name="Accounts",type=integer,priority=1,JSONPath=`.status.usage.connectedAccounts`

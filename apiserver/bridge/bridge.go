@@ -41,6 +41,16 @@ type Posts interface {
 	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
+// Archive tells of posts as Index does, of those too that left the cluster. Its errors are
+// ErrArchiveAway while it cannot be read.
+type Archive interface {
+	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
+	Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error)
+	Counts(ctx context.Context, namespace string) (map[v1alpha1.PostPhase]int, error)
+	// Post returns a post that left the cluster; nil if it has none of that name.
+	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
+}
+
 // Media reads and writes media files' resources in the Kubernetes API.
 type Media interface {
 	Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
@@ -62,6 +72,9 @@ type Files interface {
 // in: who was, may have been shut out since.
 var ErrBehind = errors.New("nothing was heard of the Kubernetes API")
 
+// ErrArchiveAway is that the archive cannot be read at this moment, and that the answer needs it.
+var ErrArchiveAway = errors.New("the archive of posts cannot be read")
+
 // Config is what a Service is made of. Every field is required, unless it says otherwise.
 type Config struct {
 	// Key finds the API key of a token.
@@ -79,6 +92,8 @@ type Config struct {
 	Media       Media
 	// Files may be nil: then nothing can be uploaded.
 	Files Files
+	// Requests may be nil: then an Idempotency-Key ends with the object that it created.
+	Requests Requests
 	// Verify examines the uploaded file of a Media and returns the status that
 	// follows; store.ErrNotFound if nothing was uploaded, and
 	// store.ErrChanged if it is overwritten all the time.
@@ -86,6 +101,9 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
+	// Archive has the posts that left the cluster, beside those of Index. It may be nil:
+	// then there are no others.
+	Archive Archive
 	// Pending returns how many files of a namespace are waited for and their bytes, and
 	// of which of some, by name, it knows; CountKeys, how many API keys it has. Both answer
 	// from memory. Nothing is counted where they are nil.

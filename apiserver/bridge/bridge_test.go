@@ -75,7 +75,7 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 			if p.creates != tc.creates || len(p.stored) != tc.stored {
 				t.Errorf("%s: %d creates and %d posts, want %d and %d", tc.reason, p.creates, len(p.stored), tc.creates, tc.stored)
 			}
-			listed := s.ListPosts(caller, postindex.Query{Limit: 10})
+			listed := pageOf(t, s, caller, postindex.Query{Limit: 10})
 			if listed.Total != tc.stored || (err == nil && listed.Posts[0].ID != got.ID) {
 				t.Errorf("%s: listed %+v", tc.reason, listed)
 			}

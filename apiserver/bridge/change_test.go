@@ -235,7 +235,7 @@ func TestPublishStoresTheForm(t *testing.T) {
 	if bridge.Version(got) != bridge.Version(s.post()) || bridge.Version(got) == bridge.Version(kept()) {
 		t.Errorf("version %s, stored %s: the next change needs the new one", bridge.Version(got), bridge.Version(s.post()))
 	}
-	listed := s.ListPosts(person, postindex.Query{Limit: 10})
+	listed := pageOf(t, s.Service, person, postindex.Query{Limit: 10})
 	if listed.Total != 1 || listed.Posts[0].Status != v1alpha1.PhaseScheduled || !listed.Posts[0].DisplayAt.Equal(tomorrow) {
 		t.Errorf("listed at once: %+v", listed)
 	}

@@ -145,7 +145,7 @@ func TestCreateTellsTheLatest(t *testing.T) {
 			if err != nil || len(got.Platforms) != 1 || got.Platforms[0].AccountName != tc.want || got.Platforms[0].ConnectionID != "acme" {
 				t.Errorf("%s: got %+v, %v", tc.reason, got.Platforms, err)
 			}
-			if listed := s.ListPosts(caller, postindex.Query{Platform: v1alpha1.PlatformX}).Posts; len(listed) != 1 || len(listed[0].Platforms) != 1 {
+			if listed := pageOf(t, s, caller, postindex.Query{Platform: v1alpha1.PlatformX}).Posts; len(listed) != 1 || len(listed[0].Platforms) != 1 {
 				t.Errorf("%s: the list, which shows own writes at once, says %+v", tc.reason, listed)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,7 +162,10 @@ func (ready) Check(context.Context, *v1alpha1.Connection) readiness.Result {
 type owner struct{}
 
 func (owner) Owner(string) *v1alpha1.Team {
-	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}}}
+	return &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: "acme"},
+		Spec:       v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}},
+	}
 }
 
 func onX(name string) *v1alpha1.Connection {
@@ -184,4 +188,14 @@ func service(p *posts, c *connections) *bridge.Service {
 
 func inMemory(name string) *connections {
 	return &connections{memory: map[string]*v1alpha1.Connection{name: onX(name)}}
+}
+
+// pageOf lists posts, which nothing hinders where there is no archive.
+func pageOf(t *testing.T, s *bridge.Service, caller bridge.Caller, q postindex.Query) bridge.PostPage {
+	t.Helper()
+	page, err := s.ListPosts(t.Context(), caller, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
 }

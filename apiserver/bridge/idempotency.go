@@ -86,7 +86,9 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	made, err := s.Posts.Get(ctx, post.Namespace, post.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return PostDetail{}, false, nil
+		if made = s.leftCluster(ctx, post); made == nil {
+			return PostDetail{}, false, s.refuseDeleted(ctx, post)
+		}
 	case err != nil:
 		return PostDetail{}, false, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
 	}
@@ -109,8 +111,13 @@ func requireSame(made, asked *v1alpha1.Post) error {
 	if sameRequest(made, asked) {
 		return nil
 	}
+	return usedForAnother(asked, made.Name)
+}
+
+// usedForAnother is the refusal of a post whose key another request was sent under.
+func usedForAnother(asked *v1alpha1.Post, made string) *Error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
-		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made.Name)
+		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made)
 	}
-	return errorf(CodeConflict, "this Idempotency-Key was used for another request, which created post %s; nothing was posted. Use a new key for a new post.", made.Name)
+	return errorf(CodeConflict, "this Idempotency-Key was used for another request, which created post %s; nothing was posted. Use a new key for a new post.", made)
 }

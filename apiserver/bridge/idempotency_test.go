@@ -43,7 +43,7 @@ func TestIdempotencyKey(t *testing.T) {
 		{"another key", keyed("l", "hi"), caller, nil, "", false, false, 2, nil, "the client wants two posts"},
 		{"no key", keyed("", "hi"), caller, nil, "", false, false, 2, nil, "without a key each request is a post"},
 		{"another team", keyed("k", "hi"), other, nil, "", false, false, 2, nil, "keys belong to a team"},
-		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
+		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "without a bucket, whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
 		{"the first answer was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

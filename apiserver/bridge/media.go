@@ -62,7 +62,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if !again {
 		s.Acted(ctx, caller, ActUploadBegun, made)
 	}
-	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
+	address, until, err := s.Files.PresignPut(ctx, store.OwnKey(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
@@ -123,6 +123,9 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 // register creates the resource; again says that it was there before, under the
 // same key, and that an upload of it still makes sense.
 func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
+	if err := s.refuseOtherFile(ctx, media); err != nil {
+		return nil, false, err
+	}
 	done, full := s.beginFile(media)
 	if full != nil {
 		return s.registered(ctx, media, full)

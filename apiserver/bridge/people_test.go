@@ -363,12 +363,12 @@ func TestPostsOfPages(t *testing.T) {
 	if _, err := s.UpdateDraft(t.Context(), person, "p1", bridge.Version(read), saying("New", "acme")); err != nil {
 		t.Fatal(err)
 	}
-	if counts := s.CountPosts(person); counts[v1alpha1.PhaseDraft] != 1 || len(counts) != 1 {
-		t.Errorf("counted: %v", counts)
+	if counts, err := s.CountPosts(t.Context(), person); err != nil || counts[v1alpha1.PhaseDraft] != 1 || len(counts) != 1 {
+		t.Errorf("counted: %v, %v", counts, err)
 	}
 	created := read.CreationTimestamp.Time
-	found, more := s.PostsBetween(person, &postindex.Range{From: created, To: created.Add(time.Second), Max: 1})
-	if len(found) != 1 || found[0].Title != "New" || more {
+	found, more, err := s.PostsBetween(t.Context(), person, &postindex.Range{From: created, To: created.Add(time.Second), Max: 1})
+	if err != nil || len(found) != 1 || found[0].Title != "New" || more {
 		t.Errorf("found %+v, more %v", found, more)
 	}
 	if month := plan.XPosts(created); s.counts.held(t, month) != nil {

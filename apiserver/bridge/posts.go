@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
@@ -22,7 +24,7 @@ import (
 // written in between. Each such write makes progress, so a few are enough.
 const cancelTries = 10
 
-// GetPost returns a post of the caller's team, read in the Kubernetes API.
+// GetPost returns a post of the caller's team, read in the Kubernetes API, or in the archive.
 func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDetail, error) {
 	post, err := s.read(ctx, caller, id)
 	if err != nil {
@@ -31,21 +33,30 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
-// ReadPost returns a post of the caller's team whole, read in the Kubernetes API. The
-// object is the caller's own.
+// ReadPost returns a post of the caller's team whole, read in the Kubernetes API, or in the
+// archive. The object is the caller's own.
 func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	return s.read(ctx, caller, id)
 }
 
 // PostsBetween returns the posts of the caller's team whose display time lies in a range,
 // newest first, and whether there are more than the range asks for.
-func (s *Service) PostsBetween(caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool) {
-	return s.Index.Between(caller.Namespace, r)
+func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool, err error) {
+	if s.Archive != nil {
+		posts, more, err = s.Archive.Between(ctx, caller.Namespace, r)
+		return posts, more, archiveError("list the posts of a span of time", err)
+	}
+	posts, more = s.Index.Between(caller.Namespace, r)
+	return posts, more, nil
 }
 
 // CountPosts returns how many posts the caller's team has in each state that lists show.
-func (s *Service) CountPosts(caller Caller) map[v1alpha1.PostPhase]int {
-	return s.Index.Counts(caller.Namespace)
+func (s *Service) CountPosts(ctx context.Context, caller Caller) (map[v1alpha1.PostPhase]int, error) {
+	if s.Archive != nil {
+		counts, err := s.Archive.Counts(ctx, caller.Namespace)
+		return counts, archiveError("count posts", err)
+	}
+	return s.Index.Counts(caller.Namespace), nil
 }
 
 // FollowPost returns a channel that receives after the post may have changed: once for
@@ -61,11 +72,23 @@ func (s *Service) FollowPost(caller Caller, id string) (changes <-chan struct{},
 
 // ListPosts returns a page of the posts of the caller's team. Page and limit are
 // moved into their bounds.
-func (s *Service) ListPosts(caller Caller, q postindex.Query) PostPage {
+func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Query) (PostPage, error) {
 	q.Page, q.Limit = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit)
-	posts, total := s.Index.List(caller.Namespace, q)
+	var (
+		posts []postindex.Summary
+		total int
+		err   error
+	)
+	if s.Archive != nil {
+		posts, total, err = s.Archive.List(ctx, caller.Namespace, q)
+	} else {
+		posts, total = s.Index.List(caller.Namespace, q)
+	}
+	if err != nil {
+		return PostPage{}, archiveError("list posts", err)
+	}
 	pages := (total + q.Limit - 1) / q.Limit
-	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}
+	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}, nil
 }
 
 // CancelPost cancels a draft, or a scheduled post whose delivery has not begun. A caller
@@ -134,11 +157,43 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 	post, err := s.Posts.Get(ctx, caller.Namespace, id)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, noSuchPost(id)
+		return s.readArchived(ctx, caller, id)
 	case err != nil:
 		return nil, fmt.Errorf("read a post: %w", err)
 	}
 	return post, nil
+}
+
+// readArchived returns a finished post that left the cluster, as it was. What may be done with
+// a finished post may be done with it: nothing.
+func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
+	if s.Archive == nil {
+		return nil, noSuchPost(id)
+	}
+	// It is a second read, of the store.
+	cost.From(ctx).Whole(1)
+	post, err := s.Archive.Post(ctx, caller.Namespace, id)
+	switch {
+	case err != nil:
+		return nil, archiveError("read a post that is not in the cluster", err)
+	case post == nil:
+		return nil, noSuchPost(id)
+	}
+	return post, nil
+}
+
+// archiveError says what was being done, and tells clients of an archive that is away.
+func archiveError(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrArchiveAway):
+		away := errorf(CodeInternal, "posts that were finished some time ago lie in the archive, which cannot be read at this moment; "+
+			"try again in half a minute. Newer posts can be read by their id, and be made")
+		return fmt.Errorf("%w (%s: %w)", away, doing, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
 }
 
 func noSuchPost(id string) *Error {

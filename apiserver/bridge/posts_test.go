@@ -45,12 +45,12 @@ func TestPages(t *testing.T) {
 		{"the greatest page", 1<<53 - 1, 100, 0, 1<<53 - 1, 100, false},
 		{"beyond what readers of JSON hold", 1 << 53, 100, 0, 1<<53 - 1, 100, false},
 	} {
-		got := s.ListPosts(caller, postindex.Query{Page: tc.page, Limit: tc.limit})
+		got := pageOf(t, s, caller, postindex.Query{Page: tc.page, Limit: tc.limit})
 		if len(got.Posts) != tc.posts || got.Total != 4 || got.Page != tc.onPage || got.Limit != tc.of || got.HasNext != tc.next {
 			t.Errorf("%s: got %d posts, %+v", tc.reason, len(got.Posts), got)
 		}
 	}
-	if title := s.ListPosts(caller, postindex.Query{Limit: 1}).Posts[0].Title; title != "Hello" {
+	if title := pageOf(t, s, caller, postindex.Query{Limit: 1}).Posts[0].Title; title != "Hello" {
 		t.Errorf("the list says %q", title)
 	}
 }
@@ -164,7 +164,7 @@ func TestCancelReturnsWhatWasCounted(t *testing.T) {
 			if (log.Len() > 0) != (tc.logged != "") || !strings.Contains(log.String(), tc.logged) {
 				t.Errorf("%s: logged is %q, want %q", tc.reason, log.String(), tc.logged)
 			}
-			if listed := s.ListPosts(caller, postindex.Query{Limit: 1}); (listed.Total == 0) != (tc.version == "7") {
+			if listed := pageOf(t, s, caller, postindex.Query{Limit: 1}); (listed.Total == 0) != (tc.version == "7") {
 				t.Errorf("%s: the list, which shows no cancelled posts, says %+v", tc.reason, listed)
 			}
 		})

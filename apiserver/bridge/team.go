@@ -77,7 +77,11 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	if refused := s.RequireSubscription(caller); refused != nil {
 		view.Refusal = refused.Error()
 	}
-	for _, n := range s.CountPosts(caller) {
+	counts, err := s.CountPosts(ctx, caller)
+	if err != nil {
+		return TeamView{}, err
+	}
+	for _, n := range counts {
 		view.Posts += n
 	}
 	for _, c := range s.Connections.List(caller.Namespace) {

@@ -55,7 +55,7 @@ var _ = Describe("A connected account", func() {
 		Entry("on YouTube", v1alpha1.PlatformYouTube, true),
 	)
 
-	It("keeps one Secret, however often it is connected again", func(ctx SpecContext) {
+	It("keeps one Secret beside the working copy and its register, however often it is connected again", func(ctx SpecContext) {
 		d, who, account := newDesk(ctx), visitor("ann"), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
 		examine(ctx, d, first.Connection.Name)
@@ -63,13 +63,15 @@ var _ = Describe("A connected account", func() {
 			d.connect(ctx, who, v1alpha1.PlatformX, account)
 		}
 		_, kept := d.all(ctx)
-		Expect(kept).To(HaveLen(4))
+		Expect(kept).To(HaveLen(6))
 		d.clock.Step(20 * time.Minute)
 		d.connect(ctx, who, v1alpha1.PlatformX, account)
 		examine(ctx, d, first.Connection.Name)
 		found, secret := d.stored(ctx, first.Connection.Name)
 		_, kept = d.all(ctx)
-		Expect(names(kept)).To(ConsistOf(secret.Name))
+		Expect(names(kept)).To(ConsistOf(secret.Name, found.Status.WorkingSecret, credentials.RegisterName))
+		Expect(kept).To(ContainElement(And(HaveField("Name", found.Status.WorkingSecret), HaveField("Data", HaveKeyWithValue("accessToken", secret.Data["accessToken"])))),
+			"the copy follows")
 		noted := 0
 		for key := range found.Annotations {
 			if strings.HasPrefix(key, v1alpha1.MadeSecretPrefix) {

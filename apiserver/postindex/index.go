@@ -21,13 +21,11 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
 )
 
 // PlatformStatus is one target of a post, as a list shows it.
-type PlatformStatus struct {
-	Platform v1alpha1.Platform
-	Status   v1alpha1.PostPhase
-}
+type PlatformStatus = lists.Target
 
 // Summary is what a list shows of a post.
 type Summary struct {
@@ -76,6 +74,10 @@ type Index struct {
 	// last if it was broken off, is of a store restored from a backup.
 	round    uint32
 	restored bool
+	// keeps says that finished posts stay on the lists when they leave the cluster, and left
+	// counts those that did; see KeepLeaving.
+	keeps bool
+	left  uint64
 }
 
 // New returns an empty index.
@@ -110,7 +112,8 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p, old := x.find(namespace, id); old != 0 && p.at(old).version <= version {
-		x.remove(namespace, old)
+		p.at(old).version = version
+		x.leave(namespace, old)
 	}
 }
 
@@ -131,11 +134,15 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	if p == nil {
 		return nil, 0
 	}
-	first := math.MaxInt // beyond every post, should the product overflow
+	return p.page(filter{q.Status, q.Platform}, q.first(), q.Limit, q.Into)
+}
+
+// first is how many posts stand on the pages before.
+func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {
-		first = (q.Page - 1) * q.Limit
+		return (q.Page - 1) * q.Limit
 	}
-	return p.page(filter{q.Status, q.Platform}, first, q.Limit, q.Into)
+	return math.MaxInt // beyond every post, should the product overflow
 }
 
 // Len is how many posts are listed in all namespaces.
@@ -196,9 +203,7 @@ func (x *Index) remove(namespace string, i place) {
 	p.drop(i)
 	x.count += p.listed() - listed
 	x.counted(namespace, p, before)
-	if p.tally.Posts == 0 {
-		delete(x.namespaces, namespace)
-	}
+	x.forgetEmpty(namespace, p)
 }
 
 // ParseVersion reads a resourceVersion as the number that it is for resources

@@ -6,7 +6,6 @@ package postindex
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tidwall/btree"
 
@@ -34,6 +33,11 @@ type posts struct {
 	lists map[filter]*list
 	// less is before, made once for all lists.
 	less func(i, j place) bool
+	// archived is what the archive has beside these; nil if it is not known.
+	archived *archived
+	// leaving are posts that left the cluster, and that the lists show until the archive is
+	// known to have them, with their turn.
+	leaving map[place]uint64
 }
 
 // place is the number of an entry, counted from 1; zero is none.
@@ -141,6 +145,9 @@ func (p *posts) add(s *Summary, version uint64) *entry {
 	p.heads[hash] = i
 	p.count(e, 1)
 	p.enlist(i)
+	if p.archived != nil {
+		p.archived.came(e.id())
+	}
 	return e
 }
 
@@ -165,6 +172,7 @@ func (p *posts) listed() int {
 // the lists that it is on, change.
 func (p *posts) change(i place, s *Summary, version uint64) *entry {
 	e := p.at(i)
+	p.stays(i)
 	e.version = version
 	if e.title() != s.Title {
 		e.text = s.text()
@@ -187,7 +195,11 @@ func (p *posts) change(i place, s *Summary, version uint64) *entry {
 func (p *posts) drop(i place) {
 	p.delist(i)
 	e := p.at(i)
+	p.stays(i)
 	p.count(e, -1)
+	if p.archived != nil {
+		delete(p.archived.both, e.id())
+	}
 	p.kinds.release(e.kind)
 	hash := p.hash(e.id())
 	switch before := p.heads[hash]; {
@@ -243,12 +255,7 @@ func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary
 	from, _ := l.GetAt(first)
 	next := 0
 	l.Ascend(from, func(i place) bool {
-		e := p.at(i)
-		of := p.kind(e)
-		page[next] = Summary{
-			ID: e.id(), Title: e.title(), Status: of.status, Category: of.category,
-			Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
-		}
+		p.summarise(i, &page[next])
 		next++
 		return next < size
 	})

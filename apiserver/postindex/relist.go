@@ -59,7 +59,11 @@ func (r *Relist) Done() {
 	for namespace, p := range x.namespaces {
 		for i := range p.entries {
 			if e := &p.entries[i]; e.text != "" && e.round != r.round && e.version <= r.horizon {
-				x.remove(namespace, place(i+1))
+				if x.restored {
+					x.remove(namespace, place(i+1))
+				} else {
+					x.leave(namespace, place(i+1))
+				}
 			}
 		}
 	}

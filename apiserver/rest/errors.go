@@ -85,6 +85,14 @@ type failure struct {
 	header [][2]string
 }
 
+// archiveAway is how it is answered that the archive cannot be read.
+func archiveAway(ctx context.Context, err error, known *bridge.Error) failure {
+	request.From(ctx).Err = err
+	return failure{
+		status: http.StatusServiceUnavailable, code: known.Code, message: known.Message, header: [][2]string{{"Retry-After", checkAgainAfter}},
+	}
+}
+
 // failureOf words an error for the client. What is of no use to clients goes to the log.
 func failureOf(ctx context.Context, err error) failure {
 	var (
@@ -94,6 +102,8 @@ func failureOf(ctx context.Context, err error) failure {
 	)
 	switch {
 	case errors.As(err, &internal):
+	case errors.Is(err, bridge.ErrArchiveAway) && errors.As(err, &known):
+		return archiveAway(ctx, err, known)
 	case errors.As(err, &known):
 		f := failure{status: httpcode.Of(known.Code), code: known.Code, message: known.Message}
 		if known.Code == bridge.CodeReadinessUnavailable {

@@ -22,7 +22,7 @@ func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error
 	return nil
 }
 
-func (h *Handler) listPosts(_ context.Context, c *call, out *answer) error {
+func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
 	q := postindex.Query{Into: out.page}
 	var err error
 	if q.Page, err = whole(c.query, "page", 1); err != nil {
@@ -38,7 +38,10 @@ func (h *Handler) listPosts(_ context.Context, c *call, out *answer) error {
 	if q.Platform, err = platformOf(c.query); err != nil {
 		return err
 	}
-	page := h.service.ListPosts(c.caller, q)
+	page, err := h.service.ListPosts(ctx, c.caller, q)
+	if err != nil {
+		return err
+	}
 	if len(page.Posts) > 0 {
 		out.page = page.Posts
 	}

@@ -43,19 +43,25 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		weeks++
 	}
 	end := first.AddDate(0, 0, 7*weeks)
-	found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: f.status, Platform: f.platform, Max: perMonth})
+	found, more, err := s.Service.PostsBetween(v.Context(), v.caller, &postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: f.status, Platform: f.platform, Max: perMonth})
+	if err != nil {
+		return err
+	}
+	narrow, err := s.narrow(v, "calendar", f, "month", month.Format(monthForm))
+	if err != nil {
+		return err
+	}
 	byDay := map[string][]postindex.Summary{}
 	for _, post := range found {
 		day := post.DisplayAt.In(v.zone).Format(dateForm)
 		byDay[day] = append(byDay[day], post)
 	}
-	here := month.Format(monthForm)
 	s.render(w, v, http.StatusOK, view{
 		title: month.Format("January 2006"), place: placeCalendar, wide: true,
 		actions: []g.Node{s.months(v, month, f)},
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
-			s.narrow(v, "calendar", f, "month", here),
+			narrow,
 			g.If(more, note(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),

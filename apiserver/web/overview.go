@@ -27,14 +27,25 @@ const (
 
 // overview is a team's first page: what needs a person, what comes next, what was posted last.
 func (s *Site) overview(w http.ResponseWriter, v *visit) error {
-	counts := s.Service.CountPosts(v.caller)
+	counts, err := s.Service.CountPosts(v.Context(), v.caller)
+	if err != nil {
+		return err
+	}
 	all := 0
 	for _, n := range counts {
 		all += n
 	}
-	next := s.next(v)
-	recent := func(status v1alpha1.PostPhase) []postindex.Summary {
-		return s.Service.ListPosts(v.caller, postindex.Query{Status: status, Page: 1, Limit: fewPosts}).Posts
+	next, err := s.next(v)
+	if err != nil {
+		return err
+	}
+	recent := map[v1alpha1.PostPhase][]postindex.Summary{}
+	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhasePosted, v1alpha1.PhaseDraft} {
+		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Page: 1, Limit: fewPosts})
+		if err != nil {
+			return err
+		}
+		recent[status] = page.Posts
 	}
 	content := []g.Node{s.attention(v), s.tiles(v, counts)}
 	if all == 0 {
@@ -42,10 +53,10 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	}
 	content = append(content,
 		s.few(v, "Next", next[:min(len(next), fewPosts)], "calendar", "Calendar"),
-		s.few(v, "Being published", recent(v1alpha1.PhaseProcessing), "posts?status=processing", "All"),
-		s.few(v, "Failed lately", recent(v1alpha1.PhaseFailed), "posts?status=failed", "All"),
-		s.few(v, "Posted lately", recent(v1alpha1.PhasePosted), "posts?status=posted", "All"),
-		s.few(v, "Drafts", recent(v1alpha1.PhaseDraft), "posts?status=draft", "All"),
+		s.few(v, "Being published", recent[v1alpha1.PhaseProcessing], "posts?status=processing", "All"),
+		s.few(v, "Failed lately", recent[v1alpha1.PhaseFailed], "posts?status=failed", "All"),
+		s.few(v, "Posted lately", recent[v1alpha1.PhasePosted], "posts?status=posted", "All"),
+		s.few(v, "Drafts", recent[v1alpha1.PhaseDraft], "posts?status=draft", "All"),
 	)
 	s.render(w, v, http.StatusOK, view{title: "Overview", place: placeOverview, content: content})
 	return nil
@@ -53,12 +64,15 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 
 // next are the posts that go out next. If a team has more than maxNext of them, the nearest may be missing; then next halves the span
 // of time until it sees all.
-func (s *Site) next(v *visit) []postindex.Summary {
+func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 	for span := ahead; ; span /= 2 {
-		found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
+		found, more, err := s.Service.PostsBetween(v.Context(), v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
+		if err != nil {
+			return nil, err
+		}
 		if !more || span < time.Second {
 			slices.Reverse(found)
-			return found
+			return found, nil
 		}
 	}
 }

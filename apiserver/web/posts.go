@@ -71,17 +71,27 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	query := v.URL.Query()
 	f := filtersOf(query)
 	number, _ := strconv.Atoi(query.Get("page"))
-	page := s.Service.ListPosts(v.caller, postindex.Query{Status: f.status, Platform: f.platform, Page: number, Limit: pageSize})
+	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: f.status, Platform: f.platform, Page: number, Limit: pageSize})
+	if err != nil {
+		return err
+	}
+	narrow, err := s.narrow(v, "posts", f)
+	if err != nil {
+		return err
+	}
 	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, content: []g.Node{
-		s.narrow(v, "posts", f),
+		narrow,
 		s.list(v, page, f),
 	}})
 	return nil
 }
 
 // narrow are the filters of a list or calendar.
-func (s *Site) narrow(v *visit, page string, f filters, more ...string) g.Node {
-	counts := s.Service.CountPosts(v.caller)
+func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node, error) {
+	counts, err := s.Service.CountPosts(v.Context(), v.caller)
+	if err != nil {
+		return nil, err
+	}
 	tab := func(status v1alpha1.PostPhase, label string, n int) g.Node {
 		to := filters{status, f.platform}
 		return h.Li(h.A(h.Href(v.path(page)+to.query(more...)), g.If(status == f.status, h.Aria("current", "true")),
@@ -108,7 +118,7 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) g.Node {
 			),
 			submit("Show", "small"),
 		),
-	)
+	), nil
 }
 
 // pairs are hidden fields of names and values.

@@ -26,6 +26,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	apirest "github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/tracing"
@@ -53,13 +54,15 @@ func runAPIServer(ctx context.Context, args []string) error {
 		return err
 	}
 	process.take(ctx, &c.Log)
-	go follow(ctx, process, clock.RealClock{}, f.config, config.APIServer)
+	live := &file[*configv1alpha1.APIServerConfiguration]{path: f.config, from: config.APIServer, take: liveAPIServer(process), log: log}
+	go live.follow(ctx, clock.RealClock{})
 	tracer, flush := startTracing(ctx, &c.Tracing, kube.FieldOwner, log)
 	defer flush()
 	cluster, err := f.kubeConfig(kube.FieldOwner)
 	if err != nil {
 		return err
 	}
+	cluster.followClock(ctx, log)
 	if err := awaitCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -99,9 +102,10 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Kubernetes: cluster.Config, UserAgent: cluster.UserAgent,
 		Capabilities: platforms.Capabilities,
 		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
-		Verify:       (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		Verify:       (&probe.Verifier{Store: files, Clock: cluster.clock}).Verify,
 		Registry:     metrics.Registry,
-		Clock:        clock.RealClock{}, Log: log, Tracer: tracer,
+		Clock:        cluster.clock, Log: log, Tracer: tracer,
+		Check:         cluster.clock.Check,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
 		Proxies:           proxiesOf(c.TrustedProxies),
@@ -111,7 +115,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Started:           keepHeadroom,
 	}
 	if c.Media != nil {
-		options.Files = files
+		options.Files, options.Requests, options.Bucket = files, archive.New(files), files
 	}
 	if options.Web, err = webConfig(c, file, cluster.namespace); err != nil {
 		return nil, err

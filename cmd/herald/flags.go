@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/apiclock"
 )
 
 // newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
@@ -86,6 +90,21 @@ type kubernetes struct {
 	*rest.Config
 	// namespace is that of this process: its pod's, or that of the kubeconfig's context.
 	namespace string
+	// clock goes by that of the Kubernetes API; nil in commands that do one thing and end.
+	clock *apiclock.Clock
+}
+
+// followClock has a process go by the clock of the Kubernetes API, from its first answer on. What is made of the
+// configuration from then on measures, until ctx ends at least once a minute.
+func (k *kubernetes) followClock(ctx context.Context, log *slog.Logger) {
+	k.clock = apiclock.New(apiclock.Options{Base: clock.RealClock{}, Registerer: metrics.Registry, Log: log})
+	k.Wrap(k.clock.Wrap)
+	config := rest.CopyConfig(k.Config)
+	go func() {
+		if err := k.clock.Watch(ctx, config); err != nil {
+			log.ErrorContext(ctx, "The clock is compared with that of the Kubernetes API by its other answers alone", "error", err)
+		}
+	}()
 }
 
 // kubeConfig finds the Kubernetes API, to which the process calls itself by the name, and the namespace of this process.

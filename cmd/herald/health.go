@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/probes"
 )
 
@@ -26,7 +27,9 @@ import (
 // what it has to know is in its caches, and it was not told to stop.
 type started struct {
 	// synced waits until the caches are filled, or the context ends.
-	synced  func(context.Context) bool
+	synced func(context.Context) bool
+	// clock is that of the process; nil is right.
+	clock   *apiclock.Clock
 	running atomic.Bool
 }
 
@@ -54,6 +57,9 @@ func (s *started) Check(r *http.Request) error {
 	defer cancel()
 	if !s.synced(ctx) {
 		return errors.New("the caches are not filled yet")
+	}
+	if s.clock != nil {
+		return s.clock.Check(r)
 	}
 	return nil
 }

@@ -4,18 +4,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -78,39 +75,5 @@ func (l *processLog) take(ctx context.Context, c *configv1alpha1.Log) {
 		l.level.Set(level)
 		// Of a level of its own, so that it stands in the log whatever the level is.
 		l.Log(ctx, max(level, slog.LevelInfo), "The log has another level now", "was", was.String(), "is", level.String())
-	}
-}
-
-// rereadEvery is how often the file is looked at. Kubernetes itself takes up to a minute to
-// bring the change of a ConfigMap into a pod.
-const rereadEvery = 5 * time.Second
-
-// follow takes over the level of the file at path when the file changes, until ctx ends.
-// A file with a mistake changes nothing.
-func follow[T interface{ Shared() *configv1alpha1.Common }](ctx context.Context, l *processLog, clk clock.WithTicker, path string, from func(path string) (T, error)) {
-	ticker := clk.NewTicker(rereadEvery)
-	defer ticker.Stop()
-	var known []byte
-	unread := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
-		was := unread
-		if unread = err != nil; err == nil && known != nil && bytes.Equal(data, known) || was && unread {
-			continue
-		}
-		if err == nil {
-			known = data
-			var c T
-			if c, err = from(path); err == nil {
-				l.take(ctx, &c.Shared().Log)
-				continue
-			}
-		}
-		l.WarnContext(ctx, "The configuration file cannot be read again; the level of the log stays as it is", "error", err)
 	}
 }

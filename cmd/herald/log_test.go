@@ -18,7 +18,9 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/internal/brake"
 )
 
 const managerFile = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
@@ -61,10 +63,10 @@ func (t tellingTicker) C() <-chan time.Time {
 	return t.Ticker.C()
 }
 
-// TestLogLevel changes the file of a running process, as Kubernetes does with a ConfigMap.
-func TestLogLevel(t *testing.T) {
+// TestLive changes the file of a running process, as Kubernetes does with a ConfigMap.
+func TestLive(t *testing.T) {
 	folder := t.TempDir()
-	file := filepath.Join(folder, "config.yaml")
+	path := filepath.Join(folder, "config.yaml")
 	// Kubernetes changes where a link points to.
 	write := func(version, text string) {
 		t.Helper()
@@ -72,10 +74,10 @@ func TestLogLevel(t *testing.T) {
 		if err := os.WriteFile(data, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(data, file+".new"); err != nil {
+		if err := os.Symlink(data, path+".new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(file+".new", file); err != nil {
+		if err := os.Rename(path+".new", path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,10 +89,12 @@ func TestLogLevel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	fake := clocktesting.NewFakeClock(time.Now())
+	stop := &brake.Brake{}
 	var following sync.WaitGroup
 	waits := make(chan struct{})
 	following.Go(func() {
-		follow(ctx, log, tellingClock{fake, waits}, file, config.Manager)
+		live := &file[*configv1alpha1.ManagerConfiguration]{path: path, from: config.Manager, take: liveManager(log, stop), log: log.Logger}
+		live.follow(ctx, tellingClock{fake, waits})
 	})
 	defer following.Wait()
 	defer cancel()
@@ -98,21 +102,28 @@ func TestLogLevel(t *testing.T) {
 	for i, tc := range []struct {
 		reason, text string
 		level        slog.Level
+		suspended    bool
 		says         string
 	}{
-		{"a file without a level leaves it to the flag", managerFile, slog.LevelWarn, ""},
-		{"somebody looks for trouble", managerFile + "log: {level: debug}\n", slog.LevelDebug, `"is":"DEBUG"`},
-		{"a mistake changes nothing, and is told", managerFile + "log: {level: loud}\n", slog.LevelDebug, "log.level"},
-		{"half of a file is a mistake too", managerFile[:20], slog.LevelDebug, "cannot be read again"},
-		{"enough was seen", managerFile + "log: {level: error}\n", slog.LevelError, `"is":"ERROR"`},
-		{"without a level, that of the flag holds again", managerFile, slog.LevelWarn, `"is":"WARN"`},
+		{"a file without a level leaves it to the flag", managerFile, slog.LevelWarn, false, ""},
+		{"somebody looks for trouble", managerFile + "log: {level: debug}\n", slog.LevelDebug, false, `"is":"DEBUG"`},
+		{"a mistake changes nothing, and is told", managerFile + "log: {level: loud}\n", slog.LevelDebug, false, "log.level"},
+		{"half of a file is a mistake too", managerFile[:20], slog.LevelDebug, false, "cannot be read again"},
+		{"enough was seen", managerFile + "log: {level: error}\n", slog.LevelError, false, `"is":"ERROR"`},
+		{"without a level, that of the flag holds again", managerFile, slog.LevelWarn, false, `"is":"WARN"`},
+		{"somebody pulls the brake", managerFile + "suspend: true\n", slog.LevelWarn, true, "nothing is published"},
+		{"a mistake does not release it", managerFile + "suspend: 1\n", slog.LevelWarn, true, "write true or false"},
+		{"it is released", managerFile, slog.LevelWarn, false, "no longer suspended"},
+		{"a change that is not live is told", managerFile + "releaseName: other\n", slog.LevelWarn, false, `"fields":"releaseName"`},
+		{"it is told once", managerFile + "# and why\nreleaseName: other\n", slog.LevelWarn, false, ""},
+		{"it was taken back", managerFile, slog.LevelWarn, false, ""},
 	} {
 		before := len(out.String())
 		write(string(rune('a'+i)), tc.text)
 		fake.Step(rereadEvery)
 		<-waits // for the next tick: the look is over
-		if got := log.level.Level(); got != tc.level {
-			t.Errorf("%s: the level is %s", tc.reason, got)
+		if got := log.level.Level(); got != tc.level || stop.On() != tc.suspended {
+			t.Errorf("%s: the level is %s, and suspended is %t", tc.reason, got, stop.On())
 		}
 		said := out.String()[before:]
 		if !strings.Contains(said, tc.says) || (tc.says == "") != (said == "") || strings.Count(said, "\n") > 1 {
@@ -122,7 +133,7 @@ func TestLogLevel(t *testing.T) {
 			t.Errorf("%s: lines of this level are written wrongly", tc.reason)
 		}
 	}
-	if err := os.Remove(file); err != nil {
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	before := len(out.String())

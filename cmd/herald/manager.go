@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/pages"
@@ -99,13 +100,16 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	process.take(ctx, &c.Log)
-	go follow(ctx, process, clock.RealClock{}, f.config, config.Manager)
+	suspend := &brake.Brake{}
+	suspend.Set(c.Suspend)
+	go (&file[*configv1alpha1.ManagerConfiguration]{path: f.config, from: config.Manager, take: liveManager(process, suspend), log: logger}).follow(ctx, clock.RealClock{})
 	tracer, flush := startTracing(ctx, &c.Tracing, managerName, logger)
 	defer flush()
 	cluster, err := f.kubeConfig(managerName)
 	if err != nil {
 		return err
 	}
+	cluster.followClock(ctx, logger)
 	if err := awaitCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace}
+	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace, clock: cluster.clock}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook, clock.RealClock{})
@@ -133,7 +137,7 @@ func runManager(ctx context.Context, args []string) error {
 	}
 	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
 	apps := appsOf(&c.Platforms, secrets)
-	if err := setup(ctx, mgr, hook, c, cluster.namespace, registry, apps, identity, tracer); err != nil {
+	if err := setup(ctx, mgr, hook, c, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
 		return err
 	}
 	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {
@@ -176,6 +180,10 @@ func work(ctx context.Context, mgr ctrl.Manager) error {
 var errLeaseLost = errors.New("the lease could not be renewed in time, and another manager may lead now; " +
 	"see whether the Kubernetes API answers, and whether this account may still write its lease")
 
+// cacheSyncTimeout is how long a process fills its caches, alive and not ready, before it gives up. A million posts take
+// some ten minutes; after controller-runtime's two a process would end, and begin anew with nothing.
+const cacheSyncTimeout = time.Hour
+
 // managerOptions are those that the configuration decides.
 func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
@@ -191,7 +199,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		LeaderElectionReleaseOnCancel: true,
 		// A manager that waits for the lease has read what it needs to go on at once.
 		// A controller that names no deadline of its own has that of posts.
-		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: deadline.Post},
+		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: deadline.Post, CacheSyncTimeout: cacheSyncTimeout},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
@@ -245,7 +253,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	started := &started{synced: mgr.GetCache().WaitForCacheSync}
+	started := &started{synced: mgr.GetCache().WaitForCacheSync, clock: cluster.clock}
 	if err := errors.Join(mgr.Add(started), addProbes(ctx, mgr, c.Health, probes.Checks{Alive: alive, Ready: started.Check})); err != nil {
 		return nil, fmt.Errorf("cannot serve the probes: %w", err)
 	}

@@ -9,9 +9,13 @@ import (
 	"net/url"
 	"os"
 
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -51,6 +55,23 @@ func openStore(c *configv1alpha1.Media) (*store.Store, error) {
 		return nil, fmt.Errorf("media.credentialsFile: %s: accessKey and secretKey must not be empty", c.CredentialsFile)
 	}
 	return store.New(config)
+}
+
+// addBucket returns whose the bucket is, and adds what tells people if it is another cluster's to the manager. Without a store there is
+// nothing to tell.
+func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*installation.Bucket, error) {
+	from := ""
+	if c != nil {
+		from = c.TakeOverFrom
+	}
+	bucket := installation.New(files, installation.Cluster(mgr.GetAPIReader()), from, clock.RealClock{})
+	if files.Absent() {
+		return bucket, nil
+	}
+	if err := mgr.Add(installation.NewWatch(bucket, clock.RealClock{}, metrics.Registry)); err != nil {
+		return nil, fmt.Errorf("cannot look whose the bucket is: %w", err)
+	}
+	return bucket, nil
 }
 
 // hostOf takes apart an address: the client of the store wants host and port, and whether to do without TLS.

@@ -9,7 +9,6 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -19,7 +18,10 @@ import (
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
@@ -32,7 +34,7 @@ import (
 
 // setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, stop *brake.Brake, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
@@ -41,15 +43,14 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
 		return err
 	}
-	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams)
+	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams, stop, now)
 }
 
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *brake.Brake, now *apiclock.Clock,
 ) error {
-	now := clock.RealClock{}
 	files, err := openStore(c.Media)
 	if err != nil {
 		return err
@@ -59,6 +60,10 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		return err
 	}
 	cached, live := mgr.GetClient(), mgr.GetAPIReader()
+	bucket, err := addBucket(mgr, files, c.Media)
+	if err != nil {
+		return err
+	}
 	store := credentials.NewStore(live, cached, now, identity, apps)
 	counts := quota.NewStore(quota.NewAPI(live, cached))
 	images := rendition.NewMaker(files)
@@ -71,16 +76,16 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	tokens := connection.NewTokens(store, cached, now)
-	posts.Tokens = tokens
-	posts.Files, posts.Renditions, posts.Thumbnails = files, images, pictures
-	posts.Owned = teams.Owned
+	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
+	posts.Owned, posts.Suspension, posts.Brake = teams.Owned, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	setup := func(c controller, err error) error { return add(mgr, c, err) }
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
-			Owner: teams.Owner, Quota: counts, Metrics: team.NewMetrics(metrics.Registry),
+			Wanting: teams.Wanting, Owner: teams.Owner, Quota: counts, Brake: stop, KeepSuspensions: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
+			Records:                 recordsOf(files, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
@@ -89,22 +94,17 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(connection.New(connection.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
-			Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
-			MaxConcurrentReconciles: c.Concurrency.Connections,
+			Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Namespaces: c.Namespaces,
+			Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), MaxConcurrentReconciles: c.Concurrency.Connections,
 		})),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
-			Store: files, Owner: teams.Owner,
-			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
-			Source:      fetch.New(fetch.Options{}),
-			Owned:       teams.Owned,
-			Namespaces:  c.Namespaces,
-			UnusedAfter: c.Retention.UnusedMedia.Duration,
-			Metrics:     media.NewMetrics(metrics.Registry),
-
+			Store: files, MayDelete: bucket.MayDelete, Owner: teams.Owner, Requests: archive.New(files),
+			Verify: (&probe.Verifier{Store: files, Clock: now}).Verify, Source: fetch.New(fetch.Options{}), Owned: teams.Owned, Namespaces: c.Namespaces,
+			UnusedAfter: c.Retention.UnusedMedia.Duration, Retention: retentionPolicy(c), Metrics: media.NewMetrics(metrics.Registry),
 			MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
 		})),
-		setup(post.New(posts)),
+		setupPosts(mgr, c, files, teams, bucket, posts), //nolint:contextcheck // what it watches ends with the manager
 	)
 }
 

@@ -11,13 +11,13 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
+	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
@@ -28,6 +28,7 @@ type admissionWebhook struct {
 	configv1alpha1.Webhook
 
 	release, namespace string
+	clock              *apiclock.Clock
 	// keeper maintains the certificate; nil if CertDir holds one.
 	keeper *webhookcert.Keeper
 }
@@ -78,7 +79,7 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 		h.keeper, err = webhookcert.New(webhookcert.Options{
 			Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 			Secret:  types.NamespacedName{Namespace: h.namespace, Name: h.certificate()},
-			Webhook: h.release, Hosts: hosts, Path: path, Clock: clock.RealClock{},
+			Webhook: h.release, Hosts: hosts, Path: path, Clock: h.clock,
 		})
 		if err != nil {
 			return err
@@ -89,7 +90,7 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 	}
 	served := mgr.GetWebhookServer().StartedChecker()
 	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }), &webhookTrust{
-		address: h.BindAddress, configuration: h.release, reader: mgr.GetAPIReader(), clock: clock.RealClock{},
+		address: h.BindAddress, configuration: h.release, reader: mgr.GetAPIReader(), clock: h.clock,
 		log: mgr.GetLogger().WithName("webhook"),
 	})
 	tally, err := admission.NewTally(ctx, mgr.GetCache())
@@ -102,7 +103,7 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 	}
 	return admission.SetupWithManager(mgr, admission.Options{
 		Budgets: budgets,
-		Reader:  mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
+		Reader:  mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: h.clock,
 		Called: called, Namespaces: c.Namespaces,
 	})
 }

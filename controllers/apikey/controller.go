@@ -37,6 +37,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/retries"
 )
 
 // Secrets are not named here: the Team's role binding gives the manager the
@@ -93,7 +94,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)

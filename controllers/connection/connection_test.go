@@ -27,7 +27,8 @@ var _ = Describe("A Connection", func() {
 		c := a.read(ctx)
 		Expect(c.Status.AccountName).To(Equal("Acme Inc"))
 		Expect(c.Status.Username).To(Equal(a.Username))
-		Expect(c.Status.CredentialsVersion).To(Equal(a.stored(ctx).ResourceVersion))
+		Expect(c.Status.CredentialsVersion).To(Equal(a.working(ctx).ResourceVersion))
+		Expect(c.Status.WorkingSecret).To(Equal(a.working(ctx).Name))
 		Expect(c.Status.ConnectedAt).NotTo(BeNil())
 		Expect(c.Status.TokenExpiresAt.Time).To(BeTemporally("~", a.ExpiresAt, time.Second))
 		Expect(meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeFalse())
@@ -55,7 +56,7 @@ var _ = Describe("A Connection", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
-		secret := a.stored(ctx)
+		secret := a.working(ctx)
 		Expect(string(secret.Data["accessToken"])).NotTo(Equal(a.AccessToken))
 		Expect(string(secret.Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 		Expect(secret.Annotations).NotTo(HaveKey("social.herald.dev/renewal"), "the claim is over")
@@ -64,7 +65,7 @@ var _ = Describe("A Connection", func() {
 
 	It("renews a token before it ends", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, map[string]any{"token_ttl_s": 8}).create(ctx)
-		token := func() string { return string(a.stored(ctx).Data["accessToken"]) }
+		token := func() string { return string(a.working(ctx).Data["accessToken"]) }
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		first := token()
 		Expect(first).NotTo(Equal(a.AccessToken), "its end was near from the beginning")

@@ -15,9 +15,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,11 +31,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -59,14 +63,14 @@ type Options struct {
 	// reads.
 	Client    client.Client
 	APIReader client.Reader
-	Clock     clock.PassiveClock
+	Clock     clock.Clock
 	// Platforms are the platforms of this process.
 	Platforms platforms.Registry
 	// Store keeps the tokens.
 	Store *credentials.Store
-	// Renewed hears that a token in a Secret was replaced by one that was obtained with
+	// Renewed hears that a token was replaced by one that was obtained with
 	// it; nil tells nobody.
-	Renewed func(secret string, old, renewed credentials.Token)
+	Renewed func(old, renewed credentials.Token)
 	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
 	// Owned reports whether a team owns a namespace. In others, no account is used.
@@ -76,6 +80,10 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
+	// Namespaces are those that are watched; empty means all.
+	Namespaces configv1alpha1.Namespaces
+	// Grace is how long the manager takes to stop at most: as long renewed tokens are stored.
+	Grace time.Duration
 	// MaxConcurrentReconciles is how many connections are examined at once, most of
 	// the time waiting for platforms (default 32).
 	MaxConcurrentReconciles int
@@ -86,9 +94,18 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// unsaved holds renewed tokens that could not be stored yet, by the name
-	// of their connection.
+	// unsaved holds renewed tokens that could not be stored yet, by the name of the
+	// working copy that they belong into.
 	unsaved sync.Map
+	// turns has each working copy examined once at a time, and verdicts are what the platform
+	// said lately of inputs that were not taken over.
+	turns    turns
+	verdicts *cache.LRUExpireCache
+	// entered are the working copies that stand in the register, and deleted the connections
+	// that were deleted a moment ago, by their names.
+	entered, deleted sync.Map
+	// stopping is set once the manager was told to stop.
+	stopping atomic.Bool
 }
 
 // New returns a reconciler; an error says which of the required options is missing.
@@ -99,7 +116,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	return &Reconciler{Options: o, status: conditions.Reporter{
+	return &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}, nil
 }
@@ -112,15 +129,18 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection})
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
 			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changed).
 			Watches(&v1alpha1.Team{}, handler.EnqueueRequestsFromMapFunc(r.connectionsOfTeam), changed)
 	}
-	if err := ctl.Complete(r); err != nil {
+	if err := ctl.Watches(&v1alpha1.Connection{}, r.noteDeleted()).Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
+	}
+	if err := errors.Join(mgr.Add(sweeper{r}), mgr.Add(r.Keeper())); err != nil {
+		return fmt.Errorf("cannot set up what looks after tokens: %w", err)
 	}
 	return nil
 }
@@ -138,12 +158,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, &conn)
 	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
 		r.Metrics.drop(req.NamespacedName)
-		r.unsaved.Delete(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.forget(ctx, req.NamespacedName)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
 	}
+	r.deleted.Delete(req.NamespacedName)
 	held, err := r.withheld(ctx, &conn)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -151,6 +171,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	declaredLead := r.declaredLead(&conn)
 	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
+		if err := r.copyEarly(ctx, &conn); err != nil {
+			return reconcile.Result{}, err
+		}
 		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
@@ -166,7 +189,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.Metrics.show(&conn)
 	if o.reason == v1alpha1.ReasonConnected {
-		r.tidy(ctx, &conn, o.read)
+		r.tidy(ctx, &conn, o.input)
 		r.sweep(ctx, &conn)
 	}
 	return reconcile.Result{RequeueAfter: next(&conn, o, declaredLead, r.Clock.Now())}, nil
@@ -179,14 +202,23 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	return 0
 }
 
-// replaced reports whether the Secret of a disconnected account was replaced in
-// place, as GitOps users do: nothing else about the connection changes then.
+// replaced reports whether a disconnected account was given other credentials in place, as
+// GitOps users do: nothing else about the connection changes then.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
 	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
 		return false
 	}
-	read, err := r.Store.Load(ctx, conn)
-	return err == nil && read.Version != conn.Status.CredentialsVersion
+	found, err := r.Store.Find(ctx, conn)
+	switch {
+	case err != nil:
+		return false
+	case found.Working == nil:
+		return true
+	case found.Known && found.Working.Version != conn.Status.CredentialsVersion:
+		return true
+	}
+	_, told := r.verdicts.Get(verdictKey(conn, found.Input.Hash))
+	return found.Input.Standing == credentials.New && !told
 }
 
 // report writes the outcome of an examination into the status. Clients change the

@@ -30,6 +30,7 @@ const (
 const (
 	msgUnsupported  = "this Herald has no access to the platform; the administrator has to configure it, or the Connection can be deleted"
 	msgDisabled     = "the connection is disabled; set spec.disabled to false to use it again"
+	msgInTurn       = "another connection of the account is being examined for a long time; Herald looks again"
 	msgStillRefused = "the platform does not accept a token that it has only just renewed" + triesAgain
 )
 
@@ -40,8 +41,15 @@ type examination struct {
 	conn     *v1alpha1.Connection
 	platform platforms.Platform
 	started  time.Time
-	read     credentials.Credentials
-	renewed  bool
+	// input is what the connection's Secret holds, and loaded the version of the working copy
+	// when the examination began; of the input, if there was no copy.
+	input  credentials.Input
+	loaded string
+	// read is what the working copy holds.
+	read    credentials.Credentials
+	renewed bool
+	// adopted is set once the working copy has been made from another input than before.
+	adopted bool
 	// replaced is set once other credentials were found than the examination began
 	// with, which Herald did not make.
 	replaced bool
@@ -57,19 +65,31 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	case !supported:
 		return outcome{reason: v1alpha1.ReasonPlatformNotSupported, message: msgUnsupported}
 	}
+	done, err := r.turns.take(ctx, workingKey(conn))
+	if err != nil {
+		return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgInTurn}
+	}
+	defer done()
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
 	rescued, err := r.rescue(ctx, conn)
 	if err != nil {
 		return ofCredentials(err)
 	}
-	if e.read, err = r.Store.Load(ctx, conn); err != nil {
+	found, err := r.Store.Find(ctx, conn)
+	if err != nil {
 		return ofCredentials(err)
 	}
-	loaded := e.read.Version
-	o := e.ask(ctx)
-	read := renewable(e.read, platform.Capabilities())
-	o.loaded, o.read = loaded, &read
-	o.known = !e.replaced && (loaded == conn.Status.CredentialsVersion || rescued != "" && loaded == rescued)
+	e.input, e.loaded = found.Input, found.Input.Version
+	if found.Working != nil {
+		e.read, e.loaded = *found.Working, found.Working.Version
+	}
+	o := e.of(ctx, found)
+	o.loaded, o.input, o.adopted = e.loaded, &e.input, e.adopted
+	if e.read.Version != "" {
+		read := renewable(e.read, platform.Capabilities())
+		o.read = &read
+	}
+	o.known = !e.replaced && !e.adopted && (e.loaded == conn.Status.CredentialsVersion || rescued != "" && e.loaded == rescued)
 	return o
 }
 

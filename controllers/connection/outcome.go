@@ -32,11 +32,16 @@ type outcome struct {
 	message string
 	// asked is true if the platform was asked.
 	asked bool
-	// loaded is the version of the Secret when the examination began; read is
+	// loaded is the version of the working copy when the examination began; read is
 	// what it held at the end, after claims and renewals. Empty and nil if it
 	// could not be read.
 	loaded string
 	read   *credentials.Credentials
+	// input is what the connection's Secret holds; nil if it could not be read. ignored says
+	// why it is not what the account works with, and adopted that it has become that.
+	input   *credentials.Input
+	ignored ignored
+	adopted bool
 	// known is true if these are the credentials of the examination before, but for
 	// what Herald itself has renewed.
 	known bool
@@ -77,6 +82,15 @@ func ofCredentials(err error) outcome {
 		o.reason = v1alpha1.ReasonCredentialsInvalid
 	case credentials.Conflict, credentials.Unavailable, credentials.Unverified:
 		o.reason = v1alpha1.ReasonCredentialsUnavailable
+	}
+	return o
+}
+
+// ofWorking maps an error of the working copy to an outcome: one that is gone is made again.
+func ofWorking(err error) outcome {
+	o := ofCredentials(err)
+	if o.reason == v1alpha1.ReasonCredentialsNotFound {
+		o.reason, o.message = v1alpha1.ReasonCredentialsUnavailable, msgCopyGone
 	}
 	return o
 }
@@ -136,7 +150,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
 	o = keepKnown(status, o)
 	newCredentials := o.loaded != status.CredentialsVersion && status.ObservedGeneration != conn.Generation
-	reconnected := newCredentials || needsReconnect(conditions.Reason(status.Conditions))
+	reconnected := newCredentials || o.adopted || needsReconnect(conditions.Reason(status.Conditions))
 	if o.asked {
 		status.LastProbedAt = v1alpha1.NewTimePtr(now)
 	}
@@ -150,7 +164,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 			status.VerifiedVersion = ""
 		}
 		setApp(status, o.read.Token.App)
-		status.CredentialsVersion = o.read.Version
+		status.CredentialsVersion, status.WorkingSecret = o.read.Version, credentials.WorkingName(conn)
 		status.TokenExpiresAt = writable(o.read.Token.ExpiresAt)
 		status.ReconnectBy = writable(reconnectBy(o.read.Token))
 	}
@@ -159,6 +173,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		status.VerifiedVersion = ""
 		setApp(status, "")
 	}
+	applyIgnored(conn, o, now)
 	if o.reason == v1alpha1.ReasonConnected && reconnected {
 		// The platform refused other credentials.
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
@@ -209,7 +224,7 @@ func reconnectBy(token credentials.Token) time.Time {
 // answer.
 func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
 	known := conditions.Reason(status.Conditions)
-	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.loaded == "" || o.loaded != status.CredentialsVersion {
+	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.adopted || o.loaded == "" || o.loaded != status.CredentialsVersion {
 		return o
 	}
 	o.reason = known

@@ -49,6 +49,7 @@ func newManager(name string, api client.Client, p platforms.Platform) *connectio
 	r, err := connection.New(connection.Options{
 		Client: api, APIReader: api, Clock: clock.RealClock{},
 		Owned:     envtest.EveryNamespace,
+		Grace:     time.Minute,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, name, apps),
 	})
@@ -60,7 +61,7 @@ var _ = Describe("A renewal", func() {
 	It("spends a refresh token once when two managers overlap", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 2})
-		a.create(ctx)
+		a.create(ctx).copied(ctx)
 		refreshed := calls(ctx, "refresh_token")
 		// Both hold the same version of the Secret when they begin to renew.
 		var both sync.WaitGroup
@@ -115,7 +116,7 @@ var _ = Describe("A renewal", func() {
 		Expect(examined(a).Status.App).To(Equal("herald"), "the Secret says so")
 
 		By("copying the mark to a token of another app")
-		b.secret.Annotations = map[string]string{appseal.Annotation: a.stored(ctx).Annotations[appseal.Annotation]}
+		b.secret.Annotations = map[string]string{appseal.Annotation: a.working(ctx).Annotations[appseal.Annotation]}
 		b.create(ctx)
 		Expect(examined(b).Status.App).To(BeEmpty())
 	})
@@ -141,7 +142,7 @@ var _ = Describe("A renewal", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 		Expect(calls(ctx, "refresh_token") - refreshed).To(Equal(1))
-		Expect(string(a.stored(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
 	It("does not lose the token to somebody who changes the Secret at the same time", func(ctx SpecContext) {
@@ -149,30 +150,30 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
-			secret := a.stored(ctx)
-			secret.Labels = map[string]string{"app": "acme"}
+			secret := a.working(ctx)
+			secret.Labels["app"] = "acme"
 			Expect(k8s.Update(ctx, secret)).To(Succeed())
 		}})
 		_, err := r.Reconcile(ctx, a.request())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
-		Expect(a.stored(ctx).Labels).To(HaveKeyWithValue("app", "acme"))
-		Expect(string(a.stored(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+		Expect(a.working(ctx).Labels).To(HaveKeyWithValue("app", "acme"))
+		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
-	It("gives way to a person who puts another token into the Secret at the same time", func(ctx SpecContext) {
+	It("gives way to a person who puts another token into the working copy at the same time", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		other := newAccount(ctx, byHand, nil)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
-			secret := a.stored(ctx)
+			secret := a.working(ctx)
 			secret.StringData = tokensOf(other.Account)
 			Expect(k8s.Update(ctx, secret)).To(Succeed())
 		}})
 		_, err := r.Reconcile(ctx, a.request())
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(a.stored(ctx).Data["accessToken"])).To(Equal(other.AccessToken))
+		Expect(string(a.working(ctx).Data["accessToken"])).To(Equal(other.AccessToken))
 		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "what the person stored is what was asked about")
 	})
 
@@ -199,7 +200,7 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead", nil)
-		_, err := dead.Claim(ctx, a.conn, a.stored(ctx).ResourceVersion)
+		_, err := dead.Claim(ctx, a.conn, a.copied(ctx).Version)
 		Expect(err).NotTo(HaveOccurred())
 		refreshed := calls(ctx, "refresh_token")
 		result, err := newManager("one", k8s, platform).Reconcile(ctx, a.request())
@@ -277,14 +278,14 @@ var _ = Describe("Tokens", func() {
 		Eventually(a.state(ctx)).Should(HavePrefix("True Connected"))
 		confirmed := a.read(ctx).DeepCopy()
 		tokens := connection.NewTokens(credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil), k8s, clock.RealClock{})
-		secret := a.stored(ctx)
+		secret := a.working(ctx)
 		secret.Data["accessToken"] = []byte(a.AccessToken + "\n")
 		Expect(k8s.Update(ctx, secret)).To(Succeed())
 
 		_, err := tokens.Token(ctx, confirmed)
 		Expect(credentials.ReasonOf(err)).To(Equal(credentials.Unverified))
 		Eventually(func() bool {
-			return a.read(ctx).Status.Verified() && a.conn.Status.CredentialsVersion == secret.ResourceVersion
+			return a.read(ctx).Status.Verified() && a.conn.Status.CredentialsVersion == a.working(ctx).ResourceVersion && secret.ResourceVersion != confirmed.Status.CredentialsVersion
 		}).Should(BeTrue())
 		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", a.AccessToken))
 	})

@@ -181,6 +181,26 @@ func (a *account) read(ctx context.Context) *v1alpha1.Connection {
 	return a.conn
 }
 
+// copied makes the working copy of the account, without asking the platform.
+func (a *account) copied(ctx context.Context) credentials.Credentials {
+	GinkgoHelper()
+	store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "copier", apps)
+	found, err := store.Find(ctx, a.conn)
+	Expect(err).NotTo(HaveOccurred())
+	made, err := store.Seed(ctx, a.conn, found.Input)
+	Expect(err).NotTo(HaveOccurred())
+	return made
+}
+
+// working reads the working copy of the account's tokens.
+func (a *account) working(ctx context.Context) *corev1.Secret {
+	GinkgoHelper()
+	var secret corev1.Secret
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: a.conn.Namespace, Name: credentials.WorkingName(a.conn)}, &secret)).To(Succeed())
+	return &secret
+}
+
+// stored reads what people gave, as it is now.
 func (a *account) stored(ctx context.Context) *corev1.Secret {
 	GinkgoHelper()
 	var secret corev1.Secret

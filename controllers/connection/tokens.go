@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,8 +26,8 @@ const (
 	// refreshWithin bounds the call to the platform.
 	refreshWithin = 15 * time.Second
 	// saveWithin is how long one examination tries to store a renewed token; the
-	// next examinations continue. The manager's shutdown waits longer than both
-	// together.
+	// next examinations continue, and while the manager stops the keeper, for as long as
+	// that may take.
 	saveWithin = 60 * time.Second
 	// claimPatience is how long to wait for another manager's renewal: more than
 	// both together.
@@ -41,19 +42,25 @@ const (
 	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )
 
-// unsaved is a renewed token that could not be stored yet.
+// unsaved is a renewed token that could not be stored yet, and the account that it is of.
 type unsaved struct {
-	uid     types.UID
-	secret  string
-	old     credentials.Token
-	renewed credentials.Token
-	version string
+	conn    *v1alpha1.Connection
+	renewal credentials.Renewal
 }
 
 // renew exchanges the refresh token for a new token and stores that. If it fails, the
 // outcome says why; else it is nil.
 func (e *examination) renew(ctx context.Context) *outcome {
 	before := e.read.Token
+	if !e.proven() {
+		other, err := e.contested(ctx)
+		if err != nil {
+			return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: err.Error()}
+		}
+		if other != "" {
+			return &outcome{reason: v1alpha1.ReasonCredentialsInvalid, message: fmt.Sprintf(msgContested, e.input.Secret, other)}
+		}
+	}
 	if failed := e.claim(ctx); failed != nil {
 		return failed
 	}
@@ -69,15 +76,12 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return new(ofFailure(failure))
 	}
-	pending := unsaved{
-		uid: e.conn.UID, secret: e.conn.Spec.CredentialsSecretRef.Name, version: e.read.Version,
-		old: e.read.Token, renewed: e.ofApp(credentials.Token(renewed)),
-	}
-	stored, err := e.save(ctx, e.conn, pending)
+	pending := unsaved{conn: e.conn, renewal: credentials.Renewal{Token: e.ofApp(credentials.Token(renewed)), Before: e.read}}
+	stored, err := e.save(ctx, pending)
 	if err != nil {
 		return new(ofCredentials(err))
 	}
-	e.replaced = e.replaced || stored.Token.Access != pending.renewed.Access
+	e.replaced = e.replaced || stored.Token.Access != pending.renewal.Token.Access
 	e.read, e.renewed = stored, true
 	return nil
 }
@@ -97,12 +101,12 @@ func (e *examination) ofApp(renewed credentials.Token) credentials.Token {
 	return renewed
 }
 
-// claim records in the Secret that its token is about to be renewed. It gives way to
+// claim records in the working copy that its token is about to be renewed. It gives way to
 // clients that change the Secret at the same time: if the token is another one
 // afterwards, nothing is claimed.
 func (e *examination) claim(ctx context.Context) *outcome {
 	for range mostConflicts {
-		if may, wait := e.Store.MayClaim(e.read, claimPatience); !may {
+		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimPatience); !may {
 			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}
 		}
 		version, err := e.Store.Claim(ctx, e.conn, e.read.Version)
@@ -111,11 +115,11 @@ func (e *examination) claim(ctx context.Context) *outcome {
 			return nil
 		}
 		if credentials.ReasonOf(err) != credentials.Conflict {
-			return new(ofCredentials(err))
+			return new(ofWorking(err))
 		}
-		found, err := e.Store.Load(ctx, e.conn)
+		found, err := e.Store.Working(ctx, e.conn)
 		if err != nil {
-			return new(ofCredentials(err))
+			return new(ofWorking(err))
 		}
 		changed := found.Token.Access != e.read.Token.Access
 		e.read, e.replaced = found, e.replaced || changed
@@ -126,47 +130,59 @@ func (e *examination) claim(ctx context.Context) *outcome {
 	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
 }
 
+// workingKey names the working copy of a connection's account.
+func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
+	return types.NamespacedName{Namespace: conn.Namespace, Name: credentials.WorkingName(conn)}
+}
+
 // save stores a renewed token before it is used, and keeps it in memory for the next
 // examination if the API server does not answer.
-func (r *Reconciler) save(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
-	r.unsaved.Store(client.ObjectKeyFromObject(conn), pending)
-	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
+func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
+	key := workingKey(pending.conn)
+	r.unsaved.Store(key, pending)
+	within := saveWithin
+	if r.stopping.Load() {
+		within = max(within, r.Grace) // there is no next examination
+	}
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	stored, err := r.store(saving, conn, pending)
+	stored, err := r.store(saving, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
-	r.unsaved.Delete(client.ObjectKeyFromObject(conn))
+	r.unsaved.Delete(key)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
 	}
 	return stored, err
 }
 
-// store writes a renewed token. If the Secret was changed meanwhile, it writes the
-// token all the same, unless the Secret holds another token: then that one counts.
-func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
-	version := pending.version
+// store writes a renewed token. If the working copy was changed meanwhile, it writes the
+// token all the same, unless the copy holds another token: then that one counts.
+func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
+	renewal := pending.renewal
+	old := renewal.Before.Token
 	var err error
 	for range mostConflicts {
-		if version, err = r.Store.Save(ctx, conn, pending.renewed, version); err == nil {
+		var version string
+		if version, err = r.Store.Save(ctx, pending.conn, renewal); err == nil {
 			if r.Renewed != nil {
-				r.Renewed(pending.secret, pending.old, pending.renewed)
+				r.Renewed(old, renewal.Token)
 			}
-			return r.asStored(ctx, conn, pending.renewed, version), nil
+			return r.asStored(ctx, pending.conn, renewal.Token, version), nil
 		}
 		if credentials.ReasonOf(err) != credentials.Conflict {
 			return credentials.Credentials{}, err
 		}
-		found, loadErr := r.Store.Load(ctx, conn)
+		found, loadErr := r.Store.Working(ctx, pending.conn)
 		if loadErr != nil {
 			return credentials.Credentials{}, loadErr
 		}
-		if found.Token.Access != pending.old.Access || found.Token.Refresh != pending.old.Refresh {
+		if found.Token.Access != old.Access || found.Token.Refresh != old.Refresh {
 			return found, nil
 		}
-		version = found.Version
+		renewal.Before = found
 	}
 	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
 }
@@ -174,27 +190,23 @@ func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pendi
 // asStored reads back the stored token with its time of renewal; if it cannot, it
 // returns the token as it is.
 func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
-	if found, err := r.Store.Load(ctx, conn); err == nil && found.Token.Access == token.Access {
+	if found, err := r.Store.Working(ctx, conn); err == nil && found.Token.Access == token.Access {
 		return found
 	}
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that an earlier examination could not store. It returns the
-// version of the Secret that holds it; "" if there was none, or the Secret holds another
-// one.
+// rescue stores a token that an earlier examination could not store, of this connection or
+// of another one of the account. It returns the version of the working copy that holds it;
+// "" if there was none, or the copy holds another one.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
-	v, ok := r.unsaved.Load(client.ObjectKeyFromObject(conn))
-	if !ok {
+	v, ok := r.unsaved.Load(workingKey(conn))
+	pending, isOne := v.(unsaved)
+	if !ok || !isOne {
 		return "", nil
 	}
-	pending, ok := v.(unsaved)
-	if !ok || pending.uid != conn.UID || pending.secret != conn.Spec.CredentialsSecretRef.Name {
-		r.unsaved.Delete(client.ObjectKeyFromObject(conn))
-		return "", nil
-	}
-	stored, err := r.save(ctx, conn, pending)
-	if err != nil || stored.Token.Access != pending.renewed.Access {
+	stored, err := r.save(ctx, pending)
+	if err != nil || stored.Token.Access != pending.renewal.Token.Access {
 		return "", err
 	}
 	return stored.Version, nil
@@ -206,11 +218,14 @@ func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (ver
 const secretAnnotation = "social.herald.dev/credentials-secret"
 
 // tidy deletes the Secret that an earlier connection of the account has left. It runs
-// once the new credentials are known to work. If it fails, the next examination tries
-// again.
-func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, read *credentials.Credentials) {
+// once the new credentials are known to work, and are those that the connection refers to. If
+// it fails, the next examination tries again.
+func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
+	if input == nil || input.Standing != credentials.Current {
+		return
+	}
 	used, wanted := conn.Annotations[secretAnnotation], ""
-	if read.Controller == conn.UID {
+	if input.Controller == conn.UID {
 		wanted = conn.Spec.CredentialsSecretRef.Name
 	}
 	if used == wanted {

@@ -50,7 +50,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 			}
 			return r.full(ctx, m, before, message)
 		}
-		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
+		address, expires, err := r.Store.PresignPut(ctx, store.OwnKey(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
 		}
@@ -100,6 +100,14 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline.Verification)
 	defer cancel()
 	status, err := r.Verify(ctx, m.DeepCopy())
+	if errors.Is(err, store.ErrNotFound) && store.Restored(m) {
+		// What was uploaded or fetched since lies under its own key.
+		own := m.DeepCopy()
+		own.Annotations[v1alpha1.FileAnnotation] = store.OwnKey(m)
+		if status, err = r.Verify(ctx, own); err == nil {
+			err = r.noteFile(ctx, m)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -240,7 +248,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 		want.MaxSize = v1alpha1.MaxVideoBytes
 	}
 	return r.Source.Get(ctx, m.Spec.Source.URL, want, func(ctx context.Context, size int64, body io.Reader) error {
-		_, err := r.Store.Put(ctx, store.Key(m), want.MIMEType, size, body)
+		_, err := r.Store.Put(ctx, store.OwnKey(m), want.MIMEType, size, body)
 		if err == nil {
 			r.Metrics.fetched(size)
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -32,11 +33,14 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/posting/retention"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;update;patch;delete
@@ -69,6 +73,11 @@ type Source interface {
 	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
+// Requests keeps requests whose objects are gone; *archive.Archive implements it.
+type Requests interface {
+	PutRequest(ctx context.Context, team archive.Team, name string, r archive.Request) error
+}
+
 // Options is what the reconciler needs. Required are those that say nothing else.
 type Options struct {
 	// Client reads from a cache, in which SetupWithManager indexes the posts, and
@@ -87,6 +96,12 @@ type Options struct {
 	// UnusedAfter is how long a file without a post is kept. An upload address in
 	// the status is renewed for as long.
 	UnusedAfter time.Duration
+	// Retention says how long a rejected Media stays: as long as a finished post.
+	Retention retention.Policy
+	// MayDelete returns an error if nothing may be removed from the store that another cluster
+	// may have put there, *installation.OthersError if it is another's. What was stored for
+	// a Media of this cluster goes with it all the same. Without it all may be removed.
+	MayDelete func(ctx context.Context) error
 	// Namespaces are those that this installation serves. Files of others stay in the
 	// store.
 	Namespaces configv1alpha1.Namespaces
@@ -95,6 +110,9 @@ type Options struct {
 	// Owner returns the team that owns a namespace, or nil: its budget bounds the files that
 	// are waited for. Without it nothing does.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// Requests keeps the requests under an Idempotency-Key that created Media which are
+	// deleted; nil keeps none.
+	Requests Requests
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.
@@ -122,6 +140,9 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter, Owned and Clock")
 	}
+	if o.MayDelete == nil {
+		o.MayDelete = func(context.Context) error { return nil }
+	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
@@ -143,11 +164,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
 		return fmt.Errorf("cannot index the media files that are waited for: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, fileIndex, fileKeys); err != nil {
+		return fmt.Errorf("cannot index media files by their key: %w", err)
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Media{}).
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media, RateLimiter: retries.Limiter()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
@@ -210,12 +234,15 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 	return r.await(ctx, m)
 }
 
-// hold puts the finalizer on, before there can be a file.
+// hold puts the finalizer on, before there can be a file, and notes the file's key in the
+// same write: a backup keeps that. A key that came with a backup stays.
 func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
-	if !controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer) {
+	held, noted := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)
+	if !held && noted {
 		return nil
 	}
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.Key(m))
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot put the finalizer on the media file: %w", err)
 	}

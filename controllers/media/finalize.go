@@ -17,8 +17,10 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/posting"
 )
 
 // finalize deletes the file of a Media that is being deleted, and then its finalizer. It
@@ -55,16 +57,42 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 	return 0, nil
 }
 
-// tryDrop deletes the file within a time that leaves some for what follows. An installation
-// that keeps no files has none to delete of a Media that was never uploaded.
+// tryDrop notes the request that created the Media and deletes the file, within a time that
+// leaves some for what follows. An installation that keeps no files has none to delete of a
+// Media that was never uploaded.
 func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
-	err := r.Store.DeleteAll(ctx, store.Key(m))
+	if err := r.noteRequest(ctx, m); err != nil {
+		return err
+	}
+	err := r.discard(ctx, m)
 	if err == nil || errors.Is(err, store.ErrNone) && m.Status.Phase != v1alpha1.MediaUploaded {
 		return nil
 	}
 	return fmt.Errorf("cannot delete the media file from the store: %w", err)
+}
+
+// noteRequest keeps the request that created the Media while its Idempotency-Key holds, so
+// that the key is not taken for another file. Without a bucket, or a team, the key ends with
+// the Media.
+func (r *Reconciler) noteRequest(ctx context.Context, m *v1alpha1.Media) error {
+	if r.Requests == nil || r.Owner == nil || !r.Clock.Now().Before(posting.KeyHeldUntil(m)) {
+		return nil
+	}
+	team, err := r.Owner(ctx, m.Namespace)
+	if err != nil {
+		return fmt.Errorf("cannot tell whose the request of the media file was: %w", err)
+	}
+	if team == nil {
+		return nil
+	}
+	err = r.Requests.PutRequest(ctx, archive.Team{Namespace: m.Namespace, Name: team.Name}, m.Name,
+		archive.Request{UID: m.UID, Fingerprint: m.Annotations[v1alpha1.RequestAnnotation]})
+	if err != nil && !errors.Is(err, archive.ErrNone) {
+		return fmt.Errorf("the Idempotency-Key of the media file must be kept: %w", err)
+	}
+	return nil
 }
 
 // letGo takes the finalizer off.
@@ -110,7 +138,7 @@ func (r *Reconciler) tellAbandoned(m *v1alpha1.Media, ending bool) {
 
 // drop deletes the file and its renditions from the store; a missing file is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil && !errors.Is(err, store.ErrNone) {
+	if err := r.discard(ctx, m); err != nil && !errors.Is(err, store.ErrNone) {
 		return fmt.Errorf("cannot delete the media file from the store: %w", err)
 	}
 	return nil

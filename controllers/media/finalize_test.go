@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/media/store"
 )
@@ -191,3 +192,44 @@ func left(ctx context.Context) time.Duration {
 	}
 	return time.Until(end)
 }
+
+var _ = Describe("A Media that is deleted and came under an Idempotency-Key", func() {
+	const fingerprint = "v1:abc"
+	team := archive.Team{Namespace: byHand, Name: "acme"}
+	created := func(ctx context.Context, annotations map[string]string) *v1alpha1.Media {
+		GinkgoHelper()
+		m := newMedia(byHand, func(m *v1alpha1.Media) {
+			fromTheAPI(m)
+			m.Annotations, m.Finalizers = annotations, []string{v1alpha1.MediaFileFinalizer}
+		})
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		return m
+	}
+
+	DescribeTable("leaves its request in the bucket while the key holds",
+		func(ctx SpecContext, annotations map[string]string, age time.Duration, owner *v1alpha1.Team, kept bool) {
+			d := newDesk(loose())
+			requests := archive.New(bucket)
+			d.Requests, d.Owner = requests, func(context.Context, string) (*v1alpha1.Team, error) { return owner, nil }
+			m := created(ctx, annotations)
+			d.clock.SetTime(m.CreationTimestamp.Add(age))
+			Eventually(func(g Gomega) {
+				_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), &v1alpha1.Media{}))).To(BeTrue())
+			}).Should(Succeed())
+			got, err := requests.Request(ctx, team, m.Name)
+			if !kept {
+				Expect(err).To(MatchError(archive.ErrNotFound))
+				return
+			}
+			Expect(err).NotTo(HaveOccurred())
+			Expect(got).To(Equal(archive.Request{Version: 1, UID: m.UID, Fingerprint: fingerprint}))
+		},
+		Entry("its key is an hour old", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, true),
+		Entry("its key is older than a day", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, 25*time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
+		Entry("it came without a key", nil, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
+		Entry("no team owns its namespace", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, nil, false),
+	)
+})

@@ -95,6 +95,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	hand = start(limited, env, byHand, bounded)
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, buckets)).To(Succeed())
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, pendingIndex, pending)).To(Succeed())
+	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, fileIndex, fileKeys)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
 		running, cancel := context.WithCancel(context.Background())
 		stopped := make(chan error, 1)

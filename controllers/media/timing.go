@@ -24,6 +24,9 @@ const (
 	sweepEvery = time.Hour
 	// orphanAfter is how old a file without a Media must be before it is deleted.
 	orphanAfter = 24 * time.Hour
+	// restoreWithin is how long after a namespace was made anew the files in it that are
+	// older wait for their Media: a restore is begun, looked at and completed in that time.
+	restoreWithin = 7 * 24 * time.Hour
 
 	// dropWithin bounds one try to delete the file of a Media that goes, and abandonAfter
 	// how long it is tried. The pauses are a quarter of the time since the deletion, within
@@ -135,8 +138,8 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 }
 
 // goesAt returns when a Media without a post is deleted; ok is false if it stays. A
-// rejected one stays as long as a finished post would, so that its owner can read why.
-func goesAt(m *v1alpha1.Media, unusedAfter, ttl time.Duration) (at time.Time, ok bool) {
+// rejected one stays as long as a finished post does in the cluster, so that its owner can read why.
+func goesAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false
 	}
@@ -148,7 +151,7 @@ func goesAt(m *v1alpha1.Media, unusedAfter, ttl time.Duration) (at time.Time, ok
 		}
 		return at, true
 	case v1alpha1.MediaRejected:
-		return m.Status.UnusedSince.Add(max(unusedAfter, ttl)), true
+		return m.Status.UnusedSince.Add(max(unusedAfter, rejectedFor)), true
 	case v1alpha1.MediaPending:
 		return time.Time{}, false
 	default:

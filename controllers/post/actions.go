@@ -41,6 +41,9 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 			return r.prepare(ctx, p, f, a)
 		case delivery.ReportPreparation:
 			r.reportPreparation(ctx, p, f, a)
+		case delivery.FindEarlier:
+			r.records.find(ctx, p, f)
+			return r.decideAgain(ctx, p, f)
 		case delivery.Claim:
 			if r.readTokens(ctx, p, a.Targets) {
 				return r.decideAgain(ctx, p, f)
@@ -75,6 +78,9 @@ func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error
 	changed, err := r.publisher.Write(ctx, p.post, &p.memory.publish, &p.stored)
 	if changed {
 		p.written()
+		if p.post.Status.Earlier != nil {
+			r.owners.Note(p.post)
+		}
 	}
 	if changed || posting.TooLarge(err) { // when not even this fits, the owner learns it all the same
 		if ready := meta.FindStatusCondition(p.post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
@@ -225,6 +231,10 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if len(within) == 0 {
 		return r.write(ctx, p, delivery.Event{})
 	}
+	if r.suspendedNow(ctx, p.key.Namespace) {
+		r.enqueue(p.key) // the next pass says so
+		return nil
+	}
 	p.wrote = true
 	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
 	if errors.Is(err, publish.ErrDropped) {
@@ -313,8 +323,13 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
 		return nil
 	}
+	err := r.letGo(ctx, p.post)
+	if waits := new(waiting); errors.As(err, &waits) {
+		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(waits.pause)}
+		return nil
+	}
 	p.wrote = true
-	return removeFinalizer(ctx, r.o.Client, p.post)
+	return err
 }
 
 func removeFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) error {

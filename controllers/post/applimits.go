@@ -323,16 +323,16 @@ func (l *appLimits) stop(post types.NamespacedName) {
 	}
 }
 
-// held tells, of each platform with an app, whether it takes no calls of it now.
-func (l *appLimits) held(connections []v1alpha1.Connection, now time.Time) map[v1alpha1.Platform]bool {
+// held tells, of each platform with an app, whether it takes no calls of it now, as connections tell.
+func (l *appLimits) held(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
 	held := map[v1alpha1.Platform]bool{}
 	for platform := range l.apps {
 		held[platform] = false
 	}
-	for i := range connections {
-		if conn := &connections[i]; l.own(conn) && !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero() {
+	connections(func(conn *v1alpha1.Connection) {
+		if l.own(conn) && !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero() {
 			held[conn.Spec.Platform] = true
 		}
-	}
+	})
 	return held
 }

@@ -296,7 +296,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect("no team holds the others", "one", "a", true)
-	if held := w.limits.apps.held([]v1alpha1.Connection{*conn}, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
+	if held := w.limits.apps.held(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
 		t.Errorf("held: %v", held)
 	}
 }

@@ -35,9 +35,11 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
@@ -92,10 +94,17 @@ type Options struct {
 	Thumbnails Thumbnails
 	// Owned reports whether a team owns a namespace. In others, nothing is sent.
 	Owned func(ctx context.Context, namespace string) (bool, error)
+	// Suspension tells whether the team of a namespace is suspended, and when it was; nil if
+	// none ever is. Brake suspends all teams; nil never does.
+	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
+	Brake      *brake.Brake
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.
 	NewID func() string
+	// Records outlive posts; nil keeps none, so that what is deleted and created again is
+	// published again.
+	Records *Records
 	// Plans are what teams may do only so often; nil sets no limits.
 	Plans *Plans
 	// Events tells the owner of a post what happened to it; nil tells nothing.
@@ -168,6 +177,7 @@ type Reconciler struct {
 	scheduler *dispatch.Scheduler
 	turns     *dispatch.Turns
 	memories  *memories
+	census    censuses
 
 	preparer  *prepare.Preparer
 	publisher *publish.Publisher
@@ -175,6 +185,7 @@ type Reconciler struct {
 	owners    *lookup.Owners
 	limits    *rateLimits
 	plans     *plans
+	records   *records
 	recorder  *recorder
 	reporter  *reporter
 
@@ -216,6 +227,7 @@ func New(o Options) (*Reconciler, error) {
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
 	}
 	r.plans = &plans{o: &r.o, turnAway: r.turnAway}
+	r.records = newRecords(&r.o, r.recorder)
 	return r, nil
 }
 
@@ -223,9 +235,15 @@ func New(o Options) (*Reconciler, error) {
 // finished, changes of what posts wait for, a Team that comes to own their namespace, and
 // turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
-	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	if err := r.census.watch(mgr); err != nil {
 		return err
+	}
+	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
+	if err := errors.Join(indexAppBlocked(context.Background(), mgr.GetFieldIndexer()), lookup.IndexOpen(context.Background(), mgr.GetFieldIndexer())); err != nil {
+		return err
+	}
+	if r.o.Brake != nil {
+		r.o.Brake.Follow(r.brakeChanged)
 	}
 	wake := source.Func(func(_ context.Context, queue workqueue) error {
 		r.queue.Store(&queue)
@@ -237,11 +255,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
 		Watches(&v1alpha1.Connection{}, r.followsLimits()).
 		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
+		Watches(&v1alpha1.Team{}, r.wakesSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
+	}
+	if err := r.records.add(mgr); err != nil {
+		return err
 	}
 	return mgr.Add(&deletions{reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), namespaces: r.o.Namespaces})
 }

@@ -11,35 +11,46 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/retries"
 )
 
 // deletions lets finished posts go when they are deleted. The manager's
 // cache does not hold finished posts, so their deletion is seen by a watch of
 // its own, which keeps nothing: it takes the metadata of finished posts as it
-// passes by.
+// passes by, and notes the names of those that are to be released.
 type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config
 	client     *http.Client
 	// namespaces are those that this installation serves.
 	namespaces configv1alpha1.Namespaces
+
+	queue workqueue
 }
 
-// deletionsPause is the pause between two watches.
-const deletionsPause = time.Second
+const (
+	// deletionsPause is the pause between two watches.
+	deletionsPause = time.Second
+	// releasers is how many posts are released at once. Each takes a read and a write: a hundred thousand posts of a
+	// team that is deleted go in minutes, and the watch does not wait for them. The API server drops one that does.
+	releasers = 16
+)
 
 // finishedPosts selects what the manager's cache leaves out.
 const finishedPosts = "status.finished=true"
@@ -50,79 +61,134 @@ func (d *deletions) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot watch for deleted posts: %w", err)
 	}
+	d.queue = clientworkqueue.NewTypedRateLimitingQueue(retries.Limiter())
+	var running sync.WaitGroup
+	for range releasers {
+		running.Go(func() { d.releaseAll(ctx) })
+	}
 	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
 	namespaces := d.namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	var watches sync.WaitGroup
 	for _, namespace := range namespaces {
-		watches.Go(func() { d.watch(ctx, posts.Namespace(namespace)) })
+		running.Go(func() { d.follow(ctx, posts.Namespace(namespace)) })
 	}
-	watches.Wait()
+	<-ctx.Done()
+	d.queue.ShutDown()
+	running.Wait()
 	return nil
 }
 
-// watch follows the finished posts until the context ends.
-func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface) {
+// follow sees the finished posts that are deleted until the context ends. It reads all
+// of them once, for those that were deleted while no manager watched, and then follows
+// their changes. A watch that ends, as the API server has each end after half an hour,
+// goes on where it was.
+func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface) {
 	log := ctrl.Log.WithName("deletions")
+	version := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := d.follow(ctx, posts); err != nil && ctx.Err() == nil {
-			log.V(1).Info("the watch for deleted posts ended; starting it again", "error", err.Error())
+		var err error
+		if version == "" {
+			version, err = d.list(ctx, posts)
+		}
+		if err == nil {
+			version, err = d.watch(ctx, posts, version)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.V(1).Info("the watch for deleted posts ended; going on", "all", version == "", "error", err.Error())
 		}
 	}, deletionsPause)
 }
 
-// follow reads the finished posts once, for those that were deleted while
-// no manager watched, and then follows their changes.
-func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface) error {
-	var version string
-	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+// list sees all finished posts, and returns from which version on changes follow.
+func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
+	err = pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range page.Items {
-			d.see(ctx, &page.Items[i])
+			d.see(&page.Items[i])
 		}
 		version = page.ResourceVersion
 		return page.Continue, nil
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
+	return version, nil
+}
+
+// watch sees the changes of finished posts from a version on, and returns the version to
+// go on from; "" if the API server does not know any more what came after it.
+func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
-		return fmt.Errorf("cannot watch finished posts: %w", err)
+		return sinceOf(version, err), fmt.Errorf("cannot watch finished posts: %w", err)
 	}
 	defer w.Stop()
 	for ev := range w.ResultChan() {
 		if ev.Type == watch.Error {
-			return fmt.Errorf("the watch broke off: %v", ev.Object)
+			err := apierrors.FromObject(ev.Object)
+			return sinceOf(version, err), fmt.Errorf("the watch broke off: %w", err)
 		}
-		if m, ok := ev.Object.(*metav1.PartialObjectMetadata); ok && ev.Type != watch.Deleted {
-			d.see(ctx, m)
+		m, ok := ev.Object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			continue
+		}
+		if m.ResourceVersion != "" {
+			version = m.ResourceVersion
+		}
+		if ev.Type == watch.Added || ev.Type == watch.Modified {
+			d.see(m)
 		}
 	}
-	return errors.New("the watch ended")
+	return version, errors.New("the watch ended")
 }
 
-// see releases a finished post that is being deleted. One that cannot be
-// released stays for the next time that the watch begins, some minutes later.
-func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) {
-	if m.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
-		return
+// sinceOf is from which version on a watch is begun again after an error.
+func sinceOf(version string, err error) string {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return ""
 	}
-	c, live := d.reconciler.o.Client, d.reconciler.o.APIReader
-	err := retry.OnError(retry.DefaultBackoff, func(error) bool { return ctx.Err() == nil }, func() error {
-		var post v1alpha1.Post
-		err := live.Get(ctx, client.ObjectKeyFromObject(m), &post)
-		if err == nil && post.Status.Finished && !post.DeletionTimestamp.IsZero() {
-			err = removeFinalizer(ctx, c, &post)
+	return version
+}
+
+// see has a finished post that is being deleted released.
+func (d *deletions) see(m *metav1.PartialObjectMetadata) {
+	if !m.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
+		d.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}})
+	}
+}
+
+// releaseAll releases posts until the queue ends. One that cannot be released is tried
+// again, until it is gone.
+func (d *deletions) releaseAll(ctx context.Context) {
+	log := ctrl.Log.WithName("deletions")
+	for {
+		request, over := d.queue.Get()
+		if over {
+			return
 		}
-		return client.IgnoreNotFound(err)
-	})
-	if err != nil && ctx.Err() == nil {
-		ctrl.Log.WithName("deletions").Error(err, "cannot release a deleted post yet", "namespace", m.Namespace, "name", m.Name)
+		err := d.release(ctx, request.NamespacedName)
+		switch {
+		case err == nil:
+			d.queue.Forget(request)
+		case ctx.Err() == nil:
+			log.Error(err, "cannot release a deleted post yet", "namespace", request.Namespace, "name", request.Name)
+			d.queue.AddRateLimited(request)
+		}
+		d.queue.Done(request)
 	}
+}
+
+// release lets a finished post go.
+func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
+	var post v1alpha1.Post
+	err := d.reconciler.o.APIReader.Get(ctx, key, &post)
+	if err == nil && post.Status.Finished && !post.DeletionTimestamp.IsZero() {
+		err = d.reconciler.letGo(ctx, &post)
+	}
+	return client.IgnoreNotFound(err)
 }

@@ -20,4 +20,8 @@ const (
 	PointAfterAnswer  = publish.PointAfterAnswer
 	PointAfterRecord  = publish.PointAfterRecord
 	PointAfterLookup  = "after-lookup"
+	// Around the write of a post's record, and before its finalizer comes off.
+	PointBeforeKeep    = "before-keep"
+	PointAfterKeep     = "after-keep"
+	PointBeforeRelease = "before-release"
 )

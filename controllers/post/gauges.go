@@ -4,8 +4,6 @@
 package post
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +20,7 @@ import (
 // The manager that leads tells them, and no other: a sum over all is that of the installation.
 type gauges struct {
 	posts, due, overdue        *prometheus.Desc
+	suspended                  *prometheus.Desc
 	attempts, undecided        *prometheus.Desc
 	lateUploads, bytes, upload *prometheus.Desc
 	queue, held                *prometheus.Desc
@@ -32,8 +31,10 @@ func newGauges() gauges {
 		posts: prometheus.NewDesc("herald_unfinished_posts",
 			"Posts that are not finished, by the team's namespace and by phase.", []string{labelNamespace, "phase"}, nil),
 		due: prometheus.NewDesc("herald_due_posts",
-			"Posts whose time has come and that Herald is not done with, by the team's namespace. Those that wait for a person's answer alone are not among them.",
+			"Posts whose time has come and that Herald is not done with, by the team's namespace. Those that wait for a person's answer alone, or since their team is suspended, are not among them.",
 			[]string{labelNamespace}, nil),
+		suspended: prometheus.NewDesc("herald_suspended_posts",
+			"Posts whose time has come and that wait since their team is suspended, by the team's namespace.", []string{labelNamespace}, nil),
 		overdue: prometheus.NewDesc("herald_oldest_due_post_age_seconds",
 			"How long ago the time of the oldest of herald_due_posts came, by the team's namespace.", []string{labelNamespace}, nil),
 		attempts: prometheus.NewDesc("herald_open_attempts",
@@ -64,13 +65,10 @@ func newGauges() gauges {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
 		ch <- desc
 	}
 }
-
-// collectWithin bounds the reading of the cache, which does not wait once it is filled.
-const collectWithin = 5 * time.Second
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
@@ -88,13 +86,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	default:
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
-	defer cancel()
-	count, err := r.count(ctx)
-	if err != nil {
-		ch <- prometheus.NewInvalidMetric(m.gauges.posts, err)
-		return
-	}
+	count := r.count()
 	m.served(count.accounts)
 	m.gauges.tell(ch, count)
 }
@@ -108,6 +100,7 @@ type account struct {
 type count struct {
 	phases    map[[2]string]int
 	due       map[string]int
+	suspended map[string]int
 	overdue   map[string]time.Duration
 	attempts  map[account]map[string]int
 	undecided map[account]int
@@ -120,42 +113,26 @@ type count struct {
 	held map[v1alpha1.Platform]bool
 }
 
-// count looks through the posts of the cache.
-func (r *Reconciler) count(ctx context.Context) (*count, error) {
-	var posts v1alpha1.PostList
-	var media v1alpha1.MediaList
-	var connections v1alpha1.ConnectionList
-	if err := r.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list the posts that are not finished: %w", err)
-	}
-	if err := r.o.Client.List(ctx, &media, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list the media files: %w", err)
-	}
-	if err := r.o.Client.List(ctx, &connections, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list the connections: %w", err)
-	}
+// count looks through the posts of the cache. It cannot fail: a scrape would, with all other metrics.
+func (r *Reconciler) count() *count {
 	c := &count{
-		phases: map[[2]string]int{}, due: map[string]int{}, overdue: map[string]time.Duration{},
+		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{},
 		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
 		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
 	}
 	if queue := r.queue.Load(); queue != nil {
 		c.queues["posts"] = (*queue).Len()
 	}
-	for i := range connections.Items {
-		c.accounts[account{connections.Items[i].Namespace, string(connections.Items[i].Spec.Platform)}] = true
-	}
+	r.census.connections.each(func(conn *v1alpha1.Connection) {
+		c.accounts[account{conn.Namespace, string(conn.Spec.Platform)}] = true
+	})
 	now := r.o.Clock.Now()
-	c.held = r.limits.apps.held(connections.Items, now)
-	for i := range posts.Items {
-		r.countPost(c, &posts.Items[i], now)
-	}
-	files := make(map[types.NamespacedName]*v1alpha1.Media, len(media.Items))
-	for i := range media.Items {
-		files[client.ObjectKeyFromObject(&media.Items[i])] = &media.Items[i]
-	}
+	c.held = r.limits.apps.held(r.census.connections.each, now)
+	r.census.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
+	files := map[types.NamespacedName]*v1alpha1.Media{}
+	r.census.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
 	settings := r.o.settings()
-	c.uploads = r.preparer.Outlook(posts.Items, files, &settings)
+	c.uploads = r.preparer.Outlook(r.census.posts.each, files, &settings)
 	for kind, rate := range r.preparer.Rates() {
 		name := "image"
 		if kind.Video {
@@ -163,13 +140,17 @@ func (r *Reconciler) count(ctx context.Context) (*count, error) {
 		}
 		c.rates[[2]string{kind.Platform, name}] = rate
 	}
-	return c, nil
+	return c
 }
 
 func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 	phase := posting.PhaseOf(post)
 	c.phases[[2]string{post.Namespace, string(phase)}]++
-	if age := now.Sub(r.dueSince(post, now)); age > 0 && (phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing) {
+	switch age := now.Sub(r.dueSince(post, now)); {
+	case age <= 0 || phase != v1alpha1.PhaseScheduled && phase != v1alpha1.PhaseProcessing:
+	case waitsSuspended(post):
+		c.suspended[post.Namespace]++
+	default:
 		c.due[post.Namespace]++
 		c.overdue[post.Namespace] = max(c.overdue[post.Namespace], age)
 	}
@@ -186,6 +167,19 @@ func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 			c.undecided[of]++
 		}
 	}
+}
+
+// waitsSuspended reports whether a post waits for the end of its team's suspension, and no call of
+// it is to be looked up.
+func waitsSuspended(post *v1alpha1.Post) (waits bool) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if attempt.IsOpen(t.Attempt) {
+			return false
+		}
+		waits = waits || !attempt.Settled(t) && attempt.BlockedBy(t, v1alpha1.ReasonSuspended)
+	}
+	return waits
 }
 
 // dueSince is since when a post is to be published: one that was kept as a draft, since it is none any more.
@@ -222,6 +216,9 @@ func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
 	for namespace, n := range c.due {
 		say(g.due, float64(n), namespace)
 		say(g.overdue, c.overdue[namespace].Seconds(), namespace)
+	}
+	for namespace, n := range c.suspended {
+		say(g.suspended, float64(n), namespace)
 	}
 	for of, windows := range c.attempts {
 		for window, n := range windows {

@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // memory is what the process remembers of one post between two passes.
@@ -21,6 +22,8 @@ type memory struct {
 	publish publish.Memory
 	// prepare holds what was prepared for the targets.
 	prepare prepare.Memory
+	// earlier is what the archive has answered about an earlier post of the name; nil before.
+	earlier *delivery.Earlier
 	// counting holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.
 	counting *wait.Backoff
@@ -112,6 +115,22 @@ func (m *memories) takeSome(in input, most int) []types.NamespacedName {
 	for _, post := range posts {
 		remove(m.inputs, post, in)
 		remove(m.waiting, in, post)
+	}
+	return posts
+}
+
+// takeKind returns the posts that wait for any input of a kind, which they do no longer.
+func (m *memories) takeKind(kind string) (posts []types.NamespacedName) {
+	m.mu.Lock()
+	var all []input
+	for in := range m.waiting {
+		if in.kind == kind {
+			all = append(all, in)
+		}
+	}
+	m.mu.Unlock()
+	for _, in := range all {
+		posts = append(posts, m.take(in)...)
 	}
 	return posts
 }

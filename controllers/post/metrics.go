@@ -98,13 +98,10 @@ func (m *Metrics) watch(r *Reconciler, elected, stopping <-chan struct{}) {
 	m.reconciler.Store(&leading{r, elected, stopping})
 }
 
-// begun counts the first call of a target.
-func (m *Metrics) begun(post *v1alpha1.Post, conn *v1alpha1.Connection, now time.Time) {
-	at := post.Spec.ScheduledAt
-	if at == nil {
-		return
-	}
-	late := max(now.Sub(at.Time), 0)
+// begun counts the first call of a target of a scheduled post, which was due at a time: the time for
+// which its team was suspended meanwhile does not count.
+func (m *Metrics) begun(conn *v1alpha1.Connection, due, now time.Time) {
+	late := max(now.Sub(due), 0)
 	m.lateness.Observe(late.Seconds())
 	if late > lateAfter {
 		m.late.WithLabelValues(conn.Namespace, string(conn.Spec.Platform)).Inc()

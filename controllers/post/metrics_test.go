@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -77,6 +78,11 @@ func limitedApp(app string, d time.Duration) *v1alpha1.Connection {
 	return c
 }
 
+// suspendedTarget has the target wait for the end of its team's suspension.
+func suspendedTarget(p *v1alpha1.Post) {
+	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonSuspended, Problem: "suspended"}
+}
+
 // sentAt opens an attempt.
 func sentAt(ago time.Duration) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
@@ -101,6 +107,14 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, object := range objects {
+		if object.GetUID() == "" || object.GetUID() == "u" {
+			object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
+		}
+		r.census.posts.OnAdd(object, true)
+		r.census.media.OnAdd(object, true)
+		r.census.connections.OnAdd(object, true)
+	}
 	elected := make(chan struct{})
 	close(elected)
 	m.watch(r, elected, nil)
@@ -118,6 +132,16 @@ func TestGauges(t *testing.T) {
 		metrics []string
 		want    string
 	}{
+		{
+			"what a suspended team has due is no trouble, and counts apart",
+			[]client.Object{
+				unfinished("acme", "a", -time.Hour, text, suspendedTarget), unfinished("acme", "b", -time.Minute, text), unfinished("acme", "c", time.Minute, text),
+				unfinished("acme", "d", -time.Hour, text, suspendedTarget, sentAt(time.Minute)),
+			},
+			[]string{"herald_due_posts", "herald_suspended_posts"},
+			`herald_due_posts{namespace="acme"} 2
+			herald_suspended_posts{namespace="acme"} 1`,
+		},
 		{
 			"teams are told apart, and so are phases",
 			[]client.Object{
@@ -225,8 +249,8 @@ func TestSeriesOfTeams(t *testing.T) {
 	m, registry := measured(t, connected("acme"), connected("beta"))
 	names := []string{"herald_late_targets_total", "herald_target_results_total"}
 	values(t, registry, names...)
-	m.begun(unfinished("acme", "a", -time.Minute), connected("acme"), nine)
-	m.begun(unfinished("acme", "b", -9*time.Second), connected("acme"), nine)
+	m.begun(connected("acme"), nine.Add(-time.Minute), nine)
+	m.begun(connected("acme"), nine.Add(-9*time.Second), nine)
 	failed := unfinished("gone", "c", 0, func(p *v1alpha1.Post) {
 		p.Status.Targets[0].State, p.Status.Targets[0].Blocked = v1alpha1.TargetFailed, &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit}
 	})

@@ -53,6 +53,10 @@ type pass struct {
 	// unowned is set if no team owns the namespace, and namespaceEnds if the post's last
 	// call is asked about while the namespace is being deleted.
 	unowned, namespaceEnds bool
+	// suspended is set while nothing of the team is published, and suspensions are when
+	// that was so.
+	suspended   bool
+	suspensions []v1alpha1.Suspension
 	// keepsSecret is set if uploads of the post are known to be kept in a Secret.
 	keepsSecret bool
 	// wrote is set once the pass has stored something, which wakes the post again, and
@@ -120,6 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	err := r.work(ctx, p)
 	if err == nil && p.over() {
 		r.tidy(ctx, p)
+		r.records.later(p)
 	}
 	endTrace(span, p, err)
 	r.memories.end(p.key, p.wait.ForInputs || p.wrote || err != nil)
@@ -217,6 +222,9 @@ func (r *Reconciler) read(ctx context.Context, p *pass) (err error) {
 			r.memories.wait(p.key, appInput(platform))
 		}
 	}
+	if err := r.readSuspension(ctx, p); err != nil {
+		return err
+	}
 	return r.readNamespace(ctx, p)
 }
 
@@ -286,7 +294,7 @@ func inputs[T any, P interface {
 func (r *Reconciler) facts(p *pass) *delivery.Facts {
 	f := &delivery.Facts{
 		Post: p.post, Now: p.now, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
-		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds,
+		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds, Suspended: p.suspended, Suspensions: p.suspensions,
 		Results:            p.memory.publish.Recall(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}

@@ -44,8 +44,13 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 	for _, d := range batch {
 		u.p.memory.prepare.Drop(d.Target)
 		u.p.keepsSecret = u.p.keepsSecret || d.Secret != ""
-		if t := posting.Target(u.p.post, d.Target); t.Attempt.Number == 1 {
-			u.r.o.Metrics.begun(u.p.post, d.Conn, now)
+		t := posting.Target(u.p.post, d.Target)
+		if at := u.p.post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
+			due := at.Time
+			if t.SuspendedUntil != nil && t.TryUntil != nil {
+				due = t.TryUntil.Add(-u.r.o.StartingDeadline)
+			}
+			u.r.o.Metrics.begun(d.Conn, due, now)
 		}
 	}
 }
@@ -65,7 +70,7 @@ func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch [
 	var started []*prepare.Target
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
-		if u.goesOn(recorded, d, now) {
+		if u.goesOn(ctx, recorded, d, now) {
 			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Wake: func() { u.r.enqueue(u.p.key) }}
 			started = append(started, t)
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
@@ -85,9 +90,9 @@ func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch [
 
 // goesOn reports whether the next card of a target can be claimed together with the
 // record of this one.
-func (u *publication) goesOn(recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
+func (u *publication) goesOn(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
 	t := posting.Target(recorded, d.Target)
-	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted {
+	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspendedNow(ctx, u.p.key.Namespace) {
 		return false
 	}
 	// The platform may have said with this card that it takes no more calls.

@@ -72,19 +72,38 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 	It("are not used before the platform has said whose they are, and never if they are another account's", func(ctx SpecContext) {
 		other := stranger(ctx, t.account.ID)
 		t.putSecret(ctx, other)
+		look() // a look is asked for once the account is used
 		p := t.post(ctx, "by the account of the connection")
-		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "),
-			ContainSubstring(`the credentials of connection "x" cannot be used`), ContainSubstring("changed and have not been checked yet")))
-		Expect(publishesBy(other)).To(BeZero())
-
-		look() // the look was asked for
-		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "), ContainSubstring("the token belongs to account")))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted), "with the tokens that it has")
+		Eventually(t.condition(ctx, v1alpha1.ConditionCredentialsRefused)).Should(And(
+			HavePrefix(v1alpha1.ReasonAccountMismatch+": "), ContainSubstring("the token belongs to account")))
 		Expect(publishesBy(other)).To(BeZero())
 
 		t.putSecret(ctx, t.account)
 		t.probe(ctx, "the right account is there again")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(t.condition(ctx, v1alpha1.ConditionCredentialsRefused)).Should(BeEmpty())
 		Expect(t.published(ctx)).To(Equal([]string{"by the account of the connection"}))
+		Expect(publishesBy(other)).To(BeZero())
+	})
+
+	It("are not used from the working copy either, where nobody but Herald should write", func(ctx SpecContext) {
+		other := stranger(ctx, t.account.ID)
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		var copied corev1.Secret
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: conn.Status.WorkingSecret}, &copied)).To(Succeed())
+		copied.StringData = map[string]string{v1alpha1.CredentialsAccessToken: other.AccessToken}
+		Expect(k8s.Update(ctx, &copied)).To(Succeed())
+		p := t.post(ctx, "by nobody else")
+		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "),
+			ContainSubstring(`the credentials of connection "x" cannot be used`), ContainSubstring("changed and have not been checked yet")))
+		look() // it was asked for
+		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "), ContainSubstring("the token belongs to account")))
+		Expect(publishesBy(other)).To(BeZero())
+
+		Expect(k8s.Delete(ctx, &copied)).To(Succeed())
+		t.probe(ctx, "it is made again")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(publishesBy(other)).To(BeZero())
 	})
 

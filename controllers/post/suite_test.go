@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -202,7 +202,12 @@ func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *m
 }
 
 func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
-	mgr, err := ctrl.NewManager(kubeConfig, ctrl.Options{
+	return startManagerBy(kubeConfig, log, intercept, change...)
+}
+
+// startManagerBy starts a manager that reaches the API server by a configuration.
+func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -217,7 +222,7 @@ func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ..
 			return interceptor.NewClient(inner, intercept), nil
 		},
 		// Several managers in one process have controllers of the same name.
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})

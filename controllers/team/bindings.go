@@ -63,7 +63,7 @@ func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, by
 // allTeams lists every team.
 func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.Request {
 	var teams v1alpha1.TeamList
-	if err := r.Client.List(ctx, &teams); err != nil {
+	if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot list the teams whose apiserver's rights changed")
 		return nil
 	}
@@ -71,6 +71,7 @@ func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.
 	for i := range teams.Items {
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&teams.Items[i])
 	}
+	r.syncs.changed(requests)
 	return requests
 }
 

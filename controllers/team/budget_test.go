@@ -132,7 +132,7 @@ var _ = Describe("The budget of a Team", func() {
 		registry := prometheus.NewRegistry()
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 		r, err := team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store, Metrics: team.NewMetrics(registry),
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
@@ -157,7 +157,7 @@ var _ = Describe("The budget of a Team", func() {
 				herald_teams_near_budget{budget="postBytes"} %d
 				herald_teams_near_budget{budget="posts"} %d
 				herald_teams_near_budget{budget="unfinishedPosts"} 0
-				`, bytes, posts)))).To(Succeed())
+				`, bytes, posts)), "herald_teams_near_budget")).To(Succeed())
 		}
 		count := func(posts, bytes int64) {
 			GinkgoHelper()

@@ -8,7 +8,8 @@
 //
 // Deleting a Team leaves its namespace with everything in it: connections and posts
 // must not be lost by one mistaken command. To remove the namespace, delete it; to
-// give it to another Team, change its label.
+// give it to another Team, change its label. What the archive holds of the team goes
+// with it.
 package team
 
 import (
@@ -32,15 +33,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/retries"
 )
 
-// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=create
@@ -68,7 +72,7 @@ type Names struct {
 }
 
 // Options is what the reconciler needs. Client, APIReader, Clock, Manager, APIServer,
-// ManagerNamespace and Names are required.
+// ManagerNamespace, Names and Wanting are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server. APIReader reads from
 	// the API server: whether a namespace is taken must not be decided from an old
@@ -92,10 +96,19 @@ type Options struct {
 	// Namespaces are those that this installation serves. Teams of others are left to
 	// another installation.
 	Namespaces configv1alpha1.Namespaces
+	// Wanting returns the teams that want a namespace, as the cache has them.
+	Wanting func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
+	// Brake suspends all teams; nil never does. KeepSuspensions is for how long after a
+	// suspension, in which the team was not suspended, deadlines of posts may depend on it: the
+	// starting deadline of posts.
+	Brake           *brake.Brake
+	KeepSuspensions time.Duration
+	// Records are what the archive holds of teams; nil where there is no bucket.
+	Records Records
 	// Metrics tells how many teams have nearly used up their budgets; nil tells nothing.
 	Metrics *Metrics
 	// MaxConcurrentReconciles is how many teams are worked on at once (default 1).
@@ -107,6 +120,7 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
+	syncs  syncs
 	// swept is when the Usages of each team were last swept, by its name.
 	swept sync.Map
 }
@@ -114,8 +128,8 @@ type Reconciler struct {
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.APIServer.Name == "" ||
-		o.ManagerNamespace == "" || o.Names == (Names{}) {
-		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace and Names")
+		o.ManagerNamespace == "" || o.Names == (Names{}) || o.Wanting == nil {
+		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace, Names and Wanting")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
@@ -136,14 +150,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		})
 	}
 	ctl := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Team})
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	if r.Brake != nil {
+		ctl = ctl.WatchesRawSource(source.Func(r.followBrake))
 	}
 	if err := r.watchCredentials(mgr, ctl, byNamespace); err != nil {
 		return err
@@ -161,19 +178,18 @@ func wantedNamespace(obj client.Object) string {
 	return ""
 }
 
-// teamsOf lists the teams that want a namespace.
+// teamsOf lists the teams that want a namespace in which something has changed.
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
-	var teams v1alpha1.TeamList
-	if err := r.Client.List(ctx, &teams); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot list the teams of a namespace that changed", "namespace", namespace)
+	teams, err := r.Wanting(ctx, namespace)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot tell whose the namespace is that changed", "namespace", namespace)
 		return nil
 	}
-	var requests []reconcile.Request
-	for i := range teams.Items {
-		if teams.Items[i].Spec.Namespace == namespace {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&teams.Items[i])})
-		}
+	requests := make([]reconcile.Request, len(teams))
+	for i := range teams {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&teams[i])
 	}
+	r.syncs.changed(requests)
 	return requests
 }
 
@@ -185,12 +201,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
 		r.swept.Delete(req.Name)
+		if apierrors.IsNotFound(err) {
+			r.syncs.forget(req.Name)
+		}
 		r.Metrics.forget(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !team.DeletionTimestamp.IsZero() || !r.Namespaces.Include(team.Spec.Namespace) {
+	if !r.Namespaces.Include(team.Spec.Namespace) {
 		r.Metrics.forget(req.Name)
 		return reconcile.Result{}, nil
+	}
+	if err := r.suspend(ctx, &team); err != nil {
+		return onConflict(err)
+	}
+	if !team.DeletionTimestamp.IsZero() {
+		r.Metrics.forget(req.Name)
+		again, err := r.finalize(ctx, &team)
+		return reconcile.Result{RequeueAfter: again}, err
 	}
 	summary, err := r.sync(ctx, &team)
 	if err != nil {
@@ -201,24 +228,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if summary.Ready && r.counts() {
 		usage, again = r.count(ctx, &team)
 	}
-	switch err := r.report(ctx, &team, summary, usage); {
-	case apierrors.IsConflict(err):
-		// The cache has not seen the last write yet.
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	case err != nil:
-		return reconcile.Result{}, err
-	default:
-		return reconcile.Result{RequeueAfter: again}, nil
+	if err := r.report(ctx, &team, summary, usage); err != nil {
+		return onConflict(err)
 	}
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// sync creates the namespace, the quota and the role bindings, if the team may have them.
-func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
-	var teams v1alpha1.TeamList
-	if err := r.Client.List(ctx, &teams); err != nil {
-		return conditions.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
+// onConflict comes back soon after a lost write: the cache has not seen the last one yet. Other
+// errors are the pass's own.
+func onConflict(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
-	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace); refused {
+	return reconcile.Result{}, err
+}
+
+// sync creates the namespace, the quota and the role bindings, if the team may have them. It
+// asks the API server for nothing while nothing has changed since it has last found all as it
+// should be.
+func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
+	now := r.Clock.Now()
+	if r.syncs.holds(team, now) {
+		return ready(team), nil
+	}
+	changes := r.syncs.begin(team.Name)
+	summary, err := r.syncAll(ctx, team)
+	if err == nil && summary.Ready {
+		r.syncs.end(team, changes, now)
+	}
+	return summary, err
+}
+
+func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
+	teams, err := r.Wanting(ctx, team.Spec.Namespace)
+	if err != nil {
+		return conditions.Summary{}, err
+	}
+	if refusal, refused := refuseTeam(team, teams, r.ManagerNamespace); refused {
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)
@@ -227,6 +273,9 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	}
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
+	}
+	if err := r.hold(ctx, team); err != nil {
+		return conditions.Summary{}, err
 	}
 	if err := r.bound(ctx, team); err != nil {
 		return conditions.Summary{}, err

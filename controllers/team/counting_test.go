@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
@@ -48,12 +49,44 @@ var _ = Describe("What a team uses", func() {
 		store = quota.NewStore(quota.NewAPI(asManager, asManager))
 		var err error
 		r, err = team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
 		Expect(err).NotTo(HaveOccurred())
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
+	})
+
+	It("is counted without asking for what has not changed", func(ctx SpecContext) {
+		asked := map[string]int{}
+		reader := interceptor.NewClient(asManager, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				asked[fmt.Sprintf("%T", obj)]++
+				return c.Get(ctx, key, obj, opts...)
+			},
+		})
+		owner := func(context.Context, string) (*v1alpha1.Team, error) { return &v1alpha1.Team{}, nil }
+		one, err := team.New(team.Options{
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+			Client: asManager, APIReader: reader, Clock: clock, Quota: quota.NewStore(quota.NewAPI(reader, asManager)), Owner: owner,
+		})
+		Expect(err).NotTo(HaveOccurred())
+		pass := func() {
+			GinkgoHelper()
+			Eventually(func() (time.Duration, error) {
+				result, err := one.Reconcile(ctx, request)
+				return result.RequeueAfter, err
+			}).Should(Equal(time.Minute))
+		}
+		pass()
+		Expect(asked).To(HaveKey("*v1.Namespace"), "at first it is looked at")
+		clear(asked)
+		pass()
+		Expect(asked).To(HaveLen(1))
+		Expect(asked).To(HaveKey("*v1alpha1.Usage"), "what is counted is stored there")
+		clock.SetTime(now.Add(time.Hour))
+		pass()
+		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed something")
 	})
 
 	// reserve counts something for a post; with a UID, as its delivery does.

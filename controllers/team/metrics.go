@@ -20,9 +20,12 @@ const nearlyFull = 90
 // status says: a series for each team would be too many.
 type Metrics struct {
 	teams *prometheus.GaugeVec
+	held  prometheus.Gauge
 
 	mu   sync.Mutex
 	full map[string][]v1alpha1.BudgetItem
+	// still are the teams that are suspended.
+	still map[string]bool
 }
 
 // NewMetrics returns metrics that are registered; nil registers none.
@@ -31,6 +34,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		Name: "herald_teams_near_budget",
 		Help: "Teams that have used 90 % of a field of their budget or more, by field. The manager that leads tells them.",
 	}, []string{"budget"})}
+	m.still = map[string]bool{}
+	m.held = promauto.With(registry).NewGauge(prometheus.GaugeOpts{
+		Name: "herald_suspended_teams",
+		Help: "Teams that are suspended, by themselves or by the configuration: nothing of them is published. The manager that leads tells them.",
+	})
 	for _, item := range plan.BudgetItems {
 		m.teams.WithLabelValues(string(item))
 	}
@@ -58,5 +66,20 @@ func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
 	}
 }
 
+// suspended notes whether a team is suspended.
+func (m *Metrics) suspended(team string, is bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if is {
+		m.still[team] = true
+	} else {
+		delete(m.still, team)
+	}
+	m.held.Set(float64(len(m.still)))
+}
+
 // forget notes that a team is gone.
-func (m *Metrics) forget(team string) { m.tell(team, nil) }
+func (m *Metrics) forget(team string) {
+	m.tell(team, nil)
+	m.suspended(team, false)
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/brake"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -44,9 +47,12 @@ func TestTeamController(t *testing.T) {
 var (
 	k8s client.Client
 	// asManager and limited have the manager's rights.
-	asManager client.Client
+	asManager client.WithWatch
 	limited   *rest.Config
 	serial    atomic.Int64
+	// held is what the archive holds, and stop the brake of all teams.
+	held archives
+	stop = &brake.Brake{}
 )
 
 // The manager's account and names, as config/rbac has them.
@@ -68,6 +74,7 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(env.Stop)
 	k8s = env.Client
 
+	held = startArchives()
 	// The manager runs with the rights that it is installed with, and no others.
 	apply(env.Client, "manager/role.yaml")
 	apply(env.Client, "team_secrets_role.yaml")
@@ -79,7 +86,7 @@ var _ = BeforeSuite(func() {
 	})).To(Succeed())
 	limited = rest.CopyConfig(env.Config)
 	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + manager.Namespace + ":" + manager.Name}
-	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
+	asManager, err = client.NewWithWatch(limited, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
 	mgr, err := ctrl.NewManager(limited, ctrl.Options{
@@ -89,9 +96,12 @@ var _ = BeforeSuite(func() {
 		}},
 	})
 	Expect(err).NotTo(HaveOccurred())
+	teams, err := quota.NewTeams(context.Background(), mgr.GetCache(), mgr.GetFieldIndexer())
+	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),
-		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names,
+		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: teams.Wanting,
+		Brake: stop, KeepSuspensions: time.Hour, Records: held,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -103,6 +113,13 @@ var _ = BeforeSuite(func() {
 		Eventually(stopped).Should(Receive(Succeed()))
 	})
 })
+
+// wanting lists the teams that want a namespace, as the cache of a manager does by an index.
+func wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
+	var all v1alpha1.TeamList
+	err := asManager.List(ctx, &all)
+	return slices.DeleteFunc(all.Items, func(t v1alpha1.Team) bool { return t.Spec.Namespace != namespace }), err
+}
 
 // apply creates what a file of config/rbac holds.
 func apply(k8s client.Client, file string) {

@@ -21,7 +21,7 @@ import (
 const (
 	// cacheFor is how long a token is held in memory at most, which is how long one
 	// is used after its Secret was deleted: Secrets are not watched. cacheMax is how
-	// many are held. An account in use costs a read of its Secret each minute.
+	// many are held. An account in use costs a read of two Secrets each minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret, and the request that follows from it.
@@ -36,8 +36,8 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
-// Asker asks for an examination of a Connection whose Secret holds, in a version, what the
-// platform has not confirmed.
+// Asker asks for an examination of a Connection whose credentials are, in a version, what the
+// platform has not confirmed, or whose input is another one.
 type Asker func(ctx context.Context, conn *v1alpha1.Connection, version string) error
 
 // Cache holds the tokens in use, so that a thousand posts over one Connection read
@@ -55,9 +55,9 @@ type Cache struct {
 	loader Loader
 	ask    Asker
 	loads  singleflight.Group
-	// held are the tokens, and known digests of those that were confirmed, by the UID of
-	// their Connection.
-	held, known *cache.LRUExpireCache
+	// held are the tokens, known digests of those that were confirmed, and others the hashes of
+	// the inputs that were told of, by the UID of their Connection.
+	held, known, others *cache.LRUExpireCache
 	// forgets counts calls of Forget: a token whose read began before one is not
 	// held. Its lock is for that comparison.
 	mu      sync.Mutex
@@ -87,16 +87,12 @@ type entry struct {
 	err   error
 }
 
-// digest is that of a confirmed access token of a Secret: whoever holds memory for longer
-// than the token is needed holds no token.
-type digest struct {
-	secret string
-	access [sha256.Size]byte
-}
+// digest is that of a confirmed access token: whoever holds memory for longer than the token
+// is needed holds no token. In which Secret it is says nothing, as the account of a Connection
+// never changes.
+type digest [sha256.Size]byte
 
-func digestOf(secret string, token Token) digest {
-	return digest{secret, sha256.Sum256([]byte(token.Access))}
-}
+func digestOf(token Token) digest { return sha256.Sum256([]byte(token.Access)) }
 
 // NewCache returns an empty Cache. A nil Asker asks for nothing.
 func NewCache(loader Loader, c clock.PassiveClock, ask Asker) *Cache {
@@ -106,6 +102,7 @@ func NewCache(loader Loader, c clock.PassiveClock, ask Asker) *Cache {
 	return &Cache{
 		loader: loader, ask: ask,
 		held: cache.NewLRUExpireCacheWithClock(cacheMax, c), known: cache.NewLRUExpireCacheWithClock(cacheMax, c),
+		others: cache.NewLRUExpireCacheWithClock(cacheMax, c),
 	}
 }
 
@@ -143,6 +140,7 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return Token{}, err
 	}
 	if c.confirmed(conn.UID, wanted, found) {
+		c.tell(ctx, conn, found)
 		c.hold(conn.UID, entry{stamp: wanted, token: found.Token}, forgets)
 		return found.Token, nil
 	}
@@ -165,15 +163,26 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 		return false
 	}
 	known, _ := c.known.Get(uid)
-	return found.Version == wanted.version || known == any(digestOf(wanted.secret, found.Token))
+	return found.Version == wanted.version || known == any(digestOf(found.Token))
 }
 
-// Renewed says that a token was renewed by itself in the Secret of that name: where the old one
-// was confirmed the new one is of the same account, before a status says so.
-func (c *Cache) Renewed(secret string, old, renewed Token) {
+// tell asks for an examination, once, when the input is another one than the working copy is
+// from: new tokens are taken over when they have proved good, and the status says what becomes
+// of others.
+func (c *Cache) tell(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
+	told, _ := c.others.Get(conn.UID)
+	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.ask(ctx, conn, found.Version) != nil {
+		return
+	}
+	c.others.Add(conn.UID, found.Other, rememberFor)
+}
+
+// Renewed says that a token was renewed by itself: where the old one was confirmed the new one
+// is of the same account, before a status says so.
+func (c *Cache) Renewed(old, renewed Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, is := digestOf(secret, old), digestOf(secret, renewed)
+	was, is := digestOf(old), digestOf(renewed)
 	for _, uid := range c.known.Keys() {
 		if known, _ := c.known.Get(uid); known == any(was) {
 			c.known.Add(uid, is, rememberFor)
@@ -199,6 +208,6 @@ func (c *Cache) hold(uid types.UID, e entry, forgets uint64) {
 	}
 	c.held.Add(uid, e, cacheFor)
 	if e.err == nil {
-		c.known.Add(uid, digestOf(e.secret, e.token), rememberFor)
+		c.known.Add(uid, digestOf(e.token), rememberFor)
 	}
 }

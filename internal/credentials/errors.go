@@ -80,7 +80,7 @@ func fromAPI(err error, name, verb string) *Error {
 		e.Message = fmt.Sprintf("Herald may not %s Secret %q; is there a Team that owns this namespace, and is it ready?", verb, name)
 	case apierrors.IsInvalid(err):
 		e.Reason = Invalid
-		e.Message = fmt.Sprintf("Secret %q does not take a renewed token; create it again without \"immutable: true\"", name)
+		e.Message = fmt.Sprintf("Secret %q does not take the tokens; delete it, and Herald makes it again", name)
 	default:
 		e.Message = fmt.Sprintf("Herald could not %s Secret %q, since the Kubernetes API had trouble; it tries again", verb, name)
 	}

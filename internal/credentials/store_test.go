@@ -54,10 +54,31 @@ func newStore(c clock.Clock, funcs interceptor.Funcs, objects ...client.Object) 
 	return NewStore(api, api, c, "me", nil), api
 }
 
+// seeded returns the working copy that a Store makes of the connection's Secret.
+func seeded(t *testing.T, store *Store) Credentials {
+	t.Helper()
+	found, err := store.Find(t.Context(), connection())
+	if err != nil || found.Input.Err != nil {
+		t.Fatal(err, found.Input.Err)
+	}
+	made, err := store.Seed(t.Context(), connection(), found.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// working reads the Secret of the working copy.
+func working(t *testing.T, api client.Client) *corev1.Secret {
+	t.Helper()
+	var secret corev1.Secret
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: WorkingName(connection())}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	return &secret
+}
+
 func TestLoad(t *testing.T) {
-	yes := true
-	immutable := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})
-	immutable.Immutable = &yes
 	tests := map[string]struct {
 		reason string
 		secret *corev1.Secret
@@ -66,18 +87,17 @@ func TestLoad(t *testing.T) {
 		key    string
 	}{
 		"everything": {
-			reason: "the four keys are read",
+			reason: "the keys are read",
 			secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-12-01T10:00:00+01:00", "scopes": "s1 s2"}),
 			want:   Token{Access: "a", Refresh: "r", Scopes: "s1 s2", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)},
 		},
-		"the least":          {reason: "an access token alone will do", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
-		"newlines":           {reason: "files end in a newline", secret: secretWith(map[string]string{"accessToken": "a\n", "expiresAt": "2026-11-20T12:00:00Z\n"}), want: Token{Access: "a", ExpiresAt: noon}},
-		"no Secret":          {reason: "the Secret may come later", err: NotFound},
-		"no access token":    {reason: "there is nothing to call with", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
-		"two tokens in one":  {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
-		"not ASCII":          {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
-		"a date":             {reason: "a date alone does not say when", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
-		"immutable, renewed": {reason: "a renewed token could not be stored", secret: immutable, err: Invalid, key: "refreshToken"},
+		"the least":         {reason: "an access token alone will do", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
+		"newlines":          {reason: "files end in a newline", secret: secretWith(map[string]string{"accessToken": "a\n", "expiresAt": "2026-11-20T12:00:00Z\n"}), want: Token{Access: "a", ExpiresAt: noon}},
+		"no Secret":         {reason: "the Secret may come later", err: NotFound},
+		"no access token":   {reason: "there is nothing to call with", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
+		"two tokens in one": {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
+		"not ASCII":         {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
+		"a date":            {reason: "a date alone does not say when", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,10 +134,7 @@ func TestLoadUnavailable(t *testing.T) {
 func TestClaim(t *testing.T) {
 	now := clocktesting.NewFakeClock(noon)
 	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
-	read, err := store.Load(t.Context(), connection())
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := seeded(t, store)
 	if _, err := store.Claim(t.Context(), connection(), read.Version); err != nil {
 		t.Fatalf("the first claim must win: %v", err)
 	}
@@ -129,14 +146,15 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if may, _ := store.MayClaim(claimed, time.Minute); !may {
+	if may, _ := store.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
 		t.Error("whoever claimed may go on")
 	}
-	if may, wait := other.MayClaim(claimed, time.Minute); may || wait != time.Minute {
-		t.Errorf("another must wait for a minute; got %v, %v", may, wait)
+	now.Step(time.Hour)
+	if may, wait := other.MayClaim(connection(), claimed, Input{}, time.Minute); may || wait != time.Minute {
+		t.Errorf("another must wait for a minute from when it sees the claim, since the Kubernetes API was away for both; got %v, %v", may, wait)
 	}
 	now.Step(time.Minute)
-	if may, _ := other.MayClaim(claimed, time.Minute); !may {
+	if may, _ := other.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
 		t.Error("a claim that nobody fulfilled in time is over")
 	}
 	if _, err := other.Claim(t.Context(), connection(), claimed.Version); err != nil {
@@ -145,8 +163,7 @@ func TestClaim(t *testing.T) {
 }
 
 func TestSave(t *testing.T) {
-	secret := secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1", "expiresAt": "2026-11-20T12:00:00Z", "note": "mine"})
-	secret.Labels = map[string]string{"app": "acme"}
+	secret := secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1", "expiresAt": "2026-11-20T12:00:00Z"})
 	tests := map[string]struct {
 		reason string
 		token  Token
@@ -166,22 +183,24 @@ func TestSave(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secret.DeepCopy())
+			seeded(t, store)
+			theirs := working(t, api)
+			theirs.Labels["app"], theirs.Data["note"] = "acme", []byte("mine")
+			if err := api.Update(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
 			read, err := store.Load(t.Context(), connection())
 			if err != nil {
 				t.Fatal(err)
 			}
-			claimed, err := store.Claim(t.Context(), connection(), read.Version)
-			if err != nil {
+			if read.Version, err = store.Claim(t.Context(), connection(), read.Version); err != nil {
 				t.Fatal(err)
 			}
-			version, err := store.Save(t.Context(), connection(), tc.token, claimed)
+			version, err := store.Save(t.Context(), connection(), Renewal{Token: tc.token, Before: read})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			var stored corev1.Secret
-			if err := api.Get(t.Context(), client.ObjectKeyFromObject(secret), &stored); err != nil {
-				t.Fatal(err)
-			}
+			stored := working(t, api)
 			got := map[string]string{}
 			for k, v := range stored.Data {
 				got[k] = string(v)
@@ -232,12 +251,6 @@ func TestSaveUnderTrouble(t *testing.T) {
 				return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "acme-x", errors.New("changed"))
 			}, 1, Conflict,
 		},
-		"gone": {
-			"there is nothing to store into",
-			func(int, func() error) error {
-				return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "acme-x")
-			}, 1, NotFound,
-		},
 		"outage without end": {
 			"the caller's context ends it",
 			func(int, func() error) error { return down }, 0, Unavailable,
@@ -252,13 +265,10 @@ func TestSaveUnderTrouble(t *testing.T) {
 					return tc.patch(tries, func() error { return api.Patch(ctx, obj, p, opts...) })
 				}
 				store, _ := newStore(clock.RealClock{}, interceptor.Funcs{Patch: intercept}, secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1"}))
-				read, err := store.Load(t.Context(), connection())
-				if err != nil {
-					t.Fatal(err)
-				}
+				read := seeded(t, store)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				version, err := store.Save(ctx, connection(), Token{Access: "a2", Refresh: "r2"}, read.Version)
+				version, err := store.Save(ctx, connection(), Renewal{Token: Token{Access: "a2", Refresh: "r2"}, Before: read})
 				if ReasonOf(err) != tc.want || tc.tries != 0 && tries != tc.tries || tc.tries == 0 && tries < 10 {
 					t.Errorf("%s: got %v after %d tries", tc.reason, err, tries)
 				}
@@ -282,6 +292,7 @@ func TestRefreshTokenEnds(t *testing.T) {
 	store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{
 		"accessToken": "a", "refreshToken": "r", "refreshExpiresAt": ends.Format(time.RFC3339),
 	}))
+	seeded(t, store)
 	for _, tc := range []struct {
 		reason  string
 		renewed Token
@@ -294,7 +305,7 @@ func TestRefreshTokenEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Save(t.Context(), connection(), tc.renewed, read.Version); err != nil {
+		if _, err := store.Save(t.Context(), connection(), Renewal{Token: tc.renewed, Before: read}); err != nil {
 			t.Fatal(err)
 		}
 		if read, err = store.Load(t.Context(), connection()); err != nil || !read.Token.RefreshExpiresAt.Equal(tc.want) {
@@ -328,11 +339,15 @@ func TestMark(t *testing.T) {
 			store := NewStore(api, api, now, "me", apps)
 			conn := connection()
 			conn.Spec.Platform = v1alpha1.PlatformX
-			before, err := store.Load(t.Context(), conn)
-			if err != nil || before.Token.App != "" {
-				t.Fatalf("a Secret that people made is of app %q: %v", before.Token.App, err)
+			found, err := store.Find(t.Context(), conn)
+			if err != nil || found.Input.Token.App != "" {
+				t.Fatalf("a Secret that people made is of app %q: %v", found.Input.Token.App, err)
 			}
-			if _, err := store.Save(t.Context(), conn, tc.token, before.Version); err != nil {
+			before, err := store.Seed(t.Context(), conn, found.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Save(t.Context(), conn, Renewal{Token: tc.token, Before: before}); err != nil {
 				t.Fatal(err)
 			}
 			after, err := store.Load(t.Context(), conn)

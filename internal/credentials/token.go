@@ -5,7 +5,12 @@
 // them, stores renewed ones before they are used, and holds them in memory for a
 // short time.
 //
-// A rotating refresh token is worth one call. A manager therefore claims the Secret
+// What people, or their tools, put into the Secret of a Connection is the input, which is
+// only read. The tokens that Herald works with are in a Secret of its own, the working copy,
+// which was made from an input and remembers from which. So a tool that puts an old input
+// back changes nothing.
+//
+// A rotating refresh token is worth one call. A manager therefore claims the working copy
 // before it renews a token (Store.Claim), so that two managers that overlap never
 // spend the same refresh token. It saves the answer with patience (Store.Save),
 // because a lost answer costs the account.
@@ -17,8 +22,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/appseal"
@@ -53,20 +56,22 @@ type Token struct {
 	App string
 }
 
-// Credentials is a token as it was read.
+// Credentials is a token as it was read from a working copy, or from an input of which there
+// is none yet.
 type Credentials struct {
 	Token Token
 	// Version is the resourceVersion of the Secret.
 	Version string
+	// Other is the hash of the input if the working copy is not from that; else empty.
+	Other string
 	// ClaimedBy and ClaimedAt say which process began to renew the token, and
 	// when; empty without a claim.
 	ClaimedBy string
 	ClaimedAt time.Time
-	// Controller is the UID of the object that controls the Secret; empty if there
-	// is none.
-	Controller types.UID
 	// RenewedAt is when Herald last renewed the token; zero if it never did.
 	RenewedAt time.Time
+
+	lineage lineage
 }
 
 // Lifetime returns the time from the token's renewal to its end; zero if it is not
@@ -97,9 +102,6 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps
 		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "holds blanks or control characters; put the access token there and nothing else")
 	case !sendable(c.Token.Refresh):
 		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "holds blanks or control characters; put the refresh token there and nothing else")
-	case c.Token.Refresh != "" && secret.Immutable != nil && *secret.Immutable:
-		// A renewed token could not be stored, and the old one would be spent.
-		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "cannot be renewed, since the Secret is immutable; create it again without \"immutable: true\"")
 	}
 	var err error
 	if c.Token.ExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsExpiresAt); err != nil {
@@ -107,9 +109,6 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps
 	}
 	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
 		return Credentials{}, err
-	}
-	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
-		c.Controller = owner.UID
 	}
 	c.Token.App = apps.Of(platform, secret.Annotations[appseal.Annotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])

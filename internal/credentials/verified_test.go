@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +18,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// stored is a Secret: a token in a version.
-type stored struct{ token, version string }
+// stored is a Secret: a token in a version, and the hash of an input that is another one.
+type stored struct{ token, version, other string }
 
 func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
-	return Credentials{Token: Token{Access: s.token}, Version: s.version}, nil
+	return Credentials{Token: Token{Access: s.token}, Version: s.version, Other: s.other}, nil
 }
 
 // A Secret may be replaced at any time, and is not watched.
@@ -47,19 +48,19 @@ func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
 		want     string
 		asked    []string
 	}{
-		{"nothing changed", stored{"a", "1"}, none, "a", nil},
-		{"somebody replaced it", stored{"b", "2"}, none, "", []string{"2"}},
-		{"a label is no other token", stored{"a", "2"}, none, "a", nil},
-		{"the platform confirmed the new one", stored{"b", "2"}, status("2", "2"), "b", nil},
-		{"the platform did not tell whose the new one is", stored{"b", "2"}, status("2", ""), "", nil},
-		{"nor whose the old one is, as it turns out", stored{"a", "1"}, status("1", ""), "", nil},
-		{"what was confirmed is not what was examined last", stored{"a", "1"}, status("2", "1"), "", []string{"1"}},
-		{"before an upgrade it was connected by these credentials", stored{"b", "2"}, earlier(metav1.ConditionTrue), "b", nil},
-		{"before an upgrade the platform did not tell", stored{"b", "2"}, earlier(metav1.ConditionFalse), "", nil},
-		{"it was replaced again while the platform confirmed it", stored{"c", "3"}, status("2", "2"), "", []string{"3"}},
-		{"there was no Secret, and whoever found that looks for it again", stored{"b", "2"}, status("", ""), "", nil},
+		{"nothing changed", stored{"a", "1", ""}, none, "a", nil},
+		{"somebody replaced it", stored{"b", "2", ""}, none, "", []string{"2"}},
+		{"a label is no other token", stored{"a", "2", ""}, none, "a", nil},
+		{"the platform confirmed the new one", stored{"b", "2", ""}, status("2", "2"), "b", nil},
+		{"the platform did not tell whose the new one is", stored{"b", "2", ""}, status("2", ""), "", nil},
+		{"nor whose the old one is, as it turns out", stored{"a", "1", ""}, status("1", ""), "", nil},
+		{"what was confirmed is not what was examined last", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
+		{"before an upgrade it was connected by these credentials", stored{"b", "2", ""}, earlier(metav1.ConditionTrue), "b", nil},
+		{"before an upgrade the platform did not tell", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
+		{"it was replaced again while the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
+		{"there was no Secret, and whoever found that looks for it again", stored{"b", "2", ""}, status("", ""), "", nil},
 	} {
-		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1"}
+		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 		var asked []string
 		cache := NewCache(secret, now, func(_ context.Context, _ *v1alpha1.Connection, version string) error {
 			asked = append(asked, version)
@@ -95,10 +96,9 @@ func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 		change func(*Cache, *v1alpha1.Connection)
 	}{
 		{"a Connection of the same name may be another account", func(_ *Cache, conn *v1alpha1.Connection) { conn.UID = "u2" }},
-		{"another Secret", func(_ *Cache, conn *v1alpha1.Connection) { conn.Spec.CredentialsSecretRef.Name = "acme-x-2" }},
 		{"the platform refused it", func(c *Cache, conn *v1alpha1.Connection) { c.Forget(conn) }},
 	} {
-		secret := &stored{"a", "1"}
+		secret := &stored{"a", "1", ""}
 		cache, conn := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil), verified("1")
 		if _, err := cache.Token(t.Context(), conn); err != nil {
 			t.Fatal(err)
@@ -114,21 +114,19 @@ func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
 // A renewal is stored some seconds before the status speaks of it; posts do not wait for that.
 func TestCacheFollowsARenewal(t *testing.T) {
 	for _, tc := range []struct {
-		reason, secret, old, want string
+		reason, old, want string
 	}{
-		{"the confirmed token was renewed", "acme-x", "a", "b"},
-		{"another token was, which somebody put there", "acme-x", "c", ""},
-		{"a token of another Secret was", "acme-y", "a", ""},
+		{"the confirmed token was renewed", "a", "b"},
+		{"another token was, which somebody put there", "c", ""},
 	} {
-		secret := &stored{"a", "1"}
+		secret := &stored{"a", "1", ""}
 		clock := clocktesting.NewFakePassiveClock(noon)
 		cache, conn := NewCache(secret, clock, nil), verified("1")
-		conn.Spec.CredentialsSecretRef.Name = "acme-x"
 		if _, err := cache.Token(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
-		*secret = stored{"b", "2"}
-		cache.Renewed(tc.secret, Token{Access: tc.old}, Token{Access: "b"})
+		*secret = stored{"b", "2", ""}
+		cache.Renewed(Token{Access: tc.old}, Token{Access: "b"})
 		clock.SetTime(noon.Add(2 * cacheFor))
 		if got, err := cache.Token(t.Context(), conn); got.Access != tc.want {
 			t.Errorf("%s: got %q, %v, want %q", tc.reason, got.Access, err, tc.want)
@@ -139,7 +137,7 @@ func TestCacheFollowsARenewal(t *testing.T) {
 // An examination that could not be asked for is asked for by the next who wants the token.
 func TestCacheAsksAgain(t *testing.T) {
 	asked, refuse := 0, errors.New("the API server does not answer")
-	cache := NewCache(&stored{"b", "2"}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
+	cache := NewCache(&stored{"b", "2", ""}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
 		asked++
 		err := refuse
 		refuse = nil
@@ -157,7 +155,7 @@ func TestCacheAsksAgain(t *testing.T) {
 
 // Who waits for the platform's word waits for the status, and not for the next minute.
 func TestCacheFollowsTheStatus(t *testing.T) {
-	secret := &stored{"b", "2"}
+	secret := &stored{"b", "2", ""}
 	cache := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil)
 	if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != Unverified {
 		t.Fatalf("got %v", err)
@@ -169,5 +167,36 @@ func TestCacheFollowsTheStatus(t *testing.T) {
 	unsure.Status.VerifiedVersion = ""
 	if got, err := cache.Token(t.Context(), unsure); ReasonOf(err) != Unverified {
 		t.Errorf("got %q, %v of what the platform did not confirm after all", got.Access, err)
+	}
+}
+
+// New tokens in the input are taken over by an examination; the working copy is used meanwhile.
+func TestCacheTellsOfAnotherInput(t *testing.T) {
+	now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
+	asked := 0
+	cache := NewCache(secret, now, func(context.Context, *v1alpha1.Connection, string) error { asked++; return nil })
+	for i, tc := range []struct {
+		reason, other string
+		disabled      bool
+		asked         int
+	}{
+		{"the input is the one that the copy is from", "", false, 0},
+		{"somebody put other tokens there", "h1", false, 1},
+		{"one examination is enough for them", "h1", false, 1},
+		{"they were replaced again", "h2", false, 2},
+		{"of a disabled connection no credentials are examined", "h3", true, 2},
+		{"until it is enabled", "h3", false, 3},
+		{"the one that the copy is from is there again", "", false, 3},
+	} {
+		secret.other = tc.other
+		conn := verified("1")
+		conn.Spec.Disabled = tc.disabled
+		now.SetTime(noon.Add(time.Duration(i+1) * (cacheFor + 1)))
+		if got, err := cache.Token(t.Context(), conn); err != nil || got.Access != "a" {
+			t.Errorf("%s: got %q, %v: the working copy is used", tc.reason, got.Access, err)
+		}
+		if asked != tc.asked {
+			t.Errorf("%s: asked %d times, want %d", tc.reason, asked, tc.asked)
+		}
 	}
 }

@@ -62,6 +62,16 @@ func (t *Teams) owner(ctx context.Context, namespace string, options ...client.L
 	return owner, nil
 }
 
+// Wanting returns the teams that want a namespace. They are those of the cache, and must not
+// be changed.
+func (t *Teams) Wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
+	var found v1alpha1.TeamList
+	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the teams that want namespace %q: %w", namespace, err)
+	}
+	return found.Items, nil
+}
+
 // Owned reports whether a team owns a namespace, which is where Herald works: one wants
 // it and was not refused it.
 func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
@@ -73,6 +83,31 @@ func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
 // deleted has it until it is gone.
 func owns(team *v1alpha1.Team) bool {
 	return team != nil && conditions.IsReady(team.Status.Conditions)
+}
+
+// Suspension returns the team's own brake of a namespace, and when the team was suspended lately.
+// A namespace without a team is not suspended. The list is not to be changed.
+func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
+	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
+	if err != nil || owner == nil {
+		return false, nil, err
+	}
+	return owner.Suspended(), owner.Status.Suspensions, nil
+}
+
+// SuspensionEnded passes the changes of Teams by which one is suspended no longer, and nothing
+// else. A team that is gone is not suspended.
+func SuspensionEnded() predicate.Predicate {
+	suspended := func(obj client.Object) bool {
+		team, ok := obj.(*v1alpha1.Team)
+		return ok && team.Suspended()
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return suspended(e.ObjectOld) && !suspended(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return suspended(e.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 }
 
 // OwnershipChanged passes the changes of Teams by which one comes to own its namespace,

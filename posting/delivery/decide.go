@@ -5,6 +5,7 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/record"
 )
 
 // Decide returns what comes next for a post. It decides from recorded facts, so
@@ -24,10 +26,14 @@ func Decide(f *Facts) []Action {
 	if value, ok := post.Annotations[v1alpha1.SettleAnnotation]; ok {
 		return []Action{Resolve{value}}
 	}
-	switch {
-	case !post.DeletionTimestamp.IsZero():
+	if !post.DeletionTimestamp.IsZero() {
 		return f.release()
-	case posting.Started(post):
+	}
+	if actions := f.earlier(); actions != nil {
+		return actions
+	}
+	switch {
+	case posting.Started(post) && !f.onlyAdopted():
 		return f.deliver()
 	case post.Status.Finished:
 		return nil
@@ -58,8 +64,11 @@ const acceptedMessage = "the post passed every rule"
 // whose time had come before. An edit does not change that: until a person has said
 // of a target what became of it, no other one goes out.
 func (f *Facts) mayHaveBeenSent() bool {
-	isKnown := len(f.Post.Status.Targets) > 0 && len(undecided(f.Post)) == 0
-	return posting.Restored(f.Post) && !isKnown && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	entries := f.Post.Status.Targets
+	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
+		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // it was entered without a look
+	})
+	return record.Copied(f.Post) && !knowsEarlier(f.Post) && !isKnown && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
 }
 
 // restored is why a copy from a backup is not sent.

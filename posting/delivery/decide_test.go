@@ -61,7 +61,8 @@ func facts(change func(s *situation)) *Facts {
 	ready(conn, metav1.ConditionTrue, v1alpha1.ReasonConnected)
 	s := &situation{conn: conn, target: &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX}}
 	s.Facts = &Facts{
-		Post: post, Now: t0,
+		Earlier: Earlier{State: EarlierNotKept},
+		Post:    post, Now: t0,
 		Settings: Settings{
 			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute,
 		},
@@ -119,6 +120,8 @@ func words(actions []Action) (out []string) {
 		switch a := action.(type) {
 		case Record, Release:
 			out = append(out, strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", a), "delivery.")))
+		case FindEarlier:
+			out = append(out, "find earlier")
 		case Resolve:
 			out = append(out, "resolve "+a.Value)
 		case Lookup:

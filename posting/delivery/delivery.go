@@ -54,9 +54,16 @@ type Facts struct {
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
 	// Unowned is set if no team owns the post's namespace: nothing is sent there.
 	Unowned bool
+	// Earlier is what is known of an earlier post of the name.
+	Earlier Earlier
 	// NamespaceEnds is set if the post's namespace is being deleted, and was asked for
 	// because the post is. What could tell of its last call goes with it.
 	NamespaceEnds bool
+	// Suspended is set while nothing of the post's team is published, and Suspensions are
+	// the recent times in which that was so; the present one is among them once it is
+	// recorded. Deadlines move by them.
+	Suspended   bool
+	Suspensions []v1alpha1.Suspension
 	// Ask reports whether the post may call the platform for a connection of which
 	// BlockedUntil says nothing. When the limit of an app has ended, one post may, and
 	// finds out whether it is over; nil lets every post.
@@ -164,6 +171,9 @@ type (
 		Target int
 		Ahead  bool
 	}
+	// FindEarlier asks the archive what became of an earlier post of the name. Decide is
+	// asked again afterwards.
+	FindEarlier struct{}
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
 	// Write stores the status if it has changed, and then tells the event.
@@ -185,6 +195,7 @@ func (Resolve) isAction()           {}
 func (Lookup) isAction()            {}
 func (Prepare) isAction()           {}
 func (ReportPreparation) isAction() {}
+func (FindEarlier) isAction()       {}
 func (Claim) isAction()             {}
 func (Write) isAction()             {}
 func (Release) isAction()           {}

@@ -35,11 +35,12 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	s.ObservedGeneration = post.Generation
 	s.Phase = posting.PhaseOf(post)
 	s.Platforms = platformList(post)
-	s.Finished = finished(post)
+	describeFinished(post, now)
 
 	describePrepared(post, now)
 	summary := summarize(post)
 	conditions.Apply(&s.Conditions, summary, post.Generation, now)
+	describeAdopted(post, now)
 	describePublished(post, now, summary.Reason, summary.Message)
 	describeUndecided(post, now)
 }
@@ -56,6 +57,20 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 		t.State, t.Blocked = v1alpha1.TargetWithdrawn, nil
 	case t.State == v1alpha1.TargetWithdrawn && !post.Spec.Cancelled:
 		t.State = v1alpha1.TargetPending
+	}
+}
+
+// describeFinished derives whether the post is finished. The time is that of the first
+// write that says so.
+func describeFinished(post *v1alpha1.Post, now time.Time) {
+	s := &post.Status
+	s.Finished = finished(post)
+	switch {
+	case !s.Finished:
+		s.FinishedAt, s.FinishedOn = nil, ""
+	case s.FinishedAt == nil:
+		s.FinishedAt = v1alpha1.NewTimePtr(now)
+		s.FinishedOn = s.FinishedAt.UTC().Format(time.DateOnly)
 	}
 }
 

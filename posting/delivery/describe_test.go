@@ -229,6 +229,44 @@ func TestDescribePost(t *testing.T) {
 	}
 }
 
+func TestDescribeFinished(t *testing.T) {
+	posted := v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7"}
+	late := time.Date(2026, 12, 31, 23, 59, 59, 999_900_000, time.UTC)
+	for _, tt := range []struct {
+		name, why string
+		before    v1alpha1.PostStatus
+		now       time.Time
+		at, on    string
+	}{
+		{"just now", "the write that finishes a post says when", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}}, late, "2026-12-31T23:59:59.999Z", "2026-12-31"},
+		{
+			"in another zone", "days are those of UTC",
+			v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}},
+			late.Add(time.Second).In(time.FixedZone("", -5*3600)), "2027-01-01T00:00:00.999Z", "2027-01-01",
+		},
+		{"before", "it was finished once", v1alpha1.PostStatus{
+			Targets: []v1alpha1.TargetStatus{posted}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
+		}, late, v1alpha1.NewTime(t0).String(), t0.Format(time.DateOnly)},
+		{"by a version that noted no time", "the day is needed to find it by", v1alpha1.PostStatus{
+			Targets: []v1alpha1.TargetStatus{posted}, Finished: true,
+		}, late, "2026-12-31T23:59:59.999Z", "2026-12-31"},
+		{"not yet", "nothing ended", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{State: v1alpha1.TargetPending}}}, late, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := post(tt.before.Targets...)
+			p.Status.Finished, p.Status.FinishedAt, p.Status.FinishedOn = tt.before.Finished, tt.before.FinishedAt, tt.before.FinishedOn
+			Describe(p, tt.now)
+			at := ""
+			if p.Status.FinishedAt != nil {
+				at = p.Status.FinishedAt.String()
+			}
+			if at != tt.at || p.Status.FinishedOn != tt.on {
+				t.Errorf("finished at %q, on %q; want %q, %q (%s)", at, p.Status.FinishedOn, tt.at, tt.on, tt.why)
+			}
+		})
+	}
+}
+
 func TestDescribePlatforms(t *testing.T) {
 	p := post(v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{})
 	for i, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, "", v1alpha1.PlatformTikTok, v1alpha1.PlatformX} {

@@ -35,6 +35,8 @@ var mayUse = map[string]string{
 	"controllers/post/report.go": "events show why a target waits or failed",
 	"controllers/post/trace.go":  "spans show what a post is after a pass",
 	"posting/delivery/describe":  "this is where it is derived",
+	"posting/record/adopt.go":    "what an earlier post was shown as is no fact of the one that adopts it: it is cleared",
+	"posting/record/record.go":   "a post that is read from the archive is shown as it was",
 	"posting/post.go":            "StateOf reads what earlier versions wrote",
 	"test/":                      "benches watch posts as people do",
 }

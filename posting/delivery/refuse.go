@@ -21,6 +21,7 @@ var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
 	v1alpha1.ReasonMediaNotReady:      "upload the media file",
+	v1alpha1.ReasonRecordUnavailable:  "see that the store of media files answers",
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 
@@ -77,7 +78,7 @@ func (f *Facts) withhold(reason, message string, blocked func(target int) v1alph
 			continue
 		}
 		f.setTryUntil(t)
-		if f.Now.After(t.TryUntil.Time) {
+		if f.expired(t) {
 			f.giveUp(i, t)
 		}
 	}

@@ -95,7 +95,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	// What the next pass would not find again must be stored.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
-	case f.Now.After(t.TryUntil.Time):
+	case f.expired(t):
 		f.giveUp(i, t)
 		d.changed = true
 		return
@@ -133,21 +133,14 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	f.decidePrepared(d, i, t)
 }
 
-// setTryUntil enters until when a target is tried, if that is not known yet. It
-// reports whether another pass would come to another time.
-func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
-	if t.TryUntil != nil {
-		return false
-	}
-	until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
-	t.TryUntil = v1alpha1.NewTimePtr(until)
-	return !fixed
-}
-
 // decidePrepared decides about a target of which only the preparation may be
 // missing.
 func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	p := f.Preparation(i)
+	if f.Suspended && p.State != PreparationFailed {
+		f.hold(d, i, t, &p)
+		return
+	}
 	switch p.State {
 	case PreparationNotNeeded, PreparationReady, PreparationVisible:
 		// Of what is visible already the claim is made for the lookup that follows.
@@ -184,7 +177,13 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	if t.TryUntil != nil {
 		since = t.TryUntil.Add(-f.Settings.StartingDeadline)
 	}
-	if e := attempt.NotPrepared(t, err, since, f.Now); e != nil {
+	until := t.TryUntil
+	if until != nil && f.mayMove(t) {
+		t.TryUntil = nil // it lies further ahead than is known
+	}
+	e := attempt.NotPrepared(t, err, since, f.Now)
+	t.TryUntil = until
+	if e != nil {
 		panic(fmt.Sprintf("target %d is prepared although it is open or settled: %v", i, e))
 	}
 }
@@ -283,7 +282,7 @@ func (f *Facts) wakeOf(i int, t *v1alpha1.TargetStatus) time.Time {
 		return attempt.NextLookup(t, timing).Add(time.Millisecond)
 	}
 	var at time.Time
-	if t.TryUntil != nil {
+	if t.TryUntil != nil && !f.mayMove(t) {
 		at = t.TryUntil.Add(time.Millisecond)
 	}
 	if t.NextTryAt != nil && t.NextTryAt.After(f.Now) && (at.IsZero() || t.NextTryAt.Before(at)) {

@@ -51,7 +51,8 @@ func account(target int) *v1alpha1.Connection {
 // prepared.
 func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	return &delivery.Facts{
-		Post: post.DeepCopy(), Now: now, Settings: s.settings, Connections: accounts,
+		Earlier: delivery.Earlier{State: delivery.EarlierNotKept},
+		Post:    post.DeepCopy(), Now: now, Settings: s.settings, Connections: accounts,
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: s.capabilities}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
 		Invalid:            func() field.ErrorList { return nil },
@@ -119,8 +120,8 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			if !a.Until.IsZero() {
 				wake = max(w.truly(i, a.Until), w.now+1)
 			}
-		case delivery.ReportPreparation, delivery.Release:
-			panic("no preparation fails here, and no post is deleted")
+		case delivery.ReportPreparation, delivery.Release, delivery.FindEarlier:
+			panic("no preparation fails here, no post is deleted, and nothing is kept: see lives_test.go")
 		}
 	}
 	w.end(i, wake)

@@ -102,6 +102,17 @@ var rows = []row{
 		`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 7200x300`,
 	}, "215m", 0, "", ""},
 
+	{"the manager that works sees another cluster's marker", "HeraldBucketForeign", []string{
+		`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x60`, `herald_bucket_foreign{namespace="herald-system",pod="m-2"} 0x60`,
+	}, "16m", 1, "namespace=herald-system", ""},
+	{"a person has taken the bucket over within a quarter of an hour", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x10 0x50`}, "16m", 0, "", ""},
+	{"the bucket is this cluster's", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 0x60`}, "40m", 0, "", ""},
+	{"what is due leaves", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 30x120`}, "100m", 0, "", ""},
+	{"a backlog is worked off", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x80 0x60`}, "109m", 0, "", ""},
+	{"nothing leaves", "HeraldRetentionOverdue", []string{
+		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x200`, `herald_retention_lag_seconds{namespace="herald-system",pod="m-2"} 0x200`,
+	}, "92m", 1, "namespace=herald-system", "ago"},
+
 	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
 	{"two replicas hold the same posts", "HeraldTooManyPosts", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,
@@ -114,6 +125,17 @@ var rows = []row{
 	{"a burst is over within the hour", "HeraldBudgetNearlyUsed", []string{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="pendingFiles"} 1x50 0x40`,
 	}, "61m", 0, "", ""},
+
+	{"a node lags behind, and another is right", "HeraldClockOff", []string{
+		`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} -61x90`, `herald_clock_skew_seconds{namespace="herald-system",pod="a-1"} 0x90`,
+	}, "6m", 1, "namespace=herald-system,pod=m-1", "61"},
+	{"a clock that was set is right again", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 61x3 0x90`}, "6m", 0, "", ""},
+	{"a second is no trouble", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 1.2x90`}, "6m", 0, "", ""},
+
+	{"a brake is forgotten", "HeraldSuspended", []string{
+		`herald_suspended_posts{namespace="acme",pod="m-1"} 3x180`, `herald_suspended_posts{namespace="beta",pod="m-1"} 0x180`,
+	}, "121m", 1, "namespace=acme", "3"},
+	{"a brake is released", "HeraldSuspended", []string{`herald_suspended_posts{namespace="acme",pod="m-1"} 3x100 _x90`}, "121m", 0, "", ""},
 
 	{"one in ten fails", "HeraldAPIErrors", []string{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="503"} 0+10x60`,

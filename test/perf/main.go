@@ -102,8 +102,10 @@ func benchmarks() []benchmark {
 		{"B3", "deliver posts at their time", runB3},
 		{"B3M", "deliver posts of a picture at their time", runB3},
 		{"B4", "list posts", runB4},
+		{"B8", "list archived posts", runB8},
 		{"B-MCP", "list posts as an agent does", runMCP},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},
+		{"B6", "start the manager where much was posted, and posts are due or in doubt", runB6},
 		{hostileID, "deliver posts beside a hostile team", runHostile},
 		{"B9", "refuse bodies that are made to cost much", runB9},
 	}

@@ -198,6 +198,11 @@ func (s *session) clear(ctx context.Context) error {
 	if _, err := s.awaitNone(ctx, "metadata.namespace!=canary"); err != nil {
 		return err
 	}
+	return s.forgetShown(ctx)
+}
+
+// forgetShown has the platforms forget what they show.
+func (s *session) forgetShown(ctx context.Context) error {
 	return call(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", "", nil, nil)
 }
 

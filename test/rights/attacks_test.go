@@ -20,6 +20,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
+// acme is the Team of the suite, and richer what its people would like it to be.
+func acme() *v1alpha1.Team {
+	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{
+		Namespace: ofTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},
+	}}
+}
+
+const richer = `{"spec":{"subscription":{"plan":"unlimited"}}}`
+
 // everyRight is what an attacker would like to bind to the account.
 func everyRight() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
@@ -78,10 +87,6 @@ var _ = DescribeTable("Somebody who has either process", func(ctx SpecContext, a
 	Entry("labels kube-system as a team's", func(ctx context.Context, who client.Client) error {
 		return change(ctx, who, namespace("kube-system", ""), `{"metadata":{"labels":{"social.herald.dev/team":"mine"}}}`)
 	}, roles),
-	Entry("gives a team another plan", func(ctx context.Context, who client.Client) error {
-		return change(ctx, who, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, `{"spec":{"suspend":true}}`)
-	}, roles),
-	Entry("deletes a post", func(ctx context.Context, who client.Client) error { return who.Delete(ctx, draft(), client.DryRunAll) }, roles),
 	Entry("deletes all posts of a team", func(ctx context.Context, who client.Client) error {
 		return who.DeleteAllOf(ctx, &v1alpha1.Post{}, client.InNamespace(ofTeam), client.DryRunAll)
 	}, roles),
@@ -101,6 +106,11 @@ var _ = DescribeTable("Somebody who has the manager", func(ctx SpecContext, atte
 	Entry("plants a token in a key", func(ctx context.Context) error { return change(ctx, manager, key(), planted) }, roles),
 	Entry("allows an agent", func(ctx context.Context) error { return manager.Create(ctx, grant(ofTeam), client.DryRunAll) }, roles),
 	Entry("writes a post in a team's name", func(ctx context.Context) error { return manager.Create(ctx, sent(ofTeam), client.DryRunAll) }, roles),
+	Entry("gives a team another plan", func(ctx context.Context) error { return change(ctx, manager, acme(), richer) }, policy),
+	Entry("keeps a team from being deleted", func(ctx context.Context) error {
+		return change(ctx, manager, acme(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
+	}, policy),
+	Entry("deletes a post", func(ctx context.Context) error { return manager.Delete(ctx, draft(), client.DryRunAll) }, policy),
 	Entry("publishes a draft", func(ctx context.Context) error { return change(ctx, manager, draft(), `{"spec":{"draft":null}}`) }, policy),
 	Entry("reads the keys of sessions", func(ctx context.Context) error { return manager.Get(ctx, client.ObjectKeyFromObject(web()), web()) }, roles),
 )
@@ -117,6 +127,8 @@ var _ = DescribeTable("Somebody who has the apiserver", func(ctx SpecContext, at
 	Entry("plants a token in a key that people applied", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{`+signature+`,`+planted[1:])
 	}, policy),
+	Entry("gives a team another plan", func(ctx context.Context) error { return change(ctx, apiserver, acme(), richer) }, roles),
+	Entry("deletes a post", func(ctx context.Context) error { return apiserver.Delete(ctx, draft(), client.DryRunAll) }, roles),
 	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 

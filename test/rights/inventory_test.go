@@ -73,8 +73,8 @@ var rightsOfManager = map[string][]right{
 			"the namespace of a Team is made; policy herald-manager-namespaces",
 		},
 		{
-			"posts.social.herald.dev", "get list patch update watch",
-			"posts are delivered; policy herald-manager-posts",
+			"posts.social.herald.dev", "delete get list patch update watch",
+			"posts are delivered, and leave the cluster when they are finished and their time is over; policy herald-manager-posts",
 		},
 		{"posts.social.herald.dev/status", "get patch update", "the status is the manager's"},
 		{
@@ -97,7 +97,10 @@ var rightsOfManager = map[string][]right{
 			"subjectaccessreviews.authorization.k8s.io", "create",
 			"the metrics are shown to those who may read them",
 		},
-		{"teams.social.herald.dev", "get list watch", "teams are reconciled; what a team may do is written by people alone"},
+		{
+			"teams.social.herald.dev", "get list patch watch",
+			"teams are reconciled, and go after their records; what a team may do is written by people alone: policy herald-manager-teams",
+		},
 		{"teams.social.herald.dev/status", "get patch update", "the status is the manager's"},
 		{"tokenreviews.authentication.k8s.io", "create", "the metrics are shown to those who may read them"},
 		{
@@ -124,7 +127,7 @@ var rightsOfManager = map[string][]right{
 	"in the namespaces of teams": {
 		{
 			"secrets", "create delete get patch update",
-			"tokens are read, renewed and kept; of what is written policy herald-manager-secrets says more",
+			"tokens are read, and kept in copies that are renewed; of what is written policy herald-manager-secrets says more",
 		},
 	},
 }

@@ -5,6 +5,7 @@ package rights_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -53,6 +54,15 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 		outcomeIs(editor.Create(ctx, born("restored"), client.DryRunAll), nobody)
 		outcomeIs(editor.Delete(ctx, born("marked"), client.DryRunAll), nobody)
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`), nobody)
+	})
+
+	It("is noted by the manager for the object that it arms, and for no other", func(ctx SpecContext) {
+		var marked v1alpha1.Post
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(born("marked")), &marked)).To(Succeed())
+		armed := `{"metadata":{"annotations":{"social.herald.dev/armed":%q},"finalizers":["social.herald.dev/delivery"]}}`
+		outcomeIs(patchPost(ctx, manager, fmt.Sprintf(armed, "marked/"+string(marked.UID))), nobody)
+		outcomeIs(patchPost(ctx, manager, fmt.Sprintf(armed, "marked/another")), policy, "herald-manager-posts")
+		outcomeIs(patchPost(ctx, manager, fmt.Sprintf(armed, "other/"+string(marked.UID))), policy, "herald-manager-posts")
 	})
 
 	It("is not the manager's to take away either", func(ctx SpecContext) {

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,9 +126,33 @@ var _ = DescribeTable("Whatever roles it has, the policies hold", func(ctx SpecC
 	Entry("the apiserver: it says of no Post that it is out", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
 	}, policy, "no status"),
-	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "neither create nor delete"),
-	Entry("the manager: it deletes no Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "neither create nor delete"),
+	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "create no Posts"),
+	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post but one that is finished"),
 )
+
+// finished is a post of the suite that is finished.
+func finished() *v1alpha1.Post {
+	return sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("o", 25), true })
+}
+
+var _ = Describe("With the roles that it is installed with, the manager", func() {
+	It("puts its finalizer on a Team and takes it off, and deletes none", func(ctx SpecContext) {
+		outcomeIs(change(ctx, manager, acme(), `{"metadata":{"finalizers":["social.herald.dev/records"]}}`), nobody)
+		outcomeIs(manager.Delete(ctx, acme(), client.DryRunAll), roles)
+		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "neither create nor delete Teams")
+	})
+
+	It("deletes a post whose time is over, and not one that is still to go out", func(ctx SpecContext) {
+		post := finished()
+		Expect(admin.Create(ctx, post)).To(Succeed())
+		outcomeIs(manager.Delete(ctx, post), policy, "delete no Post but one that is finished")
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"finished":true}}`))
+		Expect(manager.Status().Patch(ctx, post, patch)).To(Succeed())
+		Expect(manager.Patch(ctx, post, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		outcomeIs(manager.Delete(ctx, post, client.Preconditions{UID: &post.UID, ResourceVersion: &post.ResourceVersion}), nobody)
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(post), post))).To(BeTrue())
+	})
+})
 
 var _ = DescribeTable("With the roles that it is installed with, of a Post the manager", func(ctx SpecContext, patch string, words ...string) {
 	outcomeIs(change(ctx, manager, draft(), patch), words...)

@@ -90,7 +90,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	Expect(admin.Create(ctx, key())).To(Succeed())
 	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
-	for _, o := range []client.Object{applied(), noted(ofTeam), noted(foreign), draft(), database(), account(), uploads()} {
+	for _, o := range []client.Object{
+		applied(), noted(ofTeam), noted(foreign), acme(), draft(), database(), account(), copied("1"),
+		copied("1", func(s *corev1.Secret) { s.Name = "herald-credentials" }), uploads(),
+	} {
 		Expect(admin.Create(ctx, o)).To(Succeed())
 	}
 	Expect(storeMedia(ctx)).To(Succeed())
@@ -129,6 +132,7 @@ func waitForPolicies(ctx context.Context) {
 		},
 		"herald-apiserver-keys":      func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
 		"herald-manager-posts":       func() error { return powerful.Delete(ctx, draft(), client.DryRunAll) },
+		"herald-manager-teams":       func() error { return powerful.Delete(ctx, acme(), client.DryRunAll) },
 		"herald-manager-media":       func() error { return powerful.Delete(ctx, pending(), client.DryRunAll) },
 		"herald-manager-connections": func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
 		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },

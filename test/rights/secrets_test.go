@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	tokens "github.com/herald-social/herald/internal/credentials"
 )
 
 // certificate is the Secret that the manager makes for its webhook, but for the edits.
@@ -54,6 +55,20 @@ func account() *corev1.Secret {
 	})
 }
 
+// copied is the manager's working copy of an account's tokens, but for the edits.
+func copied(account string, edits ...func(*corev1.Secret)) *corev1.Secret {
+	conn := &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: account}}
+	s := ownedBy("", tokens.WorkingName(conn), func(s *corev1.Secret) {
+		s.OwnerReferences, s.Labels = nil, map[string]string{tokens.WorkingLabel: "x"}
+		s.Annotations = map[string]string{tokens.InputAnnotation: "a"}
+		s.Type, s.Data = tokens.WorkingType, map[string][]byte{v1alpha1.CredentialsAccessToken: []byte("a"), "note": []byte("ours")}
+	})
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
 func uploads() *corev1.Secret {
 	return ownedBy("Post", "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f")
 }
@@ -64,6 +79,14 @@ var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it 
 	Entry("of a key's token", ownedBy("APIKey", "ci-token"), nobody),
 	Entry("of uploads", ownedBy("Post", "herald-uploads-1"), nobody),
 	Entry("of its webhook's certificate", certificate(), nobody),
+	Entry("with its working copy of an account's tokens", copied("2"), nobody),
+	Entry("with the register of its working copies", copied("2", func(s *corev1.Secret) { s.Namespace, s.Name = misused, tokens.RegisterName }), nobody),
+	Entry("of that type under another name, which something may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "follows from the account"),
+	Entry("of that type that Kubernetes collects", copied("2", func(s *corev1.Secret) {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "1"}}
+	}), policy, "follows from the account"),
+	Entry("of that type elsewhere", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "namespaces of teams only"),
+	Entry("of that type beside its certificate", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
 	Entry("in kube-system: one that admits nodes", certificate(func(s *corev1.Secret) {
 		s.Namespace, s.Name, s.Type, s.Data = "kube-system", "bootstrap-token-abcdef", "bootstrap.kubernetes.io/token", map[string][]byte{
 			"token-id": []byte("abcdef"), "token-secret": []byte("0123456789abcdef"),
@@ -94,33 +117,46 @@ var _ = DescribeTable("Whatever roles the manager has, the policies hold it: it"
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("renews the tokens of an account", func(ctx context.Context) error {
-		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewed-at":"2026-12-01T09:00:00Z"}},"data":{"accessToken":"Yg==","refreshToken":"Yg==","expiresAt":"Yg=="}}`)
+		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/renewed-at":"2026-12-01T09:00:00Z"}},"data":{"accessToken":"Yg==","refreshToken":"Yg==","expiresAt":"Yg=="}}`)
 	}, nobody),
 	Entry("claims a renewal", func(ctx context.Context) error {
-		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
+		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
 	}, nobody),
+	Entry("takes over other tokens that people gave", func(ctx context.Context) error {
+		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/input":"b","social.herald.dev/earlier-inputs":"a"}},"data":{"accessToken":"Yg==","expiresAt":null}}`)
+	}, nobody),
+	Entry("notes a working copy", func(ctx context.Context) error {
+		return change(ctx, powerful, copied("1", func(s *corev1.Secret) { s.Name = tokens.RegisterName }), `{"data":{"a":"Yg=="}}`)
+	}, nobody),
+	Entry("forgets the tokens of an account that is gone", func(ctx context.Context) error { return powerful.Delete(ctx, copied("1"), client.DryRunAll) }, nobody),
+	Entry("changes the tokens that people gave", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"data":{"accessToken":"Yg=="}}`)
+	}, policy, "may change no Secret but"),
+	Entry("notes something on them", func(ctx context.Context) error {
+		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
+	}, policy, "may change no Secret but"),
+	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
+		return change(ctx, powerful, copied("1"), `{"data":{"note":"Yg=="}}`)
+	}, policy, "nothing in the data"),
+	Entry("has Kubernetes collect the tokens of an account", func(ctx context.Context) error {
+		return change(ctx, powerful, copied("1"), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
+	}, policy, "nothing in the metadata"),
 	Entry("writes down an upload", func(ctx context.Context) error {
 		return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`)
 	}, nobody),
 	Entry("forgets uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
 	Entry("changes another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
-	}, policy, "nothing in the data"),
-	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
-		return change(ctx, powerful, account(), `{"data":{"note":"Yg=="}}`)
-	}, policy, "nothing in the data"),
-	Entry("removes a token", func(ctx context.Context) error {
-		return change(ctx, powerful, account(), `{"data":{"accessToken":null}}`)
-	}, policy, "nothing in the data"),
+	}, policy, "may change no Secret but"),
 	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "delete no Secret"),
 	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
 	Entry("has Kubernetes collect another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "may change no Secret but"),
 	Entry("keeps another Secret from being deleted", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "may change no Secret but"),
 	Entry("sets another annotation", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"annotations":{"note":"a"}}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "may change no Secret but"),
 )

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package samples_test applies what people copy, as GitOps tools do, to a real API server with Herald's webhook in front and
-// its manager behind: config/samples, and the YAML of docs/gitops.md.
+// its manager behind: config/samples, of which set/ goes through Flux's own library, and the YAML of docs/gitops.md.
 package samples_test
 
 import (
@@ -27,6 +27,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
@@ -43,15 +44,18 @@ func TestSamples(t *testing.T) {
 const demo = "herald-demo"
 
 var (
+	env      *envtest.Environment
 	admin    client.Client
 	platform sandboxtest.Client
+	bucket   store.Config
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	env, err := envtest.Start()
+	var err error
+	env, err = envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	admin = env.Client
@@ -66,9 +70,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 	platform = sandboxtest.Client{URL: site.URL}
 
-	installation := managertest.Installation{
-		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: storetest.Start(GinkgoT()),
-	}
+	bucket = storetest.Start(GinkgoT())
+	installation := managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: bucket}
 	manager := installation.Config(GinkgoT())
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+manager.Webhook.BindAddress)).To(Succeed())
 	installation.Manager(GinkgoT(), manager)

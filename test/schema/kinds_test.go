@@ -46,7 +46,7 @@ func changeMedia(change func(*v1alpha1.MediaSpec)) func(client.Object) {
 
 func keeping(ttl time.Duration) *v1alpha1.Team {
 	t := team("keeps", v1alpha1.Subscription{})
-	t.Spec.TTLAfterFinished = &metav1.Duration{Duration: ttl}
+	t.Spec.Retention.InCluster = &metav1.Duration{Duration: ttl}
 	return t
 }
 
@@ -135,27 +135,42 @@ var _ = DescribeTable("what a Team keeps", others,
 	Entry("for 90 days", keeping(2160*time.Hour), nil, ""),
 	Entry("for a minute and a half", keeping(90*time.Second), nil, ""),
 	Entry("for no time", keeping(0), nil, ""),
-	Entry("for half a second", keeping(500*time.Millisecond), nil, "ttlAfterFinished"),
-	Entry("for less than no time", keeping(-time.Hour), nil, "ttlAfterFinished"),
-	Entry("for longer than a duration can be", durable("9999999h"), nil, "ttlAfterFinished"),
-	Entry("for a number without a unit", durable("90"), nil, "ttlAfterFinished"),
-	Entry("for days, which Go does not know", durable("90d"), nil, "ttlAfterFinished"),
-	Entry("for nothing at all", durable(""), nil, "ttlAfterFinished"),
+	Entry("for half a second", keeping(500*time.Millisecond), nil, "spec.retention.inCluster"),
+	Entry("for less than no time", keeping(-time.Hour), nil, "spec.retention.inCluster"),
+	Entry("for longer than a duration can be", durable("9999999h"), nil, "spec.retention.inCluster"),
+	Entry("for a number without a unit", durable("90"), nil, "spec.retention.inCluster"),
+	Entry("for days, which Go does not know", durable("90d"), nil, "inCluster is not a time; write hours, minutes and seconds, such as 168h, 36h30m or 0s"),
+	Entry("for nothing at all", durable(""), nil, "spec.retention.inCluster"),
+	Entry("in the archive for days", retained(map[string]any{"archived": "90d"}), nil, "archived is not a time"),
+	Entry("in the archive for less than in the cluster, which counts as the same", retained(map[string]any{"inCluster": "48h", "archived": "0s"}), nil, ""),
+	Entry("in the archive alone", retained(map[string]any{"inCluster": "0s", "applied": true}), nil, ""),
+	Entry("by the older name", durably(map[string]any{"ttlAfterFinished": "2160h"}), nil, ""),
+	Entry("by the older name, for days", durably(map[string]any{"ttlAfterFinished": "90d"}), nil, "spec.ttlAfterFinished"),
 )
 
-func durable(ttl string) *unstructured.Unstructured {
+func durable(inCluster string) *unstructured.Unstructured {
+	return retained(map[string]any{"inCluster": inCluster})
+}
+
+func retained(retention map[string]any) *unstructured.Unstructured {
+	return durably(map[string]any{"retention": retention})
+}
+
+func durably(spec map[string]any) *unstructured.Unstructured {
+	spec["namespace"] = "keeps"
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Team",
 		"metadata": map[string]any{"name": fmt.Sprintf("o%d", serial.Add(1))},
-		"spec":     map[string]any{"namespace": "keeps", "ttlAfterFinished": ttl},
+		"spec":     spec,
 	}}
 }
 
 var _ = Describe("the defaults of a Team", func() {
-	It("are 90 days and an active unlimited subscription", func(ctx SpecContext) {
+	It("are an active unlimited subscription, and the installation's retention", func(ctx SpecContext) {
 		t := team("plain", v1alpha1.Subscription{})
 		Expect(k8s.Create(ctx, t)).To(Succeed())
-		Expect(t.Spec.TTLAfterFinished).To(HaveValue(Equal(metav1.Duration{Duration: 90 * 24 * time.Hour})))
+		Expect(t.Spec.Retention).To(Equal(v1alpha1.TeamRetention{}))
+		Expect(t.Spec.TTLAfterFinished).To(BeNil())
 		Expect(t.Spec.Subscription).To(Equal(v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}))
 	})
 })

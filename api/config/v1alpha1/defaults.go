@@ -25,7 +25,10 @@ func DefaultManager() *ManagerConfiguration {
 			StartingDeadline: duration(time.Hour), PrepareAhead: duration(30 * time.Minute),
 			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute),
 		},
-		Retention:       Retention{UnusedMedia: duration(24 * time.Hour)},
+		Retention: Retention{
+			UnusedMedia: duration(24 * time.Hour), InCluster: duration(7 * 24 * time.Hour), Archived: duration(90 * 24 * time.Hour),
+			LeastInCluster: duration(time.Hour), PostsPerSecond: 20,
+		},
 		ShutdownTimeout: duration(130 * time.Second),
 		Webhook:         Webhook{Endpoint: Endpoint{BindAddress: ":9443"}},
 		Thumbnails:      Thumbnails{FFmpeg: DefaultFFmpeg},

@@ -28,6 +28,10 @@ type ManagerConfiguration struct {
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
 	// LeaderElection holds the times of the lease.
 	LeaderElection LeaderElection `json:"leaderElection,omitzero"`
+	// Suspend is the brake of the whole installation (false): while it is true, posts are accepted and prepared, and nothing
+	// is published. Deadlines move along by the time suspended. A running process takes it over when the file changes. A
+	// Team has a brake of its own, spec.suspend.
+	Suspend bool `json:"suspend,omitempty"`
 	// Concurrency holds the sizes of the pools.
 	Concurrency Concurrency `json:"concurrency,omitzero"`
 	// Delivery holds the times of publishing.
@@ -154,8 +158,8 @@ type Endpoint struct {
 
 // Log says what is logged.
 type Log struct {
-	// Level is the least level that is logged: debug, info, warn or error. It is the one field that a running process
-	// takes over when the file changes. Empty leaves it to the flag --log-level.
+	// Level is the least level that is logged: debug, info, warn or error. A running process takes it over when the file
+	// changes. Empty leaves it to the flag --log-level.
 	Level string `json:"level,omitempty"`
 }
 
@@ -256,6 +260,16 @@ type Delivery struct {
 type Retention struct {
 	// UnusedMedia is how long media files are kept that no post refers to (24 h).
 	UnusedMedia metav1.Duration `json:"unusedMedia"`
+	// InCluster is how long a finished post stays in the cluster, of a team that says nothing in spec.retention (168 h).
+	InCluster metav1.Duration `json:"inCluster"`
+	// Archived is how long what became of a post can be read, from when it was finished, of a team that says nothing (2160 h).
+	Archived metav1.Duration `json:"archived"`
+	// LeastInCluster is the shortest time in the cluster that a team can have (1 h): one that asks for less has this. 0s leaves
+	// it to the teams.
+	LeastInCluster metav1.Duration `json:"leastInCluster"`
+	// PostsPerSecond is how many finished posts leave the cluster in a second at most (20). Each is two writes to the
+	// Kubernetes API.
+	PostsPerSecond int `json:"postsPerSecond"`
 }
 
 // Webhook is the admission webhook.
@@ -298,6 +312,10 @@ type Media struct {
 	// CredentialsFile is a YAML or JSON file with accessKey and secretKey. Empty asks the environment (AWS_ACCESS_KEY_ID
 	// and AWS_SECRET_ACCESS_KEY), the file ~/.aws/credentials, and the identity of the pod or machine, in this order.
 	CredentialsFile string `json:"credentialsFile,omitempty"`
+	// TakeOverFrom is the identity of the cluster whose bucket this was, and which is gone or uses it no longer: the
+	// manager then removes what belongs to no Media here too. It refuses to while the bucket is marked as another
+	// cluster's, and its log and the alert say whose. It does no harm afterwards.
+	TakeOverFrom string `json:"takeOverFrom,omitempty"`
 }
 
 // Platforms has one section per platform, `{}` for one that needs nothing said. A platform that is left out is not

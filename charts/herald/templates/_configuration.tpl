@@ -46,6 +46,9 @@ publicEndpoint: {{ . | quote }}
 region: {{ .region | quote }}
 bucket: {{ .bucket | quote }}
 pathStyle: {{ .pathStyle }}
+{{- with .takeOverFrom }}
+takeOverFrom: {{ . | quote }}
+{{- end }}
 {{- end -}}
 {{- end -}}
 {{- end }}

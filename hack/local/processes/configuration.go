@@ -25,6 +25,8 @@ func (s *Setup) writeConfigurations() error {
 	}
 	manager := configv1alpha1.DefaultManager()
 	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
+	// Whoever tries retention here does not want to wait for an hour.
+	manager.Retention.LeastInCluster.Duration = 0
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
 	if s.EditManager != nil {
 		s.EditManager(manager)

@@ -190,9 +190,6 @@ func (refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, Er
 // whole operation.
 const maxTries = 3
 
-// Key returns the key of the file of a Media: namespace/UID.
-func Key(m *v1alpha1.Media) string { return m.Namespace + "/" + string(m.UID) }
-
 // PresignPut returns an address that takes a file by PUT with exactly this
 // Content-Type and Content-Length, and when the address expires. Every HTTP client sends
 // the length of a body that it knows.

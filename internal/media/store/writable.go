@@ -41,5 +41,6 @@ func underKey(m *v1alpha1.Media) bool { return m.Annotations[v1alpha1.RequestAnn
 // Overwritable reports whether the client that uploaded a file may replace it, through an
 // address that it has or can get: at any time, since a store checks an address when an
 // upload begins, and an upload may dribble for as long as its client likes. No client can
-// replace a file that Herald fetched itself.
-func Overwritable(m *v1alpha1.Media) bool { return m.Spec.Source == nil }
+// replace a file that Herald fetched itself; of one that was stored for another object it is not
+// known.
+func Overwritable(m *v1alpha1.Media) bool { return m.Spec.Source == nil || Restored(m) }

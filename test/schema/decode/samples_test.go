@@ -53,6 +53,7 @@ func sampleTeam() *v1alpha1.Team {
 			Namespace: "team-a", DisplayName: "A",
 			Subscription:     v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
 			TTLAfterFinished: &metav1.Duration{Duration: 90 * time.Minute},
+			Retention:        v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{Duration: 90 * time.Hour}, Applied: true},
 			Budget: v1alpha1.TeamBudget{
 				Posts: new(int32(10)), PostBytes: "10Mi", UnfinishedPosts: new(int32(5)),
 				PendingFiles: new(int32(5)), PendingFileBytes: "1Gi", Keys: new(int32(2)),
@@ -60,6 +61,8 @@ func sampleTeam() *v1alpha1.Team {
 		},
 		Status: v1alpha1.TeamStatus{
 			Conditions: conditions, ObservedGeneration: 1,
+			Archive:     &v1alpha1.TeamArchive{Revision: 7, Posts: 1_000_000},
+			Suspensions: []v1alpha1.Suspension{{From: at, Until: &at}},
 			Usage: &v1alpha1.TeamUsage{
 				XPostsThisMonth: new(int32(3)), ConnectedAccounts: 2, Budget: []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: 1, Limit: 2}},
 			},
@@ -94,7 +97,7 @@ func sampleConnection() *v1alpha1.Connection {
 		},
 		Status: v1alpha1.ConnectionStatus{
 			Conditions: conditions, ObservedGeneration: 1, AccountName: "A", Username: "a", IconURL: "https://example.com/a.png",
-			ConnectedAt: &at, TokenExpiresAt: &at, LastProbedAt: &at, LastHandledProbe: "p", CredentialsVersion: "7",
+			ConnectedAt: &at, TokenExpiresAt: &at, LastProbedAt: &at, LastHandledProbe: "p", CredentialsVersion: "7", WorkingSecret: "w",
 			RateLimitedUntil: &at, AppRateLimitedUntil: &at, RateLimitedMessage: "m", ReconnectBy: &at,
 			RateLimits: []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, Remaining: 7, ResetsAt: &at, ObservedAt: at}},
 			TikTok: &v1alpha1.TikTokAccount{
@@ -179,6 +182,7 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 		},
 		Status: v1alpha1.PostStatus{
 			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.PhaseProcessing, Finished: true, Platforms: "x",
+			Earlier: &v1alpha1.EarlierPost{Object: "o", Record: "r", Targets: []int32{0, 1}, PublishAgain: true},
 			Targets: []v1alpha1.TargetStatus{
 				{
 					Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,9 @@ import (
 
 // longestCall is the longest timeout of a call to a platform; a test compares it with the platforms'.
 const longestCall = time.Minute
+
+// identity matches the UID of a namespace, as Kubernetes makes them.
+var identity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // judge judges values that were copied.
 type judge struct {
@@ -56,6 +60,7 @@ func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 		j.says("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
 	}
 	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst})
+	j.retention(&c.Retention)
 	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // not a number is no pace either
 		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
@@ -97,6 +102,26 @@ func (j *judge) times(c *configv1alpha1.ManagerConfiguration) {
 	if need := c.Delivery.SendWindow.Duration + longestCall + c.Delivery.RecordFor.Duration; c.ShutdownTimeout.Duration <= need {
 		j.says("shutdownTimeout", "a call under way and the record of its result could take longer",
 			fmt.Sprintf("write more than %s: delivery.sendWindow, %s for a call, and delivery.recordFor", need, longestCall))
+	}
+}
+
+// retention judges how long posts are kept, and how fast they go.
+func (j *judge) retention(r *configv1alpha1.Retention) {
+	j.atLeast(1, map[string]int{"retention.postsPerSecond": r.PostsPerSecond})
+	for path, d := range map[string]time.Duration{
+		"retention.inCluster": r.InCluster.Duration, "retention.archived": r.Archived.Duration, "retention.leastInCluster": r.LeastInCluster.Duration,
+	} {
+		if d < 0 {
+			j.says(path, "it is negative", "write 0s or more")
+		}
+	}
+	if r.InCluster.Duration < r.LeastInCluster.Duration {
+		j.says("retention.inCluster", "it is less than any team can have",
+			fmt.Sprintf("write %s or more, or lower retention.leastInCluster", r.LeastInCluster.Duration))
+	}
+	if r.Archived.Duration < r.InCluster.Duration {
+		j.says("retention.archived", "a post is archived at least as long as it is in the cluster",
+			fmt.Sprintf("write %s or more; both times begin when it is finished", r.InCluster.Duration))
 	}
 }
 
@@ -175,6 +200,9 @@ func (j *judge) common(c *configv1alpha1.Common) {
 			if address != "" {
 				j.store(path, address)
 			}
+		}
+		if m.TakeOverFrom != "" && !identity.MatchString(m.TakeOverFrom) {
+			j.says("media.takeOverFrom", fmt.Sprintf("%q is no identity of a cluster", m.TakeOverFrom), "write the UID that the manager's log and the marker in the bucket name")
 		}
 	}
 	for name, platform := range c.Platforms.Sections() {

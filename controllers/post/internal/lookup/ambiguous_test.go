@@ -73,7 +73,7 @@ func TestAmbiguous(t *testing.T) {
 			}
 			self := working("self", tc.said)
 			l := &Lookups{
-				Client:    fake.NewClientBuilder().WithScheme(scheme).WithObjects(self, kept).Build(),
+				Client:    fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).WithObjects(self, kept).Build(),
 				APIReader: live.Build(), Clock: clocktesting.NewFakePassiveClock(started),
 			}
 			err := l.ambiguous(t.Context(), &delivery.Facts{Post: self}, &self.Status.Targets[0])

@@ -188,15 +188,18 @@ func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
 	var posts v1alpha1.PostList
 	// Finished posts, whose ids are known, are not in the cache.
-	if err := l.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+	err := l.Client.List(ctx, &posts, client.MatchingFields{openIndex: accountKey(self)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
 	}
 	said := text.Fold(delivery.Text(f.Post, int(self.Index)))
+	others := []*v1alpha1.Post{f.Post}
 	for i := range posts.Items {
-		post := &posts.Items[i]
-		if post.UID == f.Post.UID {
-			post = f.Post
+		if posts.Items[i].UID != f.Post.UID {
+			others = append(others, &posts.Items[i])
 		}
+	}
+	for _, post := range others {
 		same, err := l.sameWords(ctx, f, post, self, said)
 		if err != nil {
 			return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
@@ -243,6 +246,25 @@ func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Pos
 		return nil, nil //nolint:nilnil // another post of the same name: this one is gone
 	}
 	return &live, nil
+}
+
+// openAccounts are the accounts that open attempts of a post called, for openIndex.
+func openAccounts(obj client.Object) (keys []string) {
+	post, ok := obj.(*v1alpha1.Post)
+	if !ok {
+		return nil
+	}
+	for i := range post.Status.Targets {
+		if t := &post.Status.Targets[i]; attempt.IsOpen(t.Attempt) {
+			keys = append(keys, accountKey(t))
+		}
+	}
+	return keys
+}
+
+// accountKey names the account that the attempt of a target called.
+func accountKey(t *v1alpha1.TargetStatus) string {
+	return string(t.Platform) + "/" + t.Attempt.AccountID
 }
 
 // mayBe reports whether the call of another target to the same account may have made

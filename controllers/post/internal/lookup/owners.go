@@ -4,9 +4,6 @@
 package lookup
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
 )
 
 // Owners knows which platform ids belong to which post, so that a lookup does not
 // take another post's publication for the one it searches. What this process
-// recorded it remembers; what earlier ones recorded it reads from the API server,
-// once per namespace, when a lookup needs it.
+// recorded it remembers; what earlier ones recorded it reads from the API server
+// when a lookup needs it (see load).
 type Owners struct {
 	reader client.Reader
 	clock  clock.Clock
@@ -32,6 +28,8 @@ type Owners struct {
 	told      map[toldKey]ownership
 	loaded    map[string]time.Time
 	pruned    time.Time
+	// flights are the readings that are under way, by namespace.
+	flights map[string]*flight
 }
 
 // externalKey is a post of an account. An id alone would let one team take away what
@@ -77,7 +75,7 @@ const (
 func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	return &Owners{
 		reader: reader, clock: clk, pruned: clk.Now(),
-		byID: map[externalKey]ownership{}, told: map[toldKey]ownership{}, loaded: map[string]time.Time{},
+		byID: map[externalKey]ownership{}, told: map[toldKey]ownership{}, loaded: map[string]time.Time{}, flights: map[string]*flight{},
 	}
 }
 
@@ -190,44 +188,4 @@ func (o *Owners) assign(platform v1alpha1.Platform, account, externalID string, 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.byID[externalKey{platform, account, externalID}] = ownership{self, o.clock.Now()}
-}
-
-// load makes sure that publications recorded since a time, also by earlier
-// processes, are known.
-func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
-	oldest := o.Start()
-	if horizon := o.clock.Now().Add(-remembered); horizon.After(oldest) {
-		oldest = horizon
-	}
-	o.mu.Lock()
-	from, ok := o.loaded[namespace]
-	o.mu.Unlock()
-	// For a while the process before this one may still write results.
-	settled := o.clock.Since(o.Start()) > successionTime
-	if since.After(oldest) || (ok && settled && !since.Before(from)) {
-		return nil
-	}
-	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
-		var page v1alpha1.PostList
-		if err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
-			return "", fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		for i := range page.Items {
-			if slices.ContainsFunc(page.Items[i].Status.Targets, func(t v1alpha1.TargetStatus) bool {
-				return t.PostedAt != nil && !t.PostedAt.Before(since)
-			}) {
-				o.add(&page.Items[i])
-			}
-		}
-		return page.Continue, nil
-	})
-	if err != nil {
-		return err
-	}
-	o.mu.Lock()
-	o.loaded[namespace] = since
-	o.mu.Unlock()
-	return nil
 }

@@ -69,8 +69,8 @@ func TestTold(t *testing.T) {
 			}
 			self := working("self", "hello")
 			clk := clocktesting.NewFakePassiveClock(started.Add(time.Minute))
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(self).Build()
-			owners := NewOwners(c, clocktesting.NewFakeClock(clk.Now()))
+			c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).WithObjects(self).Build()
+			owners := NewOwners(&team{}, clocktesting.NewFakeClock(clk.Now()))
 			owners.Note(tc.told)
 			l := &Lookups{
 				Client: c, APIReader: c, Clock: clk, Owners: owners, Preparer: &prepare.Preparer{},

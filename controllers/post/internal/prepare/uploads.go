@@ -113,12 +113,10 @@ const Horizon = 24 * time.Hour
 
 // Outlook tells how the uploads of posts stand. An immediate post has no time to miss, and takes places from those that
 // have.
-func (p *Preparer) Outlook(posts []v1alpha1.Post, media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[OutlookKey]Outlook {
+func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[OutlookKey]Outlook {
 	now := p.o.Clock.Now()
 	pending := &pending{p: p, media: media, settings: settings, now: now, rates: p.pace.Rates()}
-	for i := range posts {
-		pending.add(&posts[i])
-	}
+	posts(pending.add)
 	outlooks := map[OutlookKey]Outlook{}
 	for i, late := range forecast.Late(pending.uploads, p.o.MaxUploads, now) {
 		of := &pending.of[i]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/ratelimit"
+	"github.com/herald-social/herald/posting/record"
 )
 
 // Points of the protocol at which a test may kill the process.
@@ -162,7 +164,9 @@ func (r *run) secure(ctx context.Context) error {
 	}
 	status := r.post.Status.DeepCopy()
 	base := r.post.DeepCopy()
-	controllerutil.AddFinalizer(r.post, v1alpha1.DeliveryFinalizer)
+	if controllerutil.AddFinalizer(r.post, v1alpha1.DeliveryFinalizer) {
+		metav1.SetMetaDataAnnotation(&r.post.ObjectMeta, v1alpha1.ArmedAnnotation, record.Arm(r.post))
+	}
 	delete(r.post.Annotations, v1alpha1.SettleAnnotation)
 	if err := r.Client.Patch(ctx, r.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot prepare the post for delivery: %w", err)

@@ -149,6 +149,27 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 	return s.waitForWork(ctx)
 }
 
+// StartManager starts the manager alone, and does not wait for it.
+func (s *Stack) StartManager() {
+	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()))
+}
+
+// KillManager ends the manager as kill -9 does, and returns when it is gone.
+func (s *Stack) KillManager() error {
+	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == processes.Manager })
+	manager := s.herald[at]
+	process, err := os.FindProcess(manager.PID())
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		return fmt.Errorf("kill the manager: %w", err)
+	}
+	manager.Stop(nil)
+	s.herald = slices.Delete(s.herald, at, at+1)
+	return nil
+}
+
 // StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns once it serves.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec := s.apiserver()

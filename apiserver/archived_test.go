@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// finished makes a post and has it finished, posted to X and, where failed says so, failed on
+// Threads.
+func (t *team) finished(ctx context.Context, caption string, failed bool) string {
+	GinkgoHelper()
+	id := t.create(ctx, fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":%q},{"connection_id":"acme-threads","caption":"and here"}]}`, caption)).ID
+	now := time.Now()
+	at := v1alpha1.NewTime(now)
+	Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+		for i, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads} {
+			entry := claimed(int32(i), now)
+			entry.Platform, entry.Phase, entry.Attempt.Outcome = platform, v1alpha1.PhasePosted, v1alpha1.OutcomePosted
+			entry.ExternalID, entry.ExternalURL, entry.PostedAt = "17", "https://x.example/17", &at
+			if failed && i == 1 {
+				entry = claimed(1, now)
+				entry.Platform, entry.Phase, entry.Attempt.Outcome = platform, v1alpha1.PhaseFailed, v1alpha1.OutcomeRefused
+				entry.Reason, entry.Message = v1alpha1.ReasonRefused, "the platform does not want it"
+			}
+			s.Targets = append(s.Targets, entry)
+		}
+		s.Phase, s.Finished, s.FinishedAt, s.FinishedOn = v1alpha1.PhasePosted, true, &at, at.UTC().Format(time.DateOnly)
+		if failed {
+			s.Phase = v1alpha1.PhaseFailed
+		}
+	})).To(Succeed())
+	return id
+}
+
+// archive does what the manager does with a finished post: a record, an entry in the lists.
+func (t *team) archive(ctx context.Context, ids ...string) {
+	GinkgoHelper()
+	var entries []lists.Entry
+	for _, id := range ids {
+		post := t.stored(ctx, id)
+		kept := record.Of(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
+		data, err := kept.Encode()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, id, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())
+		entry := lists.Entry{
+			Kind: lists.Kind{Status: posting.PhaseOf(post), Category: post.Spec.Category},
+			Name: id, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), FinishedAt: post.Status.FinishedAt.Time,
+			Title: posting.Title(post, func(i int) v1alpha1.Platform { return post.Status.Targets[i].Platform }),
+		}
+		for i := range post.Spec.Targets {
+			entry.Targets = append(entry.Targets, lists.Target{Platform: post.Status.Targets[i].Platform, Status: posting.TargetPhaseOf(post, i)})
+		}
+		entries = append(entries, entry)
+	}
+	Expect(lists.NewWriter(files, clock.RealClock{}).Add(ctx, lists.Team{Namespace: t.namespace, Name: t.resource.Name}, entries)).To(Succeed())
+}
+
+// leave deletes posts, as the manager does when they are archived.
+func (t *team) leave(ctx context.Context, ids ...string) {
+	GinkgoHelper()
+	for _, id := range ids {
+		post := t.stored(ctx, id)
+		post.Finalizers = nil
+		Expect(admin.Update(ctx, post)).To(Succeed())
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, post))).To(Succeed())
+	}
+}
+
+// answers are what the API says of a team's posts, by the paths.
+func (t *team) answers(ctx context.Context, ids []string) map[string]string {
+	GinkgoHelper()
+	paths := []string{}
+	for _, id := range ids {
+		paths = append(paths, "/posts/"+id)
+	}
+	for _, filter := range []string{"", "&status=posted", "&status=failed", "&status=draft", "&platform=threads", "&platform=x&status=failed", "&platform=tiktok"} {
+		for page := 1; page <= 4; page++ {
+			paths = append(paths, fmt.Sprintf("/posts?limit=3&page=%d%s", page, filter))
+		}
+	}
+	out := map[string]string{}
+	for _, path := range paths {
+		r := t.call(ctx, "GET", path, "")
+		Expect(r.status).To(Equal(http.StatusOK), "%s: %s", path, r.body)
+		out[path] = r.body
+	}
+	return out
+}
+
+var _ = Describe("posts that left the cluster", func() {
+	var (
+		t   *team
+		ids []string
+	)
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
+		ids = nil
+		for i := range 7 {
+			ids = append(ids, t.finished(ctx, fmt.Sprint("post ", i), i%3 == 0))
+		}
+		// One that stays, between them.
+		t.create(ctx, text("acme-x", "later", draft))
+		Eventually(func() int {
+			return as[listBody](t.call(ctx, "GET", "/posts?status=processing", "")).Pagination.Total
+		}).Should(BeZero())
+	})
+
+	It("read and are listed as before, byte by byte, at each step of leaving", func(ctx context.Context) {
+		before := t.answers(ctx, ids)
+		t.archive(ctx, ids[:5]...)
+		Expect(t.answers(ctx, ids)).To(Equal(before), "archived, and in the cluster as well")
+		t.leave(ctx, ids[:3]...)
+		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "some have left")
+		t.leave(ctx, ids[3:5]...)
+		t.archive(ctx, ids[5:]...)
+		t.leave(ctx, ids[5:]...)
+		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "all have left")
+
+		By("asking a server that has just started")
+		other := start(restricted)
+		defer other.stop()
+		for path, body := range before {
+			r := do(ctx, other, "GET", base+path, "", map[string]string{"Authorization": "Bearer " + t.token})
+			Expect(r.body).To(Equal(body), path)
+		}
+	})
+
+	It("refuse what finished posts refuse, and nobody else sees them", func(ctx context.Context) {
+		cancel := t.call(ctx, "DELETE", "/posts/"+ids[0], "")
+		Expect(cancel.status).To(Equal(http.StatusConflict))
+		t.archive(ctx, ids[0])
+		t.leave(ctx, ids[0])
+		Eventually(func() string { return t.call(ctx, "DELETE", "/posts/"+ids[0], "").body }).Should(Equal(cancel.body))
+		Expect(newTeam(ctx).call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusNotFound))
+	})
+
+	It("are gone when their time is over, though the sweep is late", func(ctx context.Context) {
+		t.archive(ctx, ids[0])
+		t.leave(ctx, ids[0])
+		Expect(t.call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusOK))
+		t.resource.Spec.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{}}
+		Expect(admin.Update(ctx, t.resource)).To(Succeed())
+		Eventually(func() int { return t.call(ctx, "GET", "/posts/"+ids[0], "").status }).Should(Equal(http.StatusNotFound))
+	})
+})

@@ -1,0 +1,96 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+)
+
+// Requests reads what is kept of requests under an Idempotency-Key whose objects are gone;
+// *archive.Archive does.
+type Requests interface {
+	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
+}
+
+// requestWithin is how long is waited for the bucket before a request is served as if its key
+// were new. The manager looks in the bucket as well before it publishes the post of a key, so
+// that none goes out twice.
+const requestWithin = 3 * time.Second
+
+// gone returns what is kept of the request that created an object of this name before, if
+// that one is gone and its key still holds; nil for an object without a key, and where the
+// bucket cannot be read.
+func (s *Service) gone(ctx context.Context, asked metav1.Object) *archive.Request {
+	if s.Requests == nil || asked.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
+		return nil
+	}
+	team := s.Owner(asked.GetNamespace())
+	if team == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	defer cancel()
+	found, err := s.Requests.Request(ctx, archive.Team{Namespace: asked.GetNamespace(), Name: team.Name}, asked.GetName())
+	switch {
+	case errors.Is(err, archive.ErrNotFound), errors.Is(err, archive.ErrNone):
+		return nil
+	case err != nil:
+		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for something that is gone; it is taken for a new one",
+			slog.String("namespace", asked.GetNamespace()), slog.String("name", asked.GetName()), slog.Any("error", err))
+		return nil
+	}
+	return &found
+}
+
+// leftCluster returns the post that a request under the same key created, if it was finished
+// and has left the cluster; nil if there is none, or the archive cannot be read. The manager
+// knows it then all the same, and publishes nothing.
+func (s *Service) leftCluster(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
+	if s.Archive == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	defer cancel()
+	post, err := s.Archive.Post(ctx, asked.Namespace, asked.Name)
+	if err != nil {
+		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for a post in the archive; it is taken for a new one",
+			slog.String("namespace", asked.Namespace), slog.String("name", asked.Name), slog.Any("error", err))
+		return nil
+	}
+	return post
+}
+
+// refuseDeleted refuses to create a post under the key of one that was deleted before it was
+// published; nil if there is none.
+func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error {
+	found := s.gone(ctx, asked)
+	switch {
+	case found == nil:
+		return nil
+	case !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]):
+		return usedForAnother(asked, asked.Name)
+	case asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb:
+		return errorf(CodeConflict, "this form has created post %s already, which was deleted before it was published; nothing was posted. Begin a new post.", asked.Name)
+	default:
+		return errorf(CodeConflict,
+			"the post that this Idempotency-Key created, %s, was deleted before it was published; nothing was posted. Use a new key to post it after all.", asked.Name)
+	}
+}
+
+// refuseOtherFile refuses to register a file under the key of another one that was deleted. The
+// same request gets the same id again.
+func (s *Service) refuseOtherFile(ctx context.Context, asked *v1alpha1.Media) error {
+	if found := s.gone(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {
+		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", asked.Name)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// away is an archive whose bucket does not answer.
+type away struct{}
+
+func (away) Request(ctx context.Context, _ archive.Team, _ string) (archive.Request, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		return archive.Request{}, errors.New("nobody waits for a bucket without an end")
+	}
+	return archive.Request{}, errors.New("connection refused")
+}
+
+// archived is an archive with one post, or one that cannot be read.
+type archived struct {
+	bridge.Archive
+	post *v1alpha1.Post
+	err  error
+}
+
+func (a archived) Post(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+	if a.post == nil || a.post.Name != name {
+		return nil, a.err
+	}
+	return a.post, nil
+}
+
+// TestKeyOfWhatLeft sends a request again whose post has left the cluster.
+func TestKeyOfWhatLeft(t *testing.T) {
+	t.Parallel()
+	keyed := func(caption string) bridge.CreatePost {
+		in := hello("a-x")
+		in.IdempotencyKey, in.Spec.Targets[0].Caption = "k", caption
+		return in
+	}
+	p := &posts{stored: map[string]*v1alpha1.Post{}}
+	s := service(p, inMemory("a-x"))
+	first, err := s.CreatePost(t.Context(), caller, keyed("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := p.stored[first.ID].DeepCopy()
+	left.Status.Phase, left.Status.Finished = v1alpha1.PhasePosted, true
+	clear(p.stored)
+	for _, tc := range []struct {
+		reason, caption, code string
+		from                  bridge.Archive
+		replayed              bool
+		creates               int
+	}{
+		{"the same request is answered with the post as it is in the archive", "hi", "", archived{post: left}, true, 1},
+		{"another body under the key is a mistake of the client", "ho", "CONFLICT", archived{post: left}, false, 1},
+		{"an archive that cannot be read stops nobody: the manager looks before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2},
+	} {
+		s.Archive = tc.from
+		again, err := s.CreatePost(t.Context(), caller, keyed(tc.caption))
+		if got := code(err); got != tc.code || again.Replayed != tc.replayed || p.creates != tc.creates {
+			t.Errorf("%s: %q %v, replayed: %v, %d creates", tc.reason, got, err, again.Replayed, p.creates)
+		}
+		if tc.code == "" && again.ID != first.ID {
+			t.Errorf("%s: post %s, and the first was %s", tc.reason, again.ID, first.ID)
+		}
+	}
+}
+
+// TestKeyOfWhatIsGone sends a request again whose object was deleted by others, with what the
+// manager keeps of it then in the real store.
+func TestKeyOfWhatIsGone(t *testing.T) {
+	bucket, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := archive.New(bucket)
+	keyed := func(caption string) bridge.CreatePost {
+		in := hello("a-x")
+		in.IdempotencyKey, in.Spec.Targets[0].Caption = "k", caption
+		return in
+	}
+	form := keyed("hi")
+	form.IdempotencyKey = "form"
+	upload := func(size int64) bridge.CreateMediaUpload {
+		return bridge.CreateMediaUpload{IdempotencyKey: "k", Spec: v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: size}}
+	}
+	team := archive.Team{Namespace: caller.Namespace, Name: (owner{}).Owner(caller.Namespace).Name}
+	keep := func(name string, annotations map[string]string) {
+		t.Helper()
+		if err := kept.PutRequest(t.Context(), team, name, archive.Request{UID: "u", Fingerprint: annotations[v1alpha1.RequestAnnotation]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	p := &posts{stored: map[string]*v1alpha1.Post{}}
+	s := service(p, inMemory("a-x"))
+	s.Requests = kept
+	first, err := s.CreatePost(t.Context(), caller, keyed("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, post := range p.stored {
+		keep(post.Name, post.Annotations)
+	}
+	clear(p.stored)
+	for _, tc := range []struct {
+		reason     string
+		in         bridge.CreatePost
+		requests   bridge.Requests
+		code, says string
+		creates    int
+	}{
+		{"the same request takes effect once, although a person deleted what it created", keyed("hi"), kept, "CONFLICT", "was deleted before it was published", 1},
+		{"another body under the key is a mistake of the client", keyed("ho"), kept, "CONFLICT", "was used for another request", 1},
+		{"another key is another post", form, kept, "", "", 2},
+		{"a bucket that is away stops nobody: the manager looks before it publishes", keyed("hi"), away{}, "", "", 3},
+	} {
+		s.Requests = tc.requests
+		made, err := s.CreatePost(t.Context(), caller, tc.in)
+		if got := code(err); got != tc.code || p.creates != tc.creates || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %q %v, %d creates; want %q %q and %d", tc.reason, got, err, p.creates, tc.code, tc.says, tc.creates)
+		}
+		if err != nil && !strings.Contains(err.Error(), first.ID) {
+			t.Errorf("%s: %v names another post than %s", tc.reason, err, first.ID)
+		}
+		if tc.code == "" {
+			delete(p.stored, made.ID)
+		}
+	}
+
+	f := &files{stored: map[string]*v1alpha1.Media{}}
+	s = withFiles(f)
+	s.Requests = kept
+	registered, err := s.CreateMediaUpload(t.Context(), caller, upload(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range f.stored {
+		keep(m.Name, m.Annotations)
+	}
+	clear(f.stored)
+	for _, tc := range []struct {
+		reason string
+		size   int64
+		code   string
+	}{
+		{"another file under the key is a mistake of the client", 11, "CONFLICT"},
+		{"the same file gets its id and a fresh address", 10, ""},
+	} {
+		again, err := s.CreateMediaUpload(t.Context(), caller, upload(tc.size))
+		if got := code(err); got != tc.code || tc.code == "" && (again.ID != registered.ID || again.UploadURL == "") {
+			t.Errorf("%s: %q %v, %+v; the first was %s", tc.reason, got, err, again, registered.ID)
+		}
+	}
+}

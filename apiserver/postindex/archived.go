@@ -1,0 +1,376 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postindex
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
+)
+
+// archived is what the archive has of a namespace's posts.
+type archived struct {
+	view *lists.View
+	// both are the posts that are in the cluster, or leaving it, and in a segment of the
+	// archive: lists show those of the cluster. The value is where they are in the archive; nil
+	// while that is not known.
+	both map[string]*lists.Sealed
+}
+
+// came notes a post that is there now.
+func (a *archived) came(id string) {
+	if a.view.Holds(lists.HashName(id)) {
+		a.both[strings.Clone(id)] = nil
+	}
+}
+
+// SetArchive says what the archive has of a namespace's posts; nil says that it is not known.
+// Before it was read, left posts had left the cluster: it has those of them that it ever will.
+func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p := x.namespaces[namespace]
+	if view == nil {
+		if p != nil && p.archived != nil {
+			p.archived = nil
+			x.forgetEmpty(namespace, p)
+		}
+		return
+	}
+	if p == nil {
+		p = newPosts(x.kinds, x.hash)
+		x.namespaces[strings.Clone(namespace)] = p
+	}
+	now := &archived{view: view, both: map[string]*lists.Sealed{}}
+	same := p.archived != nil && view.SameNames(p.archived.view)
+	if same {
+		now.both = p.archived.both
+	}
+	p.archived = now
+	x.forget(namespace, p, left) // also of those that are in both
+	if same {
+		return
+	}
+	for i := range p.entries {
+		if e := &p.entries[i]; e.text != "" {
+			p.archived.came(e.id())
+		}
+	}
+}
+
+// Missing is what has to be read before a list can be put together.
+type Missing struct {
+	// View is what it has to be read of; nil if nothing is missing.
+	View     *lists.View
+	Segments []lists.ID
+	Names    []string
+}
+
+// Archive returns what SetArchive has set for a namespace.
+func (x *Index) Archive(namespace string) *lists.View {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if p := x.namespaces[namespace]; p != nil && p.archived != nil {
+		return p.archived.view
+	}
+	return nil
+}
+
+// Know takes over where posts are in the archive that are in the cluster too.
+func (x *Index) Know(namespace string, view *lists.View, sealed map[string]*lists.Sealed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p := x.namespaces[namespace]
+	if p == nil || p.archived == nil || !view.SameNames(p.archived.view) {
+		return
+	}
+	for name, s := range sealed {
+		if _, both := p.archived.both[name]; both {
+			p.archived.both[name] = s
+		}
+	}
+}
+
+// ListAll is List with the posts that the archive has, if that is known.
+func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Row) (page []Summary, total int, missing Missing) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.namespaces[namespace]
+	switch {
+	case p == nil:
+		return nil, 0, Missing{}
+	case p.archived == nil:
+		page, total = p.page(filter{q.Status, q.Platform}, q.first(), q.Limit, q.Into)
+		return page, total, Missing{}
+	}
+	m, names := p.merger(filter{q.Status, q.Platform}, rows)
+	if len(names) > 0 {
+		return nil, 0, Missing{View: p.archived.view, Names: names}
+	}
+	total = m.total()
+	page = m.page(q.first(), q.Limit, q.Into)
+	return page, total, m.missing
+}
+
+// BetweenAll is Between with the posts that the archive has, if that is known.
+func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*lists.Row) (found []Summary, more bool, missing Missing) {
+	x.mu.RLock()
+	p := x.namespaces[namespace]
+	if p == nil || p.archived == nil {
+		x.mu.RUnlock()
+		found, more = x.Between(namespace, r)
+		return found, more, Missing{}
+	}
+	defer x.mu.RUnlock()
+	m, names := p.merger(filter{r.Status, r.Platform}, rows)
+	if len(names) > 0 {
+		return nil, false, Missing{View: p.archived.view, Names: names}
+	}
+	// Lists are in descending order of time: what is at a time or after it comes before this key.
+	first := m.position(lists.Key{DisplayAt: r.To.UnixMilli() - 1})
+	end := m.position(lists.Key{DisplayAt: r.From.UnixMilli() - 1})
+	if m.missing.View != nil || first >= end {
+		return nil, false, m.missing
+	}
+	found = m.page(first, min(r.Max, end-first), nil)
+	return found, end-first > r.Max, m.missing
+}
+
+// CountsAll is Counts with the posts that the archive has, if that is known.
+func (x *Index) CountsAll(namespace string) (counts map[v1alpha1.PostPhase]int, missing Missing) {
+	counts = x.Counts(namespace)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.namespaces[namespace]
+	if p == nil || p.archived == nil {
+		return counts, Missing{}
+	}
+	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhasePosted, v1alpha1.PhaseFailed} {
+		m, names := p.merger(filter{status: status}, nil)
+		if len(names) > 0 {
+			return nil, Missing{View: p.archived.view, Names: names}
+		}
+		if n := m.total(); n > 0 {
+			counts[status] = n
+		}
+	}
+	return counts, Missing{}
+}
+
+// merger puts a list together of the posts of the cluster, of the archive's head and of its
+// segments, without those of the archive that are in the cluster.
+type merger struct {
+	posts    *posts
+	live     *list
+	head     []*lists.Row
+	segments []lists.Segment
+	// hidden are the places of those in the segments that are in the cluster.
+	hidden []lists.Key
+	rows   map[lists.ID][]*lists.Row
+	// missing gathers what the rows lack.
+	missing Missing
+}
+
+// merger returns one for a list, or the names of posts of which has to be found out first where
+// the archive has them.
+func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, names []string) {
+	m = &merger{posts: p, live: p.lists[f], rows: rows}
+	of := lists.Filter{Status: f.status, Platform: f.platform}
+	for _, r := range p.archived.view.Head(of) {
+		if p.find(r.Name) == 0 {
+			m.head = append(m.head, r)
+		}
+	}
+	m.segments = p.archived.view.Segments(of)
+	for name, sealed := range p.archived.both {
+		switch {
+		case sealed == nil:
+			names = append(names, name)
+		case of.Passes(sealed.Kind):
+			m.hidden = append(m.hidden, sealed.Key)
+		}
+	}
+	slices.SortFunc(m.hidden, lists.Key.Compare)
+	return m, names
+}
+
+func (m *merger) liveLen() int {
+	if m.live == nil {
+		return 0
+	}
+	return m.live.Len()
+}
+
+func (m *merger) total() int {
+	total := m.liveLen() + len(m.head) - len(m.hidden)
+	if n := len(m.segments); n > 0 {
+		total += m.segments[n-1].Before + m.segments[n-1].Count
+	}
+	return total
+}
+
+func (m *merger) liveKey(i int) lists.Key {
+	at, _ := m.live.GetAt(i)
+	e := m.posts.at(at)
+	return lists.Key{DisplayAt: e.displayAt, Name: e.id()}
+}
+
+func (m *merger) liveBefore(k lists.Key) int {
+	return sort.Search(m.liveLen(), func(i int) bool { return m.liveKey(i).Compare(k) >= 0 })
+}
+
+func (m *merger) headBefore(k lists.Key) int {
+	return sort.Search(len(m.head), func(i int) bool { return m.head[i].Compare(k) >= 0 })
+}
+
+// besides is how many posts come before a key that are in no segment.
+func (m *merger) besides(k lists.Key) int { return m.liveBefore(k) + m.headBefore(k) }
+
+// sealedBefore is how many posts that show come before a segment.
+func (m *merger) sealedBefore(segment int) int {
+	s := &m.segments[segment]
+	hidden := sort.Search(len(m.hidden), func(i int) bool { return m.hidden[i].Compare(s.First) >= 0 })
+	return s.Before - hidden
+}
+
+// shown are the rows of a segment that show. If they have to be read it notes that.
+func (m *merger) shown(segment int) []*lists.Row {
+	s := &m.segments[segment]
+	rows, ok := m.rows[s.ID]
+	if !ok {
+		m.missing.View = m.posts.archived.view
+		if !slices.Contains(m.missing.Segments, s.ID) {
+			m.missing.Segments = append(m.missing.Segments, s.ID)
+		}
+		return nil
+	}
+	if len(m.hidden) == 0 {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r *lists.Row) bool {
+		_, hidden := slices.BinarySearchFunc(m.hidden, r.Key, lists.Key.Compare)
+		return hidden
+	})
+}
+
+// position is how many posts come before a key.
+func (m *merger) position(k lists.Key) int {
+	before := m.besides(k)
+	segment := sort.Search(len(m.segments), func(i int) bool { return m.segments[i].First.Compare(k) >= 0 }) - 1
+	if segment < 0 {
+		return before
+	}
+	rows := m.shown(segment)
+	return before + m.sealedBefore(segment) + sort.Search(len(rows), func(i int) bool { return rows[i].Compare(k) >= 0 })
+}
+
+// cursor is a place in the list: the next post of the cluster, of the head and of the segments.
+type cursor struct {
+	live, head, segment int
+	// rows are those that show of the segment, from the next on, if they are read.
+	rows []*lists.Row
+	read bool
+}
+
+// seek returns the place before which so many posts stand.
+func (m *merger) seek(first int) cursor {
+	// The last segment that begins before the place holds the last of the segments' posts
+	// before it.
+	segment := sort.Search(len(m.segments), func(i int) bool {
+		return m.sealedBefore(i)+m.besides(m.segments[i].First) >= first
+	}) - 1
+	c, sealed := cursor{}, 0
+	if segment >= 0 {
+		rows, before := m.shown(segment), m.sealedBefore(segment)
+		n := sort.Search(len(rows), func(i int) bool { return before+i+m.besides(rows[i].Key) >= first })
+		c.segment, c.rows, c.read, sealed = segment, rows[n:], true, before+n
+	}
+	others := first - sealed
+	c.head = sort.Search(len(m.head), func(j int) bool { return j+m.liveBefore(m.head[j].Key) >= others })
+	c.live = others - c.head
+	return c
+}
+
+// page returns up to limit posts from a position on, written over into. It is to be asked again
+// if something is missing afterwards.
+func (m *merger) page(first, limit int, into []Summary) []Summary {
+	total := m.total()
+	if first >= total {
+		return nil
+	}
+	c := m.seek(first)
+	size := min(limit, total-first)
+	page := slices.Grow(into[:0], size)[:size]
+	for i := range page {
+		if m.missing.View != nil || !m.next(&c, &page[i]) {
+			return nil
+		}
+	}
+	return page
+}
+
+// last is behind every key.
+var last = lists.Key{DisplayAt: math.MinInt64}
+
+// next writes the post at a place, and moves on.
+func (m *merger) next(c *cursor, into *Summary) bool {
+	live, head, sealed := last, last, last
+	if c.live < m.liveLen() {
+		live = m.liveKey(c.live)
+	}
+	if c.head < len(m.head) {
+		head = m.head[c.head].Key
+	}
+	for c.segment < len(m.segments) {
+		if !c.read && min(live.Compare(m.segments[c.segment].First), head.Compare(m.segments[c.segment].First)) < 0 {
+			break // its rows come later
+		}
+		if !c.read {
+			if c.rows, c.read = m.shown(c.segment), true; m.missing.View != nil {
+				return false
+			}
+		}
+		if len(c.rows) > 0 {
+			sealed = c.rows[0].Key
+			break
+		}
+		c.segment, c.read = c.segment+1, false
+	}
+	switch {
+	case live == last && head == last && sealed == last:
+		return false
+	case live.Compare(head) <= 0 && live.Compare(sealed) <= 0:
+		at, _ := m.live.GetAt(c.live)
+		m.posts.summarise(at, into)
+		c.live++
+	case head.Compare(sealed) <= 0:
+		summariseRow(m.head[c.head], into)
+		c.head++
+	default:
+		summariseRow(c.rows[0], into)
+		c.rows = c.rows[1:]
+	}
+	return true
+}
+
+func (p *posts) summarise(at place, into *Summary) {
+	e := p.at(at)
+	of := p.kind(e)
+	*into = Summary{
+		ID: e.id(), Title: e.title(), Status: of.status, Category: of.category,
+		Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
+	}
+}
+
+func summariseRow(r *lists.Row, into *Summary) {
+	*into = Summary{
+		ID: r.Name, Title: r.Title, Status: r.Kind.Status, Category: r.Kind.Category,
+		Platforms: r.Kind.Targets, Agent: r.Kind.Agent, DisplayAt: time.UnixMilli(r.DisplayAt).UTC(),
+	}
+}

@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/brake"
+)
+
+// rereadEvery is how often the file is looked at. Kubernetes itself takes up to a minute to
+// bring the change of a ConfigMap into a pod. It does so by a symbolic link that it moves, which
+// reading the file again follows.
+const rereadEvery = 5 * time.Second
+
+// liveFields are those of a configuration that a running process takes over.
+var liveFields = []string{"log", "suspend"}
+
+// file is the configuration of a running process.
+type file[T any] struct {
+	path string
+	// from reads it, and take takes over what is live of it.
+	from func(path string) (T, error)
+	take func(ctx context.Context, c T)
+	log  *slog.Logger
+
+	// begun is what the process began with, and waiting names the fields that are different
+	// now and wait for a restart.
+	begun   map[string]json.RawMessage
+	waiting string
+}
+
+// follow takes over what is live in the file when it changes, until ctx ends. A file with a mistake
+// changes nothing, and that is told.
+func (f *file[T]) follow(ctx context.Context, clk clock.WithTicker) {
+	ticker := clk.NewTicker(rereadEvery)
+	defer ticker.Stop()
+	if c, err := f.from(f.path); err == nil {
+		f.begun = fieldsOf(c)
+	}
+	var known []byte
+	unread := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		data, err := os.ReadFile(f.path)
+		was := unread
+		if unread = err != nil; err == nil && known != nil && bytes.Equal(data, known) || was && unread {
+			continue
+		}
+		if err == nil {
+			known = data
+			var c T
+			if c, err = f.from(f.path); err == nil {
+				f.take(ctx, c)
+				f.compare(ctx, c)
+				continue
+			}
+		}
+		f.log.WarnContext(ctx, "The configuration file cannot be read again; everything stays as it is", "error", err)
+	}
+}
+
+// compare tells which fields are different from those that the process works with.
+func (f *file[T]) compare(ctx context.Context, c T) {
+	now := fieldsOf(c)
+	var different []string
+	for name := range now {
+		if f.begun != nil && !bytes.Equal(now[name], f.begun[name]) {
+			different = append(different, name)
+		}
+	}
+	for name := range f.begun {
+		if _, still := now[name]; !still {
+			different = append(different, name)
+		}
+	}
+	slices.Sort(different)
+	waiting := strings.Join(different, ", ")
+	if waiting != f.waiting && waiting != "" {
+		f.log.WarnContext(ctx, "The configuration file has changes that take effect when the process is started again", "fields", waiting)
+	}
+	f.waiting = waiting
+}
+
+// fieldsOf returns the fields of a configuration that are not live, by their names.
+func fieldsOf(c any) (fields map[string]json.RawMessage) {
+	data, err := json.Marshal(c)
+	if err != nil || json.Unmarshal(data, &fields) != nil {
+		return nil
+	}
+	for _, name := range liveFields {
+		delete(fields, name)
+	}
+	return fields
+}
+
+// liveManager takes over what is live of a manager's configuration.
+func liveManager(log *processLog, stop *brake.Brake) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+		log.take(ctx, &c.Log)
+		if !stop.Set(c.Suspend) {
+			return
+		}
+		if c.Suspend {
+			log.WarnContext(ctx, "Herald is suspended by its configuration: posts are accepted and prepared, and nothing is published")
+			return
+		}
+		log.WarnContext(ctx, "Herald is no longer suspended by its configuration: what is due goes out")
+	}
+}
+
+// liveAPIServer takes over what is live of an apiserver's configuration.
+func liveAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
+	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.take(ctx, &c.Log) }
+}

@@ -1,0 +1,84 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/retention"
+	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/quota"
+	postingretention "github.com/herald-social/herald/posting/retention"
+)
+
+// retentionPolicy is how long finished posts are kept, of teams that say nothing.
+func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Policy {
+	return postingretention.Policy{
+		InCluster: c.Retention.InCluster.Duration, Archived: c.Retention.Archived.Duration, LeastInCluster: c.Retention.LeastInCluster.Duration,
+	}
+}
+
+// setupPosts adds to the manager what delivers posts, and what lets those leave that are
+// finished. Both keep records, and enter in lists what is deleted, where there is a bucket.
+func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
+	kept, now, told := archive.New(files), posts.Clock, retention.NewMetrics(metrics.Registry)
+	shelf := retention.NewShelf(retention.ShelfOptions{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Policy: retentionPolicy(c), Archive: kept, Lists: lists.NewWriter(files, now),
+		MayDelete: bucket.MayDelete,
+	})
+	posts.Records = &post.Records{Archive: kept, Owner: teams.Owner, List: func(ctx context.Context, p *v1alpha1.Post) error {
+		owner, err := teams.Owner(ctx, p.Namespace)
+		if err != nil || owner == nil {
+			return err
+		}
+		return shelf.List(ctx, owner, p)
+	}}
+	reconciler, err := post.New(posts)
+	if err != nil {
+		return err
+	}
+	shelf.Record = reconciler.KeepRecord
+	leaving := retention.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Owner: teams.Owner, Namespaces: c.Namespaces,
+		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, Metrics: told, Failpoint: posts.Failpoint,
+	}
+	if !kept.Absent() {
+		leaving.Archive = shelf
+		err = (&retention.Teller{Shelf: shelf, Metrics: told}).SetupWithManager(mgr)
+	}
+	sweeper, wrong := retention.New(leaving)
+	return errors.Join(err, reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
+}
+
+// recordsOf are what the archive in a bucket holds of teams; nil without one.
+func recordsOf(files *store.Store, bucket *installation.Bucket) team.Records {
+	if files.Absent() {
+		return nil
+	}
+	return records{archive.New(files), bucket}
+}
+
+type records struct {
+	archive *archive.Archive
+	bucket  *installation.Bucket
+}
+
+// Clear implements team.Records. What another cluster keeps in the bucket stays.
+func (r records) Clear(ctx context.Context, namespace, name string) (left bool, err error) {
+	if err := r.bucket.MayDelete(ctx); err != nil {
+		return true, err
+	}
+	return r.archive.Clear(ctx, archive.Team{Namespace: namespace, Name: name})
+}

@@ -1,0 +1,191 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/deadline"
+)
+
+const (
+	// keptFor is how long the tokens of an account are kept after its last connection went.
+	// A tool that deletes and applies again does so within minutes; a wrong path that had
+	// it prune everything is noticed within a day.
+	keptFor = 24 * time.Hour
+	// sweepEvery is how often copies without a connection are looked for, and firstSweep how
+	// long after the start of the manager, which has other work then.
+	sweepEvery = time.Hour
+	firstSweep = 5 * time.Minute
+)
+
+// enter notes the working copy of an account before it is made, and one that was restored,
+// once in the life of the process.
+func (r *Reconciler) enter(ctx context.Context, conn *v1alpha1.Connection) error {
+	key := workingKey(conn)
+	if _, known := r.entered.Load(key); known {
+		return nil
+	}
+	if err := r.Store.Enter(ctx, conn.Namespace, credentials.EntryOf(conn)); err != nil {
+		return err
+	}
+	r.entered.Store(key, true)
+	return nil
+}
+
+// noteDeleted keeps what a deleted connection was, for the pass that its deletion causes.
+func (r *Reconciler) noteDeleted() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if conn, ok := e.Object.(*v1alpha1.Connection); ok {
+			key := client.ObjectKeyFromObject(conn)
+			r.deleted.Store(key, conn.DeepCopy())
+			queue.Add(reconcile.Request{NamespacedName: key})
+		}
+	}}
+}
+
+// forget sees to the tokens of a connection that was deleted: where a person disconnected the
+// account they go at once, and otherwise when nobody has applied it again for a day.
+func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
+	noted, _ := r.deleted.Load(key)
+	conn, ok := noted.(*v1alpha1.Connection)
+	if !ok {
+		return nil
+	}
+	// With the namespace everything in it goes.
+	if owned, err := r.Owned(ctx, conn.Namespace); err != nil {
+		return err
+	} else if !owned {
+		r.deleted.Delete(key)
+		return nil
+	}
+	grace := keptFor
+	if conn.Annotations[v1alpha1.LastAuthorAnnotation] != "" {
+		grace = 0
+	}
+	err := r.settle(ctx, conn.Namespace, credentials.EntryOf(conn), grace)
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && credentials.ReasonOf(err) != credentials.NotFound {
+		return fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, err)
+	}
+	r.deleted.Delete(key)
+	return nil
+}
+
+// settle removes the working copy of an account if no connection of it was there for a time,
+// and otherwise notes since when there is none, or that there is one.
+func (r *Reconciler) settle(ctx context.Context, namespace string, entry credentials.Entry, grace time.Duration) error {
+	key := types.NamespacedName{Namespace: namespace, Name: entry.Name()}
+	done, err := r.turns.take(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer done()
+	// The cache may not have seen a connection that was made a moment ago.
+	var live v1alpha1.ConnectionList
+	if err := r.APIReader.List(ctx, &live, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
+	}
+	for i := range live.Items {
+		if entry.Of(&live.Items[i]) {
+			entry.GoneSince = time.Time{}
+			return r.Store.Enter(ctx, namespace, entry)
+		}
+	}
+	now := r.Clock.Now()
+	if entry.GoneSince.IsZero() {
+		entry.GoneSince = now.UTC().Truncate(time.Second)
+	}
+	if now.Sub(entry.GoneSince) < grace {
+		return r.Store.Enter(ctx, namespace, entry)
+	}
+	if err := r.Store.Remove(ctx, namespace, entry); err != nil {
+		return err
+	}
+	r.entered.Delete(key)
+	r.unsaved.Delete(key)
+	ctrl.LoggerFrom(ctx).Info("the tokens of an account without a connection were removed",
+		"namespace", namespace, "platform", entry.Platform, "account", entry.AccountID)
+	return nil
+}
+
+// Sweep looks for working copies without a connection in the namespaces of all teams. It
+// continues after an error with the next one.
+func (r *Reconciler) Sweep(ctx context.Context) error {
+	var teams v1alpha1.TeamList
+	if err := r.Client.List(ctx, &teams); err != nil {
+		return fmt.Errorf("cannot list teams: %w", err)
+	}
+	var problems []error
+	for i := range teams.Items {
+		if namespace := teams.Items[i].Spec.Namespace; r.Namespaces.Include(namespace) {
+			problems = append(problems, r.sweepNamespace(ctx, namespace))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error {
+	if owned, err := r.Owned(ctx, namespace); err != nil || !owned {
+		return err
+	}
+	entries, err := r.Store.Entries(ctx, namespace)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	all, err := r.connectionsOf(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, entry := range entries {
+		used := false
+		for _, conn := range all {
+			used = used || entry.Of(conn)
+		}
+		if !used || !entry.GoneSince.IsZero() {
+			problems = append(problems, r.settle(ctx, namespace, entry, keptFor))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// sweeper sweeps while this process leads.
+type sweeper struct{ *Reconciler }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (sweeper) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (s sweeper) Start(ctx context.Context) error {
+	timer := s.Clock.NewTimer(firstSweep)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C():
+		}
+		sweeping, cancel := context.WithTimeout(ctx, deadline.Sweep)
+		if err := s.Sweep(sweeping); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot look for tokens without a connection everywhere; the next sweep tries again")
+		}
+		cancel()
+		timer.Reset(sweepEvery)
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// copyOf tells whether there is a working copy of the account.
+func copyOf(ctx context.Context, a *account) func() bool {
+	return func() bool {
+		err := k8s.Get(ctx, client.ObjectKey{Namespace: a.conn.Namespace, Name: credentials.WorkingName(a.conn)}, &corev1.Secret{})
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+		return err == nil
+	}
+}
+
+var _ = Describe("The tokens of an account without a connection", func() {
+	// The sweep is that of a process that has not seen the deletion.
+	swept := func(now time.Time) *connection.Reconciler {
+		GinkgoHelper()
+		c := clocktesting.NewFakeClock(now)
+		r, err := connection.New(connection.Options{
+			Client: k8s, APIReader: k8s, Clock: c, Owned: envtest.EveryNamespace,
+			Platforms: platforms.Registry{v1alpha1.PlatformX: platform}, Store: credentials.NewStore(k8s, k8s, c, "another", apps),
+		})
+		Expect(err).NotTo(HaveOccurred())
+		return r
+	}
+
+	It("go at once when a person disconnects it", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		base := a.read(ctx).DeepCopy()
+		a.conn.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ann"}
+		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
+		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		Eventually(copyOf(ctx, a)).Should(BeFalse())
+	})
+
+	It("stay for a day otherwise, whoever leads by then", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		other := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		Eventually(other.state(ctx)).Should(Equal("True Connected"))
+		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		now := time.Now().Add(time.Minute)
+		Expect(swept(now).Sweep(ctx)).To(Succeed())
+		Expect(swept(now.Add(23 * time.Hour)).Sweep(ctx)).To(Succeed())
+		Expect(copyOf(ctx, a)()).To(BeTrue())
+
+		By("beginning anew when the connection was there meanwhile")
+		a.again(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		Expect(swept(now.Add(23 * time.Hour)).Sweep(ctx)).To(Succeed())
+		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		later := now.Add(30 * time.Hour)
+		Expect(swept(later).Sweep(ctx)).To(Succeed())
+		Expect(swept(later.Add(23 * time.Hour)).Sweep(ctx)).To(Succeed())
+
+		By("going then")
+		Expect(swept(later.Add(25 * time.Hour)).Sweep(ctx)).To(Succeed())
+		Eventually(copyOf(ctx, a)).Should(BeFalse())
+		Expect(copyOf(ctx, other)()).To(BeTrue(), "the other account has its connection")
+	})
+
+	It("stay while another connection is of the account", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		too := a.conn.DeepCopy()
+		too.Name += "-too"
+		a.create(ctx)
+		Expect(k8s.Create(ctx, too)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, too))).To(Succeed()) })
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		Expect(swept(time.Now().Add(48 * time.Hour)).Sweep(ctx)).To(Succeed())
+		Expect(swept(time.Now().Add(96 * time.Hour)).Sweep(ctx)).To(Succeed())
+		Expect(copyOf(ctx, a)()).To(BeTrue())
+	})
+})
+
+var _ = Describe("A renewal while the Kubernetes API is away", func() {
+	It("is stored when the API is back before the manager has stopped, and spends nothing twice", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		var down atomic.Bool
+		away := make(chan struct{}, 100)
+		api := interceptor.NewClient(k8s, interceptor.Funcs{
+			Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if down.Load() {
+					select {
+					case away <- struct{}{}:
+					default:
+					}
+					return apierrors.NewServiceUnavailable("away")
+				}
+				return api.Patch(ctx, obj, patch, opts...)
+			},
+		})
+		refreshed := calls(ctx, "refresh_token")
+		r := newManager("one", api, watched{Platform: platform, after: func(context.Context) { down.Store(true) }})
+		running, stop := context.WithCancel(ctx)
+		examined := make(chan error, 1)
+		go func() { _, err := r.Reconcile(running, a.request()); examined <- err }()
+		Eventually(away).Should(Receive(), "the token is renewed, and not stored")
+
+		By("telling the manager to stop")
+		stop()
+		kept := make(chan error, 1)
+		go func() { kept <- r.Keeper().Start(running) }()
+		Eventually(away).Should(Receive(), "it is tried on")
+		Consistently(kept, 200*time.Millisecond).ShouldNot(Receive(), "the manager waits for it")
+		down.Store(false)
+		Eventually(kept).Should(Receive(Succeed()))
+		Eventually(examined).Should(Receive(Succeed()))
+		Expect(calls(ctx, "refresh_token") - refreshed).To(Equal(1))
+		Expect(a.inUse(ctx)).NotTo(Equal(a.AccessToken))
+		Expect(a.examined(ctx, newManager("two", k8s, platform))).To(Equal("Connected"))
+		Expect(calls(ctx, "refresh_token") - refreshed).To(Equal(1))
+	})
+})

@@ -1,0 +1,287 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/text"
+)
+
+const (
+	msgCopyGone   = "Herald's own copy of the account's tokens was removed a moment ago; it is made again from the Connection's Secret"
+	msgSuperseded = "Secret %q holds tokens that were replaced by newer ones; they are ignored, and the account goes on with the newer ones. " +
+		"To have the account use them again, delete Secret %q"
+	msgIgnored   = "Secret %q holds new tokens that are not used: %s. The account goes on with the tokens that it has"
+	msgContested = "Secret %q is named by Connection %q, too, which is another account; give each account a Secret of its own"
+	msgLater     = "; they are tried once those in use do not work any more"
+)
+
+const (
+	// askAgain is how long the platform's word about an input that is not taken over is good
+	// enough.
+	askAgain = time.Hour
+	// mostVerdicts is how many are remembered.
+	mostVerdicts = 10_000
+	// longestMessage keeps a condition's message within the schema's bound of 32,768 bytes,
+	// and readable.
+	longestMessage = 2048
+)
+
+// ignored says why an input is not what the account works with; zero if it is.
+type ignored struct{ condition, reason, message string }
+
+// refusedInput says that new tokens are not used.
+func refusedInput(in *credentials.Input, reason, message string) ignored {
+	return ignored{v1alpha1.ConditionCredentialsRefused, reason, fmt.Sprintf(msgIgnored, in.Secret, message)}
+}
+
+// applyIgnored writes into the status what became of the input, if that is known.
+func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
+	if o.input == nil && o.reason != v1alpha1.ReasonCredentialsNotFound {
+		return
+	}
+	for _, condition := range []string{v1alpha1.ConditionCredentialsSuperseded, v1alpha1.ConditionCredentialsRefused} {
+		if condition != o.ignored.condition {
+			meta.RemoveStatusCondition(&conn.Status.Conditions, condition)
+		}
+	}
+	if o.ignored.condition == "" {
+		return
+	}
+	meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
+		Type: o.ignored.condition, Status: metav1.ConditionTrue, Reason: o.ignored.reason, Message: text.First(o.ignored.message, longestMessage),
+		ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// of examines an account, of which this was found: it decides which tokens the account works
+// with, and asks the platform about them.
+func (e *examination) of(ctx context.Context, found credentials.Found) outcome {
+	if err := e.enter(ctx, e.conn); err != nil {
+		return ofWorking(err)
+	}
+	switch {
+	case found.Working == nil:
+		return e.take(ctx, e.Store.Seed)
+	case !found.Known:
+		return e.join(ctx)
+	}
+	var err error
+	if e.read, err = e.Store.Use(ctx, e.conn, e.read); err != nil {
+		return ofWorking(err)
+	}
+	switch e.input.Standing {
+	case credentials.New:
+		return e.replace(ctx)
+	case credentials.Superseded:
+		o := e.ask(ctx)
+		o.ignored = ignored{
+			v1alpha1.ConditionCredentialsSuperseded, v1alpha1.ReasonCredentialsReplaced,
+			fmt.Sprintf(msgSuperseded, e.input.Secret, credentials.WorkingName(e.conn)),
+		}
+		return o
+	case credentials.Current:
+	}
+	return e.ask(ctx)
+}
+
+// take has the account work with its input from now on, and asks the platform about that.
+func (e *examination) take(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) outcome {
+	if e.input.Err != nil {
+		return ofCredentials(e.input.Err)
+	}
+	if failed := e.takeOver(ctx, how); failed != nil {
+		return *failed
+	}
+	return e.ask(ctx)
+}
+
+func (e *examination) takeOver(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) *outcome {
+	first := e.read.Version == ""
+	taken, err := how(ctx, e.conn, e.input)
+	if err != nil {
+		return new(ofWorking(err))
+	}
+	e.read, e.adopted, e.input.Standing = taken, !first, credentials.Current
+	return nil
+}
+
+// adopt replaces the tokens of the working copy by the input.
+func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in credentials.Input) (credentials.Credentials, error) {
+	return e.Store.Adopt(ctx, conn, e.read, in)
+}
+
+// join examines a connection that has nothing to do yet with the working copy of its account.
+// It must bring tokens that are good by themselves, unless nobody uses the copy: that of a
+// connection that was deleted is no way into the account.
+func (e *examination) join(ctx context.Context) outcome {
+	shared, err := e.shared(ctx)
+	switch {
+	case err != nil:
+		return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: err.Error()}
+	case !shared:
+		return e.take(ctx, e.adopt)
+	}
+	copied := e.read
+	o := e.verdict(ctx)
+	if o.reason == v1alpha1.ReasonConnected {
+		e.read = copied
+		if failed := e.takeOver(ctx, e.adopt); failed != nil {
+			return *failed
+		}
+		return e.inspected(ctx, o)
+	}
+	// What the copy holds is not this connection's.
+	e.read, e.loaded = credentials.Credentials{}, ""
+	return o
+}
+
+// contested returns the name of a connection of another account that names the same input, as
+// happens by mistake; "" if there is none. Which of the two accounts a refresh token in it is of
+// shows only when it is spent, and then the other one's copy would hold a spent one.
+func (e *examination) contested(ctx context.Context) (string, error) {
+	all, err := e.connectionsOf(ctx, e.conn.Namespace)
+	if err != nil {
+		return "", err
+	}
+	for _, other := range all {
+		if other.Spec.CredentialsSecretRef == e.conn.Spec.CredentialsSecretRef && other.Spec.Platform == e.conn.Spec.Platform &&
+			other.Spec.AccountID != e.conn.Spec.AccountID && other.DeletionTimestamp.IsZero() {
+			return other.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// proven reports whether the platform confirmed the tokens that the working copy holds.
+func (e *examination) proven() bool {
+	return e.conn.Status.Confirmed() && e.loaded == e.conn.Status.CredentialsVersion && !e.adopted && !e.replaced
+}
+
+// shared reports whether another connection uses the working copy.
+func (e *examination) shared(ctx context.Context) (bool, error) {
+	all, err := e.connectionsOf(ctx, e.conn.Namespace)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all {
+		if other.Name != e.conn.Name && other.DeletionTimestamp.IsZero() &&
+			other.Spec.Platform == e.conn.Spec.Platform && other.Spec.AccountID == e.conn.Spec.AccountID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// replace examines an account that was given new tokens. They are taken over once the
+// platform says that they are the account's; until then, and if they are not, the account
+// goes on with those that it has. The new refresh token is not spent to find out: it may be
+// one that Herald itself has spent before it kept a copy, and a platform that sees one twice
+// may end all of the account's access.
+//
+// If the tokens in use do not work either, what is wrong with the new ones is what a
+// person has to know, and a refresh token among them is the last that can be tried.
+func (e *examination) replace(ctx context.Context) outcome {
+	copied := e.read
+	verdict := e.verdict(ctx)
+	e.read = copied
+	if verdict.reason == v1alpha1.ReasonConnected {
+		if failed := e.takeOver(ctx, e.adopt); failed != nil {
+			return *failed
+		}
+		return e.inspected(ctx, verdict)
+	}
+	e.started = e.Clock.Now()
+	o := e.ask(ctx)
+	renewable := verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
+	if !needsReconnect(o.reason) {
+		message := verdict.message
+		if renewable {
+			message += msgLater
+		}
+		o.ignored = refusedInput(&e.input, verdict.reason, message)
+		return o
+	}
+	if renewable {
+		e.started, e.renewed = e.Clock.Now(), false
+		return e.take(ctx, e.adopt)
+	}
+	if needsReconnect(verdict.reason) || verdict.reason == v1alpha1.ReasonCredentialsInvalid {
+		return verdict
+	}
+	return o
+}
+
+// verdictKey names an input of an account.
+func verdictKey(conn *v1alpha1.Connection, hash string) string {
+	return workingKey(conn).String() + " " + hash
+}
+
+// verdict asks the platform about the access token of the input, if it has not said lately
+// that it is no good. Nothing is renewed for it.
+func (e *examination) verdict(ctx context.Context) outcome {
+	if e.input.Err != nil {
+		return ofCredentials(e.input.Err)
+	}
+	key := verdictKey(e.conn, e.input.Hash)
+	if known, _ := e.verdicts.Get(key); known != nil {
+		if o, ok := known.(outcome); ok {
+			o.asked = false
+			return o
+		}
+	}
+	e.read = credentials.Credentials{Token: e.input.Token}
+	identity, failure := e.identify(ctx)
+	var o outcome
+	if failure == nil {
+		o = ofIdentity(e.conn, identity)
+	} else {
+		ctrl.LoggerFrom(ctx).Info("the platform did not confirm new credentials", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
+		o = ofFailure(failure)
+	}
+	if needsReconnect(o.reason) {
+		e.verdicts.Add(key, o, askAgain)
+	}
+	return o
+}
+
+// copyEarly makes the working copy of an account that a version of Herald confirmed which
+// kept none, and that is not due: a tool that puts old tokens back would otherwise have until the next
+// examination to do so. Nobody has to be asked, since the tokens are those that were confirmed.
+func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) error {
+	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
+		return nil
+	}
+	done, err := r.turns.take(ctx, workingKey(conn))
+	if err != nil {
+		return err
+	}
+	defer done()
+	found, err := r.Store.Find(ctx, conn)
+	if err != nil || found.Working != nil || found.Input.Err != nil || found.Input.Version != conn.Status.CredentialsVersion {
+		// The next examination sees to it.
+		return nil
+	}
+	err = r.enter(ctx, conn)
+	var made credentials.Credentials
+	if err == nil {
+		made, err = r.Store.Seed(ctx, conn, found.Input)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
+	}
+	before := conn.Status.DeepCopy()
+	status := &conn.Status
+	status.CredentialsVersion, status.VerifiedVersion, status.WorkingSecret = made.Version, made.Version, credentials.WorkingName(conn)
+	return r.status.Report(ctx, conn, before, status)
+}

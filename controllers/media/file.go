@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// A Media that a backup brought back has another UID than the one whose file it is. Its
+// annotation has the key of the file. Whoever may write a Media of a namespace may write the
+// annotation too, so that several may refer to one file: a file goes with the last of them,
+// and nothing is ever stored under a key that an annotation says.
+
+// fileIndex finds Media by the keys of their files.
+const fileIndex = "file"
+
+// fileKeys lists the keys under which a Media may have a file: its own, and that of its
+// annotation.
+func fileKeys(obj client.Object) []string {
+	m, ok := obj.(*v1alpha1.Media)
+	switch {
+	case !ok:
+		return nil
+	case store.Restored(m):
+		return []string{store.OwnKey(m), store.Key(m)}
+	default:
+		return []string{store.OwnKey(m)}
+	}
+}
+
+// discard deletes the files of a Media, with what was made of them, but for one that
+// another Media refers to, and one that was stored for an object of another time in a
+// bucket that is another cluster's. The sweep deletes it once no Media refers to it, and
+// this cluster may.
+func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
+	var problems []error
+	for _, key := range fileKeys(m) {
+		shared, err := r.shared(ctx, m, key)
+		if err != nil {
+			return err
+		}
+		if shared {
+			continue
+		}
+		if key != store.OwnKey(m) {
+			err = r.MayDelete(ctx)
+		}
+		var others *installation.OthersError
+		switch {
+		case errors.As(err, &others):
+			ctrllog.FromContext(ctx).Info("a file stays although its Media goes, since the bucket belongs to another cluster", "key", key, "cluster", others.Cluster)
+		case err != nil:
+			problems = append(problems, err)
+		default:
+			problems = append(problems, r.Store.DeleteAll(ctx, key))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// shared reports whether another Media, which is not being deleted, refers to a file.
+func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {
+	var list v1alpha1.MediaList
+	if err := r.Client.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{fileIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("cannot look for other Media that refer to the file: %w", err)
+	}
+	for i := range list.Items {
+		if other := &list.Items[i]; other.UID != m.UID && other.DeletionTimestamp.IsZero() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// noteFile notes that the file of a Media lies under its own key.
+func (r *Reconciler) noteFile(ctx context.Context, m *v1alpha1.Media) error {
+	before := m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.OwnKey(m))
+	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot note where the media file is: %w", err)
+	}
+	return nil
+}

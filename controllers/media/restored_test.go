@@ -1,0 +1,179 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// restored makes a Media of what a backup keeps of another one: spec, labels and annotations.
+func restored(ctx context.Context, from *v1alpha1.Media) *v1alpha1.Media {
+	GinkgoHelper()
+	m := newMedia(from.Namespace, func(m *v1alpha1.Media) {
+		m.Spec, m.Labels, m.Annotations, m.Finalizers = from.Spec, from.Labels, from.Annotations, from.Finalizers
+	})
+	Expect(k8s.Create(ctx, m)).To(Succeed())
+	return m
+}
+
+// lose removes a Media as the loss of a cluster does: its file stays.
+func lose(ctx context.Context, m *v1alpha1.Media) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		m.Finalizers = nil
+		g.Expect(k8s.Update(ctx, m)).To(Succeed())
+		g.Expect(k8s.Delete(ctx, m)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// delete deletes a Media and lets the reconciler finish that.
+func (d *desk) delete(ctx context.Context, m *v1alpha1.Media) {
+	GinkgoHelper()
+	Expect(k8s.Delete(ctx, m)).To(Succeed())
+	Eventually(func(g Gomega) {
+		_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
+		cached := &v1alpha1.Media{}
+		g.Expect(apierrors.IsNotFound(d.Client.Get(ctx, client.ObjectKeyFromObject(m), cached))).To(BeTrue())
+	}).Should(Succeed())
+}
+
+var _ = Describe("what a backup brings back", func() {
+	It("finds its file, asks for no upload, and keeps the file from the sweep", func(ctx SpecContext) {
+		d := newDesk(loose())
+		original := d.uploaded(ctx, func(m *v1alpha1.Media) { fromTheAPI(m); m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		key := store.OwnKey(original)
+		Expect(original.Annotations).To(HaveKeyWithValue(v1alpha1.FileAnnotation, key))
+		lose(ctx, original)
+		copied := restored(ctx, original)
+		d.step(ctx, copied, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		Expect(copied.Status.UploadURL).To(BeEmpty())
+		Expect(copied.Status.ETag).To(Equal(original.Status.ETag))
+		Expect(copied.Annotations).To(HaveKeyWithValue(v1alpha1.FileAnnotation, key), "the next backup finds it too")
+
+		d.clock.Step(30 * 24 * time.Hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, key)).To(Succeed())
+		d.delete(ctx, copied)
+		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
+	})
+
+	It("is uploaded anew under its own key if the file is gone", func(ctx SpecContext) {
+		d := newDesk(loose())
+		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
+		old := store.OwnKey(original)
+		lose(ctx, original)
+		Expect(bucket.Delete(ctx, old)).To(Succeed())
+		copied := restored(ctx, original)
+		d.step(ctx, copied, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		Expect(copied.Status.UploadURL).To(ContainSubstring(store.OwnKey(copied)), "an annotation gives no way to write to another's file")
+		_, err := bucket.Put(ctx, store.OwnKey(copied), "image/png", 10, strings.NewReader("9876543210"))
+		Expect(err).NotTo(HaveOccurred())
+		d.clock.Step(time.Minute)
+		d.step(ctx, copied, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		Expect(store.Restored(copied)).To(BeFalse())
+	})
+
+	It("shares its file with a copy, and the last of them takes it along", func(ctx SpecContext) {
+		d := newDesk(loose())
+		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
+		key := store.OwnKey(original)
+		first := restored(ctx, original)
+		second := restored(ctx, original)
+		for _, m := range []*v1alpha1.Media{first, second} {
+			d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		}
+		d.delete(ctx, first)
+		Expect(hasFile(ctx, key)).To(Succeed(), "the original has it")
+		d.delete(ctx, original)
+		Expect(hasFile(ctx, key)).To(Succeed(), "the other copy has it")
+		d.delete(ctx, second)
+		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
+	})
+
+	It("cannot have another's file deleted by being rejected", func(ctx SpecContext) {
+		d := newDesk(loose())
+		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
+		wrong := newMedia(byHand, func(m *v1alpha1.Media) { m.Annotations, m.Spec.SizeBytes = original.Annotations, 11 })
+		Expect(k8s.Create(ctx, wrong)).To(Succeed())
+		d.step(ctx, wrong, is(v1alpha1.MediaRejected, "SizeMismatch"))
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(original))).To(Succeed())
+	})
+
+	It("leaves the files of a bucket alone that is another cluster's, but for its own", func(ctx SpecContext) {
+		d := newDesk(loose())
+		d.MayDelete = func(context.Context) error { return &installation.OthersError{Cluster: "first", Own: "second"} }
+		orphan, lost, own := d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {})
+		lose(ctx, orphan)
+		lose(ctx, lost)
+		copied := restored(ctx, lost)
+		d.step(ctx, copied, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		d.clock.Step(30 * 24 * time.Hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.delete(ctx, copied)
+		d.delete(ctx, own)
+		Expect(hasFile(ctx, store.OwnKey(orphan))).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(lost))).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(own))).To(MatchError(store.ErrNotFound))
+
+		By("sweeping them once a person has taken the bucket over")
+		d.MayDelete = func(context.Context) error { return nil }
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(orphan))).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.OwnKey(lost))).To(MatchError(store.ErrNotFound))
+	})
+
+	It("may come a week after its namespace was made anew", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, func(*v1alpha1.Media) {})
+		lose(ctx, m)
+		namespace := &corev1.Namespace{}
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: byHand}, namespace)).To(Succeed())
+		before := map[string]time.Time{string(m.UID): namespace.CreationTimestamp.Add(-time.Hour)}
+		d.clock.SetTime(namespace.CreationTimestamp.Add(restoreWithin - time.Second))
+		Expect(d.removeOrphans(ctx, byHand, before)).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(m))).To(Succeed())
+		d.clock.Step(time.Second)
+		Expect(d.removeOrphans(ctx, byHand, before)).To(Succeed())
+		Expect(hasFile(ctx, store.OwnKey(m))).To(MatchError(store.ErrNotFound))
+	})
+})
+
+// TestAwaitsRestore shows which files without a Media are kept for a restore.
+func TestAwaitsRestore(t *testing.T) {
+	made := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		name        string
+		stored, now time.Time
+		want        bool
+	}{
+		{"older than its namespace, which is new", made.Add(-time.Hour), made.Add(time.Hour), true},
+		{"the namespace has been there for a week", made.Add(-time.Hour), made.Add(restoreWithin), false},
+		{"stored since: its Media was deleted here", made.Add(time.Hour), made.Add(48 * time.Hour), false},
+	} {
+		if got := awaitsRestore(row.stored, made, row.now); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+	if awaitsRestore(made, time.Time{}, made.Add(time.Hour)) {
+		t.Error("a namespace that is gone waits for nothing")
+	}
+}

@@ -1,0 +1,233 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/pages"
+)
+
+// maxOrphans is how many files one sweep deletes at most: if it is ever wrong, people
+// have time to notice.
+const maxOrphans = 1000
+
+// sweepFiles compares the files in the store with the Media. It deletes files only in
+// namespaces that belong to a Team or hold Media: a manager that is pointed at the
+// store of another installation by mistake does no harm. In a bucket that another cluster
+// has marked as its own it looks at nothing; see installation.Watch for who is told.
+func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
+	var others *installation.OthersError
+	if err := s.MayDelete(ctx); errors.As(err, &others) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("cannot sweep the files in the store: %w", err)
+	}
+	found, unlisted := newFindings(byNamespace, s.Clock.Now().Add(-orphanAfter))
+	for object, err := range s.Store.List(ctx, "") {
+		if errors.Is(err, store.ErrNone) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot list the files in the store: %w", err)
+		}
+		for _, m := range found.known[object.Key] {
+			if object.Key == store.Key(m) {
+				delete(unlisted, m)
+			}
+		}
+		if namespace, uid, derived, ok := store.ParseKey(object.Key); ok {
+			_, ours := byNamespace[namespace]
+			found.note(object, namespace, uid, derived, ours)
+		}
+	}
+	for m := range unlisted {
+		if m.Status.Phase == v1alpha1.MediaUploaded && conditions.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing {
+			found.suspects[m] = true
+		}
+	}
+	var problems []error
+	for m := range found.suspects {
+		problems = append(problems, s.look(ctx, m))
+	}
+	for namespace, uids := range found.orphans {
+		problems = append(problems, s.removeOrphans(ctx, namespace, uids))
+	}
+	return errors.Join(problems...)
+}
+
+// findings is what a sweep finds in the store.
+type findings struct {
+	// known holds all Media by the keys of their files, and suspects those whose file does
+	// not fit.
+	known    map[string][]*v1alpha1.Media
+	suspects map[*v1alpha1.Media]bool
+	// orphans holds UIDs without a Media, by namespace, with when the last file of each was
+	// stored, and count how many files they have. A file that is newer than oldest may be
+	// waiting for its Media.
+	orphans map[string]map[string]time.Time
+	count   int
+	oldest  time.Time
+}
+
+// newFindings returns those of a store that is still to be listed, and all Media, whose
+// files are not listed yet.
+func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (found *findings, unlisted map[*v1alpha1.Media]bool) {
+	found = &findings{
+		known: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
+	}
+	unlisted = map[*v1alpha1.Media]bool{}
+	for _, list := range byNamespace {
+		for _, m := range list {
+			for _, key := range fileKeys(m) {
+				found.known[key] = append(found.known[key], m)
+			}
+			unlisted[m] = true
+		}
+	}
+	return found, unlisted
+}
+
+// note compares a file, or a rendition of one, with the Media that refer to it.
+func (f *findings) note(object store.Object, namespace, uid string, rendition, ours bool) {
+	referring := f.known[namespace+"/"+uid]
+	for _, m := range referring {
+		if namespace+"/"+uid == store.Key(m) && suspicious(m, object.ETag, rendition) {
+			f.suspects[m] = true
+		}
+	}
+	if len(referring) > 0 || !ours || object.ModifiedAt.After(f.oldest) || f.count >= maxOrphans {
+		return
+	}
+	if f.orphans[namespace] == nil {
+		f.orphans[namespace] = map[string]time.Time{}
+	}
+	if last := f.orphans[namespace][uid]; object.ModifiedAt.After(last) {
+		f.orphans[namespace][uid] = object.ModifiedAt
+	}
+	f.count++
+}
+
+// suspicious reports whether a file in the store does not fit its Media: it was
+// changed, is back, or came after the wait was over. Then there must be no renditions
+// either.
+func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
+	switch m.Status.Phase {
+	case v1alpha1.MediaUploaded:
+		return !rendition && (etag != m.Status.ETag || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing)
+	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
+		return true
+	case v1alpha1.MediaPending:
+		return false
+	default:
+		return false
+	}
+}
+
+// look checks a Media whose file does not fit, as the API server has it: the copy of
+// the sweep may be old.
+func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
+	var current v1alpha1.Media
+	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("cannot read the media file %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	if current.UID != m.UID || !current.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	switch current.Status.Phase {
+	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
+		return s.drop(ctx, &current)
+	case v1alpha1.MediaUploaded:
+		before := current.Status.DeepCopy()
+		if err := s.compare(ctx, &current); err != nil {
+			return err
+		}
+		if current.Status.Phase != v1alpha1.MediaUploaded {
+			return ignoreRace(s.conclude(ctx, &current, before))
+		}
+		return ignoreRace(s.write(ctx, &current, before))
+	case v1alpha1.MediaPending:
+	}
+	return nil
+}
+
+// removeOrphans deletes files of a namespace that have no Media, and their renditions,
+// if the API server confirms it.
+func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[string]time.Time) error {
+	alive, err := s.liveUIDs(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	made, err := s.madeAt(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for uid, stored := range uids {
+		if alive[uid] || awaitsRestore(stored, made, s.Clock.Now()) {
+			continue
+		}
+		if err := s.Store.DeleteAll(ctx, namespace+"/"+uid); err != nil {
+			problems = append(problems, fmt.Errorf("cannot delete the file %s/%s, which has no Media: %w", namespace, uid, err))
+			continue
+		}
+		s.Metrics.gone(removedOrphan)
+		ctrllog.FromContext(ctx).Info("deleted a file that has no Media", "namespace", namespace, "uid", uid)
+	}
+	return errors.Join(problems...)
+}
+
+// awaitsRestore reports whether a file without a Media may be one whose Media is still to
+// come: it is older than its namespace, which was therefore made anew, and that was not
+// long ago. Who only has rights within a namespace cannot bring this about.
+func awaitsRestore(stored, namespaceMade, now time.Time) bool {
+	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
+}
+
+// madeAt returns when a namespace was made; zero if it is gone.
+func (s *sweeper) madeAt(ctx context.Context, name string) (time.Time, error) {
+	namespace := metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := s.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace); err != nil {
+		if apierrors.IsNotFound(err) {
+			return time.Time{}, nil
+		}
+		return time.Time{}, fmt.Errorf("cannot read when namespace %q was made: %w", name, err)
+	}
+	return namespace.CreationTimestamp.Time, nil
+}
+
+// liveUIDs returns the UIDs in the keys of all files that Media of a namespace refer to, as
+// the API server has them.
+func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
+	uids := map[string]bool{}
+	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+		list := metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
+		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
+		}
+		for i := range list.Items {
+			uids[store.UIDOf(store.OwnKey(&list.Items[i]))] = true
+			uids[store.UIDOf(store.Key(&list.Items[i]))] = true
+		}
+		return list.Continue, nil
+	})
+	return uids, err
+}

@@ -1,0 +1,165 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
+)
+
+const (
+	// archivers is how many records are written at once: a store takes some tens of
+	// milliseconds for one, so that 200 a second are kept.
+	archivers = 8
+	// keepPauseMost bounds the pause between two tries.
+	keepPauseMost = time.Minute
+)
+
+// archiver keeps the records of finished posts, beside the passes over those that are not:
+// nothing waits for it but a deletion. It runs on the leader, in its own goroutines.
+type archiver struct {
+	records *records
+	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// metadata lists the finished posts, of which the cache holds none.
+	metadata metadata.Interface
+}
+
+func newArchiver(rs *records) *archiver {
+	limiter := clientworkqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, keepPauseMost)
+	return &archiver{records: rs, queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+		clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records"})}
+}
+
+// add has the manager run the archiver.
+func (rs *records) add(mgr ctrl.Manager) error {
+	if rs.archiver == nil {
+		return nil
+	}
+	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot list finished posts: %w", err)
+	}
+	rs.archiver.metadata = meta
+	return mgr.Add(rs.archiver)
+}
+
+// later has the record of a post kept that a pass has finished.
+func (rs *records) later(p *pass) {
+	if rs.archiver != nil && p.post.DeletionTimestamp.IsZero() {
+		rs.archiver.queue.Add(p.key)
+	}
+}
+
+// Start works until the context ends.
+func (a *archiver) Start(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range archivers {
+		workers.Go(func() {
+			for a.next(ctx) {
+			}
+		})
+	}
+	workers.Go(func() { a.catchUp(ctx) })
+	<-ctx.Done()
+	a.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// next works on one post. It reports false when the archiver ends.
+func (a *archiver) next(ctx context.Context) bool {
+	key, stopped := a.queue.Get()
+	if stopped {
+		return false
+	}
+	defer a.queue.Done(key)
+	err := a.work(ctx, key)
+	switch {
+	case err == nil:
+		a.queue.Forget(key)
+	case ctx.Err() == nil:
+		ctrl.Log.WithName("records").Info("cannot keep the record of a finished post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
+		a.queue.AddRateLimited(key)
+	}
+	return true
+}
+
+// work keeps the record of a finished post as it stands now. One that is being deleted
+// leaves its record on its way out.
+func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
+	var post v1alpha1.Post
+	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !post.Status.Finished || !post.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return a.records.keep(ctx, &post)
+}
+
+// catchUp finds the finished posts of which no record was kept: by a version that kept
+// none, or because the manager before this one was killed. It compares what the bucket has
+// with the metadata of the posts, team by team, and tries again where that fails.
+func (a *archiver) catchUp(ctx context.Context) {
+	o := a.records.o
+	var teams v1alpha1.TeamList
+	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
+		err := o.Client.List(ctx, &teams)
+		for i := 0; err == nil && i < len(teams.Items); i++ {
+			err = a.catchUpTeam(ctx, &teams.Items[i])
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
+		select {
+		case <-o.Clock.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// keptBefore is how much older than a post a record may be that is its own: the clocks of
+// the store and of the Kubernetes API differ. One that is written again is the same.
+const keptBefore = time.Minute
+
+func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
+	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
+	if err != nil || !kept || of.Name != team.Name {
+		return err
+	}
+	known := map[string]time.Time{}
+	for entry, err := range a.records.o.Records.Archive.Entries(ctx, of) {
+		if err != nil {
+			return fmt.Errorf("cannot see which posts have a record: %w", err)
+		}
+		known[entry.Post] = entry.At
+	}
+	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
+	return pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+		list, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: page.Limit, Continue: page.Continue})
+		if err != nil {
+			return "", fmt.Errorf("cannot list finished posts: %w", err)
+		}
+		for i := range list.Items {
+			if at, ok := known[list.Items[i].Name]; !ok || at.Before(list.Items[i].CreationTimestamp.Add(keptBefore)) {
+				a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: list.Items[i].Name})
+			}
+		}
+		return list.Continue, nil
+	})
+}

@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// team is the posts of a team, as the API server has them.
+type team struct {
+	client.Reader
+
+	posts []v1alpha1.Post
+	// read has each selector with which they were listed, and passed counts the posts that went over.
+	mu     sync.Mutex
+	read   []string
+	passed int
+	// slow is how long a list takes, and err what it ends with.
+	slow time.Duration
+	err  error
+}
+
+func (t *team) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	time.Sleep(t.slow) //nolint:forbidigo // in a bubble of synctest
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	posts, ok := list.(*v1alpha1.PostList)
+	if !ok {
+		return fmt.Errorf("%T is no list of posts", list)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.read = append(t.read, options.FieldSelector.String())
+	for i := range t.posts {
+		set := fields.Set{fieldFinishedOn: t.posts[i].Status.FinishedOn}
+		if t.posts[i].Status.Finished {
+			set[fieldFinished] = "true"
+		}
+		if options.FieldSelector.Matches(set) {
+			posts.Items = append(posts.Items, t.posts[i])
+		}
+	}
+	t.passed += len(posts.Items)
+	return t.err
+}
+
+// posted is a post that was published under its name as id, and finished.
+func posted(name string, at time.Time) v1alpha1.Post {
+	when := v1alpha1.NewTime(at)
+	return v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)},
+		Status: v1alpha1.PostStatus{
+			Finished: true, FinishedOn: at.UTC().Format(time.DateOnly), FinishedAt: &when,
+			Targets: []v1alpha1.TargetStatus{{
+				Platform: v1alpha1.PlatformX, ExternalID: name, PostedAt: &when, Attempt: &v1alpha1.Attempt{ID: "a", AccountID: "4711"},
+			}},
+		},
+	}
+}
+
+// What may have been published since a time is known after a reading, and nothing else is read.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	change := func(p v1alpha1.Post, how func(*v1alpha1.Post)) v1alpha1.Post {
+		how(&p)
+		return p
+	}
+	now := started.Add(time.Minute)
+	for name, tc := range map[string]struct {
+		reason string
+		post   v1alpha1.Post
+		since  time.Time
+		known  bool
+		passed int
+	}{
+		"today":                          {"the process before has recorded it", posted("p", now), started, true, 1},
+		"unfinished":                     {"another target waits", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.Finished, p.Status.FinishedOn = false, "" }), started, true, 1},
+		"earlier today":                  {"it was there before the call", posted("p", started.Add(-time.Hour)), started, false, 1},
+		"yesterday":                      {"it cannot be what was sent today, and is not read", posted("p", started.AddDate(0, 0, -1)), started, false, 0},
+		"since yesterday":                {"no manager ran in the night", posted("p", started.AddDate(0, 0, -1)), started.AddDate(0, 0, -2), true, 1},
+		"since a month":                  {"no manager ran in it", posted("p", started.AddDate(0, 0, -20)), started.AddDate(0, 0, -30), true, 1},
+		"by a version that noted no day": {"it was rolled back", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.FinishedOn = "" }), started, true, 1},
+		"a clock ahead":                  {"another process has recorded it just before midnight", posted("p", started.Add(12*time.Hour+time.Minute)), started.Add(11*time.Hour + 59*time.Minute), true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := &team{posts: []v1alpha1.Post{tc.post}}
+			owners := NewOwners(of, clocktesting.NewFakeClock(tc.since.Add(time.Minute)))
+			owners.clock.(*clocktesting.FakeClock).SetTime(later(now, tc.since.Add(30*time.Second)))
+			if err := owners.load(t.Context(), "team", tc.since); err != nil {
+				t.Fatal(err)
+			}
+			if known := owners.ownedByOther(v1alpha1.PlatformX, "4711", "p", owner{"other", 0}); known != tc.known || of.passed != tc.passed {
+				t.Errorf("known %t, want %t; %d posts read, want %d, by %q: %s", known, tc.known, of.passed, tc.passed, of.read, tc.reason)
+			}
+		})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// After a crash in the middle of many calls, all of them are looked up at once.
+func TestLoadTogether(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+	}{
+		"read":     {"the first reading, and one for all that came while it went on", nil},
+		"not read": {"nobody asks the platform without knowing whose its posts are", errors.New("away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				of := &team{slow: time.Second, err: tc.err}
+				owners := NewOwners(of, clock.RealClock{})
+				since := owners.Start().Add(-time.Minute)
+				var lookups sync.WaitGroup
+				for n := range 128 {
+					lookups.Go(func() {
+						time.Sleep(time.Duration(n) * time.Millisecond) //nolint:forbidigo // in a bubble of synctest
+						if err := owners.load(t.Context(), "team", since.Add(-time.Duration(n)*time.Millisecond)); !errors.Is(err, tc.err) {
+							t.Errorf("lookup %d: %v, want %v", n, err, tc.err)
+						}
+					})
+				}
+				lookups.Wait()
+				synctest.Wait() // the reading tidies up after it has answered
+				most := 2 * len(selectors(since, time.Now()))
+				if tc.err != nil {
+					most = 2 // each ends with its first list
+				}
+				if len(of.read) != most {
+					t.Errorf("%d lists, want %d: %s", len(of.read), most, tc.reason)
+				}
+				if len(owners.flights) != 0 {
+					t.Error("a reading goes on that nobody waits for")
+				}
+			})
+		})
+	}
+}
+
+// Who gives up does not take the reading along that others wait for.
+func TestLoadGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of := &team{slow: time.Second}
+		owners := NewOwners(of, clock.RealClock{})
+		since := owners.Start().Add(-time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() { given <- owners.load(ctx, "team", since) }()
+		synctest.Wait()
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Errorf("who has given up is told %v", err)
+		}
+		if err := owners.load(t.Context(), "team", since); err != nil {
+			t.Error(err)
+		}
+	})
+}

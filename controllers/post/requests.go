@@ -1,0 +1,29 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/posting"
+)
+
+// holdsKey reports whether a post was created under an Idempotency-Key that outlives it: a
+// request that is sent again creates nothing, although a person deleted what it created.
+func (rs *records) holdsKey(post *v1alpha1.Post) bool {
+	return rs.o.Clock.Now().Before(posting.KeyHeldUntil(post))
+}
+
+// keepRequest keeps the request that created a post of which nothing was sent.
+func (rs *records) keepRequest(ctx context.Context, post *v1alpha1.Post) error {
+	team, kept, err := rs.team(ctx, post.Namespace)
+	if err != nil || !kept {
+		return err
+	}
+	err = rs.o.Records.Archive.PutRequest(ctx, team, post.Name, archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]})
+	rs.note(err)
+	return err //nolint:wrapcheck // it says what was being done
+}

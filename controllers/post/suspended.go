@@ -1,0 +1,78 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// kindSuspension is what posts of a suspended team wait for: the end of the suspension.
+const kindSuspension = "Suspension"
+
+func suspensionInput(namespace string) input {
+	return input{kindSuspension, types.NamespacedName{Namespace: namespace}}
+}
+
+// readSuspension reads whether the post's team is suspended. A post of such a team waits for
+// the end of it, from before that is read on: an end between the two wakes it.
+func (r *Reconciler) readSuspension(ctx context.Context, p *pass) (err error) {
+	for waits := false; ; waits = true {
+		if p.suspended, p.suspensions, err = r.suspension(ctx, p.key.Namespace); err != nil {
+			return fmt.Errorf("cannot tell whether the team is suspended: %w", err)
+		}
+		if !p.suspended || waits {
+			return nil
+		}
+		r.memories.wait(p.key, suspensionInput(p.key.Namespace))
+	}
+}
+
+// suspension tells whether nothing is published in a namespace, and when that was so.
+func (r *Reconciler) suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
+	braked := r.o.Brake.On()
+	if r.o.Suspension == nil {
+		return braked, nil, nil
+	}
+	suspended, recent, err = r.o.Suspension(ctx, namespace)
+	return suspended || braked, recent, err
+}
+
+// suspendedNow reports whether nothing may be claimed in a namespace: that was allowed when the
+// pass began, and is looked at again just before. A suspension that comes still later finds the
+// claim made: then the call is made and recorded as well.
+func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
+	suspended, _, err := r.suspension(ctx, namespace)
+	return suspended || err != nil
+}
+
+// wakesSuspended has the end of a team's suspension wake the posts that wait for it.
+func (r *Reconciler) wakesSuspended() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
+		if team, ok := obj.(*v1alpha1.Team); ok {
+			for _, post := range r.memories.take(suspensionInput(team.Spec.Namespace)) {
+				requests = append(requests, reconcile.Request{NamespacedName: post})
+			}
+		}
+		return requests
+	})
+}
+
+// brakeChanged wakes the posts that wait when the brake of all teams is released. Of a team
+// whose Team says still that it is suspended, they wait on.
+func (r *Reconciler) brakeChanged() {
+	if r.o.Brake.On() {
+		return
+	}
+	for _, post := range r.memories.takeKind(kindSuspension) {
+		r.enqueue(post)
+	}
+}

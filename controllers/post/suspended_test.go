@@ -1,0 +1,105 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/brake"
+	heraldtest "github.com/herald-social/herald/test/envtest"
+)
+
+// suspensionOf tells of the Team that has the name of its namespace.
+func suspensionOf(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
+	var t v1alpha1.Team
+	err := k8s.Get(ctx, client.ObjectKey{Name: namespace}, &t)
+	return t.Suspended(), t.Status.Suspensions, client.IgnoreNotFound(err)
+}
+
+var _ = Describe("A post of a suspended team", func() {
+	It("waits, also past its deadline, and goes out when the suspension ends", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		owner := t.own(ctx)
+		owner.Spec.Suspend = true
+		Expect(k8s.Update(ctx, owner)).To(Succeed())
+		stop := &brake.Brake{}
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Suspension, o.Brake = suspensionOf, stop
+			o.StartingDeadline = 2 * time.Second
+		})
+		DeferCleanup(m.stop)
+		due, soon := t.post(ctx, "now"), t.post(ctx, "in a moment", at(time.Second))
+		for _, p := range []*v1alpha1.Post{due, soon} {
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonSuspended))
+		}
+
+		By("going on for longer than the posts are tried")
+		// What the Team controller records; the deadline of both is over by then.
+		began := time.Now().Add(-time.Minute)
+		owner.Status.Suspensions = []v1alpha1.Suspension{{From: v1alpha1.NewTime(began)}}
+		Expect(k8s.Status().Update(ctx, owner)).To(Succeed())
+		until := read(ctx, soon).Status.Targets[0].TryUntil
+		Expect(until).NotTo(BeNil())
+		Eventually(time.Now).Should(BeTemporally(">", until.Time))
+
+		By("being ended in the spec, and then in the status")
+		owner.Spec.Suspend = false
+		Expect(k8s.Update(ctx, owner)).To(Succeed())
+		Expect(owner.Suspended()).To(BeTrue(), "what was ended is not recorded yet")
+		stop.Set(true)
+		owner.Status.Suspensions[0].Until = v1alpha1.NewTimePtr(time.Now())
+		Expect(k8s.Status().Update(ctx, owner)).To(Succeed())
+		Expect(publishesBy(t.account)).To(BeZero(), "all teams are suspended as well")
+		stop.Set(false)
+		for _, p := range []*v1alpha1.Post{due, soon} {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+
+	It("goes on with the cards that were not claimed", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var released atomic.Bool
+		stop := &brake.Brake{}
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Brake = stop
+			// From the first card on.
+			o.Suspension = func(_ context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
+				return namespace == t.namespace && !released.Load() && publishesBy(t.account) > 0, nil, nil
+			}
+		})
+		DeferCleanup(m.stop)
+		p := t.post(ctx, "", func(p *v1alpha1.Post) {
+			p.Spec.Category = v1alpha1.CategoryTree
+			p.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one"}, {Caption: "two"}, {Caption: "three"}}}
+		})
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonSuspended))
+		Expect(read(ctx, p).Status.Targets[0].Cards).To(HaveLen(1), "the call that was under way is recorded")
+		Expect(publishesBy(t.account)).To(Equal(1))
+
+		released.Store(true)
+		stop.Set(true)
+		stop.Set(false)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishesBy(t.account)).To(Equal(3))
+	})
+})
+
+// own has a Team own the team's namespace.
+func (t team) own(ctx context.Context) *v1alpha1.Team {
+	GinkgoHelper()
+	owner := &v1alpha1.Team{}
+	owner.Name, owner.Spec.Namespace = t.namespace, t.namespace
+	Expect(heraldtest.Own(ctx, k8s, owner)).To(Succeed())
+	return owner
+}

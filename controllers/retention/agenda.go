@@ -1,0 +1,112 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/herald-social/herald/posting/retention"
+)
+
+const (
+	// latecomers is how late a post may be stored as finished after the moment that it
+	// names: a result is tried to be written for a minute (delivery.recordFor), and
+	// clocks differ.
+	latecomers = 5 * time.Minute
+	// reviewEvery is how often all days are looked at whose posts have all left, as far
+	// as is known: for posts without a day, of an older version, and for any that were
+	// missed.
+	reviewEvery = time.Hour
+	// retryAfter is when a post is tried again that could not leave.
+	retryAfter = time.Minute
+)
+
+// entry is a finished post and when its time in the cluster is over.
+type entry struct {
+	name string
+	at   time.Time
+}
+
+// agenda is what is known of the finished posts of one team. The posts of the day whose
+// time comes to its end are read once, or as often as that day may have got new ones. So a
+// sweep costs what is due, and not what is there.
+type agenda struct {
+	team  string
+	times retention.Times
+	// due is sorted by time, and complete up to covered.
+	due     []entry
+	covered time.Time
+	// reviewAt is when the days before are looked at again.
+	reviewAt time.Time
+}
+
+// newAgenda knows nothing yet.
+func newAgenda(team string, times retention.Times) *agenda {
+	return &agenda{team: team, times: times}
+}
+
+// dayOf is the value of status.finishedOn of a post that was finished then.
+func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// read reports which day has to be read now, if one has: the one that the posts were
+// finished on which become due now.
+func (a *agenda) read(now time.Time) (day string, ok bool) {
+	if now.Before(a.covered) {
+		return "", false
+	}
+	return dayOf(now.Add(-a.times.InCluster)), true
+}
+
+// take replaces what is known of a day by what was read of it, at a time before the read.
+func (a *agenda) take(read []entry, now time.Time) {
+	a.add(read)
+	ends := now.Add(-a.times.InCluster).UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	// From the end of the day on, that of the next one is needed.
+	a.covered = ends.Add(a.times.InCluster)
+	if now.Before(ends.Add(latecomers)) {
+		// What is finished from now on is not known, and due a whole time later.
+		more := now.Add(a.times.InCluster - latecomers)
+		if more.Before(a.covered) {
+			a.covered = more
+		}
+	}
+	if soonest := now.Add(sweepEvery); a.covered.Before(soonest) {
+		a.covered = soonest
+	}
+}
+
+// add enters posts that are not entered yet.
+func (a *agenda) add(read []entry) {
+	known := make(map[string]bool, len(a.due))
+	for i := range a.due {
+		known[a.due[i].name] = true
+	}
+	for _, e := range read {
+		if !known[e.name] {
+			a.due = append(a.due, e)
+		}
+	}
+	slices.SortFunc(a.due, func(x, y entry) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.name, y.name)) })
+}
+
+// next takes the posts off the agenda that are due, so many at most.
+func (a *agenda) next(now time.Time, most int) []entry {
+	n := 0
+	for n < len(a.due) && n < most && !now.Before(a.due[n].at) {
+		n++
+	}
+	taken := slices.Clone(a.due[:n])
+	a.due = slices.Delete(a.due, 0, n)
+	return taken
+}
+
+// late is for how long the first post has been due; zero if none is.
+func (a *agenda) late(now time.Time) time.Duration {
+	if len(a.due) == 0 {
+		return 0
+	}
+	return max(0, now.Sub(a.due[0].at))
+}

@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/posting/retention"
+)
+
+// TestAgenda has posts finish all the time for days, and looks at how late they leave and how
+// often they are read for that. A day is read as the API server has it at that moment.
+func TestAgenda(t *testing.T) {
+	begin := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason    string
+		inCluster time.Duration
+		// stored is how long after its end a post is stored as finished.
+		stored time.Duration
+		reads  int
+	}{
+		"seven days":           {"each of eleven days is read once, when it is over", 7 * 24 * time.Hour, 0, 11},
+		"seven days, and late": {"a result may be written a minute late", 7 * 24 * time.Hour, time.Minute, 11},
+		"two days":             {"as with seven", 48 * time.Hour, 0, 6},
+		"twelve hours":         {"a day that goes on is read again, before what is new is due", 12 * time.Hour, 0, 11},
+		"an hour":              {"about once an hour", time.Hour, 4 * time.Minute, 82},
+		"six minutes":          {"nearly each minute", 6 * time.Minute, time.Minute, 4400},
+		"at once":              {"each sweep reads what has come since the last one, and no more is there", 0, 0, 8700},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgenda("acme", retention.Times{InCluster: tc.inCluster})
+			type stored struct {
+				entry
+				seen time.Time
+			}
+			there := map[string]stored{}
+			reads, left, made := 0, 0, 0
+			for now := begin; now.Before(begin.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
+				if made%10 == 0 {
+					post := fmt.Sprintf("p%d", made)
+					there[post] = stored{entry{post, now.Add(tc.inCluster)}, now.Add(tc.stored)}
+				}
+				made++
+				if day, ok := a.read(now); ok {
+					reads++
+					var found []entry
+					for _, p := range there {
+						if finished := p.at.Add(-tc.inCluster); dayOf(finished) == day && !now.Before(p.seen) {
+							found = append(found, p.entry)
+						}
+					}
+					a.take(found, now)
+				}
+				for _, e := range a.next(now, 1000) {
+					if late := now.Sub(e.at); late < 0 || late > max(tc.stored, 2*sweepEvery) {
+						t.Fatalf("%s left %v after its time", e.name, late)
+					}
+					delete(there, e.name)
+					left++
+				}
+			}
+			for _, p := range there {
+				if last := begin.Add(tc.inCluster + 72*time.Hour); last.Sub(p.at) > max(tc.stored, 2*sweepEvery) {
+					t.Fatalf("%s is still there, %v after its time", p.name, last.Sub(p.at))
+				}
+			}
+			if left == 0 || reads > tc.reads {
+				t.Errorf("%s: %d posts left, and it took %d reads, want at most %d", tc.reason, left, reads, tc.reads)
+			}
+			t.Logf("%d posts left by %d reads", left, reads)
+		})
+	}
+}
+
+func TestNext(t *testing.T) {
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	a := newAgenda("acme", retention.Times{})
+	a.add([]entry{{"c", noon.Add(time.Minute)}, {"b", noon}, {"a", noon.Add(-time.Minute)}})
+	a.add([]entry{{"b", noon.Add(time.Hour)}})
+	if late := a.late(noon); late != time.Minute {
+		t.Errorf("the first one has been due for a minute, got %v", late)
+	}
+	for _, want := range []string{"[a]", "[b]", "[]"} {
+		var names []string
+		for _, e := range a.next(noon, 1) {
+			names = append(names, e.name)
+		}
+		if got := fmt.Sprint(names); got != want {
+			t.Errorf("got %s, want %s: the oldest go first, each once, and no more at a time", got, want)
+		}
+	}
+	if late := a.late(noon); late != 0 {
+		t.Errorf("nothing is due, got %v", late)
+	}
+}

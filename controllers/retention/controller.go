@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retention lets finished posts leave the cluster when their time there is over,
+// and the archive when their time there is. The leader works, a team at a time, by an
+// agenda (agenda.go) which says what is due without reading all posts again.
+//
+// A post leaves in four steps, each of which may be done again: what became of it is in
+// the archive, its team's lists have it, its finalizer comes off, it is deleted. Whoever
+// dies in between leaves a post that the next sweep takes up.
+//
+// Without a bucket there is no archive. Posts stay in the cluster for both times then.
+package retention
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/retention"
+)
+
+// +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=posts/status,verbs=patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+
+// Archive keeps what became of finished posts.
+type Archive interface {
+	// Keep has the records of posts kept, as they stand now, and List enters those posts
+	// in the lists of their team. Both may be repeated.
+	Keep(ctx context.Context, posts []*v1alpha1.Post) error
+	List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error
+	// Expire removes what is over its time from the archive of a team, some of it if
+	// there is much, and returns whether there is more.
+	Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error)
+}
+
+// Options is what the sweep needs. Client, APIReader, Clock and Owner are required.
+type Options struct {
+	// Client reads teams from the cache and writes to the API server. APIReader reads
+	// posts, which are not cached once they are finished.
+	Client    client.Client
+	APIReader client.Reader
+	Clock     clock.WithTicker
+	// Owner returns the team that owns a namespace, or nil.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// Namespaces are those that this installation serves.
+	Namespaces configv1alpha1.Namespaces
+	// Policy is what the installation says about retention.
+	Policy retention.Policy
+	// Archive takes what leaves the cluster; nil where there is no bucket.
+	Archive Archive
+	// PostsPerSecond bounds how many posts leave in a second (default 20).
+	PostsPerSecond int
+	// Metrics tells what is done; nil tells nothing.
+	Metrics *Metrics
+	// Failpoint is called at named points of the way out, for tests that kill the
+	// process there; nil does nothing.
+	Failpoint func(point string)
+}
+
+// Points of the way out at which a test may kill the process; see Options.Failpoint.
+const (
+	PointBeforeArchive = "retention-before-archive"
+	PointAfterRecord   = "retention-after-record"
+	PointAfterArchive  = "retention-after-archive"
+	PointAfterRelease  = "retention-after-release"
+	PointAfterDelete   = "retention-after-delete"
+)
+
+// Sweeper lets posts leave.
+type Sweeper struct {
+	Options
+
+	pace *rate.Limiter
+	// teams holds what is known of each team's posts, by its namespace. Only the sweep
+	// uses it.
+	teams map[string]*agenda
+	// expireAt is when the archive is next looked through.
+	expireAt time.Time
+}
+
+// New returns a sweeper; an error says which of the required options is missing.
+func New(o Options) (*Sweeper, error) {
+	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Owner == nil {
+		return nil, errors.New("retention needs Client, APIReader, Clock and Owner")
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
+	}
+	perSecond := cmp.Or(o.PostsPerSecond, 20)
+	return &Sweeper{Options: o, pace: rate.NewLimiter(rate.Limit(perSecond), perSecond), teams: map[string]*agenda{}}, nil
+}
+
+// SetupWithManager adds the sweep to a manager.
+func (s *Sweeper) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(s) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager sweeps.
+func (*Sweeper) NeedLeaderElection() bool { return true }
+
+const (
+	// firstSweep is how long after its start a manager sweeps for the first time: at the
+	// start it has posts to send.
+	firstSweep = 15 * time.Second
+	// sweepEvery is the pause between two sweeps. What is due leaves within this time,
+	// as long as not more is due than the pace allows.
+	sweepEvery = 30 * time.Second
+)
+
+// Start implements manager.Runnable.
+func (s *Sweeper) Start(ctx context.Context) error {
+	log := ctrl.Log.WithName("retention")
+	timer := s.Clock.NewTimer(firstSweep)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C():
+		}
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Metrics.failed()
+			log.Error(err, "cannot let all posts leave whose time is over; the next sweep tries again")
+		}
+		timer.Reset(sweepEvery)
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/internal/archive"
+)
+
+// Metrics tells what becomes of finished posts.
+type Metrics struct {
+	removed  prometheus.Counter
+	failures prometheus.Counter
+	lag      prometheus.Gauge
+	swept    prometheus.Gauge
+	archived *prometheus.GaugeVec
+}
+
+// NewMetrics creates the metrics and registers them with r, unless that is nil. It panics if
+// they are already registered.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	factory := promauto.With(r)
+	return &Metrics{
+		removed: factory.NewCounter(prometheus.CounterOpts{
+			Name: "herald_posts_removed_total",
+			Help: "Finished posts that left the cluster because their time there was over.",
+		}),
+		failures: factory.NewCounter(prometheus.CounterOpts{
+			Name: "herald_retention_failures_total",
+			Help: "Sweeps of finished posts that could not do everything, as while the store is away. What is left over is tried again.",
+		}),
+		lag: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "herald_retention_lag_seconds",
+			Help: "For how long the time of a finished post in the cluster has been over, of the one that waits longest to leave.",
+		}),
+		swept: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "herald_retention_last_sweep_timestamp_seconds",
+			Help: "When finished posts were last swept without an error, in seconds since 1970.",
+		}),
+		archived: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "herald_archived_posts",
+			Help: "Posts that have left the cluster and can be read from the archive, by the namespace of their team. The manager that leads tells them.",
+		}, []string{"namespace"}),
+	}
+}
+
+func (m *Metrics) archivedPosts(of archive.Team, posts int64) {
+	m.archived.WithLabelValues(of.Namespace).Set(float64(posts))
+}
+
+func (m *Metrics) forget(namespace string) { m.archived.DeleteLabelValues(namespace) }
+
+func (m *Metrics) left()                       { m.removed.Inc() }
+func (m *Metrics) failed()                     { m.failures.Inc() }
+func (m *Metrics) lateness(late time.Duration) { m.lag.Set(late.Seconds()) }
+func (m *Metrics) sweptAt(now time.Time)       { m.swept.Set(float64(now.UnixMilli()) / 1000) }

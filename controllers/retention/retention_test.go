@@ -1,0 +1,322 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+const (
+	hour = time.Hour
+	day  = 24 * hour
+)
+
+var _ = Describe("A finished post", func() {
+	It("leaves the cluster when its time there is over, and not before, and can be read from then on", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "old", 5*day)
+		d.post(ctx, "due", 2*day+time.Second)
+		d.post(ctx, "soon", 2*day-time.Minute)
+		d.post(ctx, "young", hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("soon", "young"))
+		Expect(d.listed(ctx)).To(ConsistOf("old", "due"))
+		Expect(d.recorded(ctx, "old", "due", "soon", "young")).To(ConsistOf("old", "due"))
+
+		d.clock.Step(time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("young"))
+		Expect(d.listed(ctx)).To(ConsistOf("old", "due", "soon"))
+
+		d.clock.Step(2 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("leaves at once where the team says so, one that is finished while the sweep runs too", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d.post(ctx, "first", 0)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		d.clock.Step(sweepEvery)
+		d.post(ctx, "second", time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
+	})
+
+	It("stays if it was applied, unless the team says otherwise", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "in-git", 5*day, applied)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("in-git"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+		d.team.Spec.Retention.Applied = true
+		Expect(k8s.Update(ctx, d.team)).To(Succeed())
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("in-git"))
+	})
+
+	It("leaves a record and is listed also if nothing was ever sent for it", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "withdrawn", 5*day, cancelled)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(BeEmpty(), "no list shows cancelled posts")
+		Expect(d.recorded(ctx, "withdrawn")).To(ConsistOf("withdrawn"))
+		d.clock.Step(5*day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "its time is over, like that of others")
+	})
+
+	It("has its end noted if an older version did not, and leaves by it", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		// The clock of the desk is ahead of the API server's, whose creation of the post counts.
+		d.clock.SetTime(time.Now().Add(hour))
+		post := d.post(ctx, "of-old", 0, undated)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
+		Expect(post.Status.FinishedAt).NotTo(BeNil())
+		Expect(post.Status.FinishedOn).To(Equal(dayOf(post.Status.FinishedAt.Time)))
+		d.clock.Step(2*day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("stays while the store is away, and leaves when it is back", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "old", 5*day)
+		d.files = gone
+		d.restart()
+		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("cannot archive posts of team")))
+		Expect(d.stored(ctx)).To(ConsistOf("old"))
+		d.files = bucket
+		d.restart()
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("is tried again after a minute by the process that could not archive it", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "old", 5*day)
+		d.shelf.Archive = archive.New(gone)
+		record := d.shelf.Record
+		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error { return fmt.Errorf("the store is away") }
+		Expect(d.sweep(ctx)).NotTo(Succeed())
+		d.shelf.Archive, d.shelf.Record = archive.New(bucket), record
+		Expect(d.late()).To(BeZero(), "it is not due before it is tried again")
+		d.clock.Step(retryAfter)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("stays for both times where there is no bucket", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.files = store.None()
+		d.restart()
+		d.post(ctx, "young", 9*day)
+		d.post(ctx, "old", 11*day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("young"))
+		d.clock.Step(day + time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("is left alone in a team that is being deleted", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "old", 5*day)
+		d.team.Finalizers = []string{v1alpha1.RecordsFinalizer}
+		Expect(k8s.Update(ctx, d.team)).To(Succeed())
+		Expect(k8s.Delete(ctx, d.team)).To(Succeed())
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("old"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+		d.team.Finalizers = nil
+		Expect(k8s.Update(ctx, d.team)).To(Succeed())
+	})
+})
+
+var _ = Describe("The sweep", func() {
+	It("reads no posts while nothing can have become due", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "young", hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.reads.lists = 0
+		for range 100 {
+			d.clock.Step(sweepEvery)
+			Expect(d.sweep(ctx)).To(Succeed())
+		}
+		Expect(d.reads.lists).To(BeZero(), "50 minutes, in which no day ends")
+		d.clock.Step(hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.reads.lists).To(Equal(1), "the days before are looked at once an hour")
+	})
+
+	DescribeTable("goes on wherever the process before it was killed", func(ctx SpecContext, point string) {
+		d := newDesk(ctx)
+		names := []string{}
+		for i := range 5 {
+			names = append(names, d.post(ctx, fmt.Sprintf("p%d", i), 5*day).Name)
+		}
+		reached := false
+		d.Failpoint = func(at string) {
+			if at == point && !reached {
+				reached = true
+				panic(killed{})
+			}
+		}
+		Expect(func() { _ = d.sweep(ctx) }).To(PanicWith(killed{}))
+		Expect(reached).To(BeTrue())
+		for _, name := range names {
+			stored, recorded := d.stored(ctx), d.recorded(ctx, name)
+			Expect(append(stored, recorded...)).To(ContainElement(name), "a post can be read at every moment")
+		}
+		d.restart()
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf(names), "each once")
+		Expect(d.recorded(ctx, names...)).To(ConsistOf(names))
+	},
+		Entry("before the archive", PointBeforeArchive),
+		Entry("after the record", PointAfterRecord),
+		Entry("after the lists", PointAfterArchive),
+		Entry("after the finalizer", PointAfterRelease),
+		Entry("after the deletion", PointAfterDelete),
+	)
+})
+
+// killed is what a spec throws to end a process.
+type killed struct{}
+
+var _ = Describe("The archive", func() {
+	It("forgets a post when its time is over, whole", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "old", 5*day)
+		d.post(ctx, "older", 9*day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(ConsistOf("old", "older"))
+		d.clock.Step(day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(ConsistOf("old"))
+		Expect(d.recorded(ctx, "old", "older")).To(ConsistOf("old"))
+	})
+
+	It("keeps a post that was made with an Idempotency-Key for a day, and an applied one for a day from when it went", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
+			s.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{}, Applied: true}
+		})
+		d.clock.SetTime(time.Now().Add(time.Second))
+		d.post(ctx, "plain", 0)
+		d.post(ctx, "with-key", 0, asked)
+		d.post(ctx, "applied", 0, applied)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		d.clock.Step(23 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(ConsistOf("with-key", "applied"))
+		d.clock.Step(2 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(BeEmpty())
+		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(BeEmpty())
+	})
+
+	It("forgets nothing in a bucket that is another cluster's", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "older", 9*day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.clock.Step(day + hour)
+		d.foreign = errors.New("the bucket is marked as another cluster's")
+		Expect(d.sweep(ctx)).To(MatchError(d.foreign))
+		Expect(d.listed(ctx)).To(ConsistOf("older"))
+		Expect(d.recorded(ctx, "older")).To(ConsistOf("older"))
+		d.foreign = nil
+		d.clock.Step(hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "older")).To(BeEmpty())
+	})
+
+	It("forgets requests when their keys hold no more", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.clock.SetTime(time.Now())
+		Expect(d.shelf.Archive.PutRequest(ctx, d.of(), "draft", archive.Request{UID: "u", Fingerprint: "v1:abc"})).To(Succeed())
+		request := func() error {
+			_, err := d.shelf.Archive.Request(ctx, d.of(), "draft")
+			return err
+		}
+		d.clock.Step(23 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(request()).To(Succeed())
+		d.clock.Step(25 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(request()).To(MatchError(archive.ErrNotFound))
+	})
+
+	It("keeps the record of a post that is in the cluster again", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "back", 9*day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.post(ctx, "back", 0)
+		d.clock.Step(day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(BeEmpty())
+		Expect(d.recorded(ctx, "back")).To(ConsistOf("back"))
+	})
+
+	It("forgets records that no list names, and none that a post needs", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.clock.SetTime(time.Now())
+		there := d.post(ctx, "there", 0, applied)
+		never := there.DeepCopy()
+		never.Name = "deleted-before-its-end"
+		for _, post := range []*v1alpha1.Post{there, never} {
+			Expect(d.shelf.Record(ctx, post)).To(Succeed())
+		}
+		d.clock.Step(11 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "there", never.Name)).To(ConsistOf("there", never.Name))
+		d.clock.Step(2 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "there", never.Name)).To(ConsistOf("there"))
+	})
+
+	It("says in the status of the Team how many posts it has", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "a", 5*day)
+		d.post(ctx, "b", 9*day)
+		teller := &Teller{Shelf: d.shelf, Metrics: NewMetrics(nil)}
+		archived := func() *v1alpha1.TeamArchive {
+			GinkgoHelper()
+			for of := range d.shelf.take() {
+				Expect(teller.tell(ctx, of)).To(Succeed())
+			}
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+			return d.team.Status.Archive
+		}
+		Expect(archived()).To(BeNil())
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(archived()).To(HaveValue(HaveField("Posts", int64(2))))
+		before, version := d.team.Status.Archive.Revision, d.team.ResourceVersion
+		d.clock.Step(time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		archived()
+		Expect(d.team.ResourceVersion).To(Equal(version), "nothing has changed, and nothing is written")
+		d.clock.Step(day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(archived()).To(HaveValue(And(HaveField("Posts", int64(1)), HaveField("Revision", BeNumerically(">", before)))))
+	})
+})

@@ -1,0 +1,243 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/retention"
+)
+
+const (
+	// keepAtOnce is how many records are written side by side.
+	keepAtOnce = 8
+	// expireMost is how many posts leave the archive of a team in one step.
+	expireMost = 500
+	// forgetEvery is how often records are looked for that no list names: those of posts
+	// that were deleted before they were finished, and what a crash left. forgetLate is how
+	// much longer than their time they are kept, so that no rule which keeps a record for
+	// longer than that has to be known here.
+	forgetEvery = 24 * time.Hour
+	forgetLate  = 48 * time.Hour
+	// maxTitle and maxAgent are as many characters as the lists of what is in the cluster
+	// keep of both.
+	maxTitle = 256
+	maxAgent = 128
+)
+
+// ShelfOptions is what a Shelf needs; all of it is required.
+type ShelfOptions struct {
+	// Client reads connections from the cache, and APIReader posts from the API server.
+	Client    client.Client
+	APIReader client.Reader
+	Clock     clock.Clock
+	Policy    retention.Policy
+	// Record has the record of a finished post kept, as it stands now.
+	Record func(ctx context.Context, post *v1alpha1.Post) error
+	// Archive holds the records, and Lists which posts have left the cluster.
+	Archive *archive.Archive
+	Lists   *lists.Writer
+	// MayDelete returns an error unless the bucket is this cluster's: what another one keeps
+	// there is not removed.
+	MayDelete func(ctx context.Context) error
+}
+
+// Shelf is the archive of an installation with a bucket.
+type Shelf struct {
+	ShelfOptions
+
+	mu sync.Mutex
+	// forgotten is when the records of each team were last compared with its posts.
+	forgotten map[archive.Team]time.Time
+	// changed are the teams whose lists have changed.
+	changed map[archive.Team]bool
+}
+
+// NewShelf returns an archive.
+func NewShelf(o ShelfOptions) *Shelf {
+	return &Shelf{ShelfOptions: o, forgotten: map[archive.Team]time.Time{}, changed: map[archive.Team]bool{}}
+}
+
+// Keep implements Archive.
+func (s *Shelf) Keep(ctx context.Context, posts []*v1alpha1.Post) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(keepAtOnce)
+	for _, post := range posts {
+		group.Go(func() error { return s.Record(ctx, post) })
+	}
+	return group.Wait() //nolint:wrapcheck // it says which record
+}
+
+// List implements Archive.
+func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error {
+	entries := make([]lists.Entry, 0, len(posts))
+	for _, post := range posts {
+		if posting.Unfinished(posting.PhaseOf(post)) {
+			continue // Somebody wrote its status. It has its record, and must not hold up others.
+		}
+		entry, err := s.entry(ctx, team, post)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry)
+	}
+	of := teamOf(team)
+	if err := s.Lists.Add(ctx, lists.Team(of), entries); err != nil {
+		return err //nolint:wrapcheck // it says what could not be done
+	}
+	s.note(of)
+	return nil
+}
+
+// entry is what the lists of a team keep of a post.
+func (s *Shelf) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
+	times := s.Policy.Of(team)
+	platforms, err := s.platforms(ctx, post)
+	if err != nil {
+		return lists.Entry{}, err
+	}
+	entry := lists.Entry{
+		Kind: lists.Kind{
+			Status: posting.PhaseOf(post), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
+		},
+		Name: post.Name, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), Bytes: int(posting.Footprint(post)),
+		// The lists count the team's time from here on, and some posts stay for longer.
+		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
+		Title:      text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
+	}
+	for i, platform := range platforms {
+		if platform != "" {
+			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.TargetPhaseOf(post, i)})
+		}
+	}
+	return entry, nil
+}
+
+// platforms are those of the targets of a post: as they are noted, or else as the
+// connections say; empty for one that never existed.
+func (s *Shelf) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
+	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
+	for i := range post.Spec.Targets {
+		if target := posting.Target(post, i); target != nil && target.Platform != "" {
+			found[i] = target.Platform
+			continue
+		}
+		var conn v1alpha1.Connection
+		name := post.Spec.Targets[i].ConnectionRef.Name
+		err := s.Client.Get(ctx, types.NamespacedName{Namespace: post.Namespace, Name: name}, &conn)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("cannot read connection %s/%s: %w", post.Namespace, name, err)
+		}
+		found[i] = conn.Spec.Platform
+	}
+	return found, nil
+}
+
+// Expire implements Archive.
+func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error) {
+	of, now := teamOf(team), s.Clock.Now()
+	if err := s.MayDelete(ctx); err != nil {
+		return false, err
+	}
+	n, err := s.Lists.Expire(ctx, lists.Team(of), now.Add(-times.Archived), expireMost, func(ctx context.Context, posts []lists.Ref) error {
+		return s.forget(ctx, of, posts)
+	})
+	if err != nil {
+		return false, err //nolint:wrapcheck // it says what could not be done
+	}
+	s.note(of) // Also after a start, when it is not known whether the Team's status agrees.
+	if n == expireMost {
+		return true, nil
+	}
+	return false, s.sweepRecords(ctx, of, now, times)
+}
+
+// forget removes the records of posts that leave the archive, unless a post of the name is in
+// the cluster: it is the record of that one too.
+func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(keepAtOnce)
+	for _, post := range posts {
+		group.Go(func() error {
+			if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
+				return err
+			}
+			return s.Archive.Delete(ctx, of, post.Name)
+		})
+	}
+	return group.Wait() //nolint:wrapcheck // it says what could not be done
+}
+
+// sweepRecords removes, once a day, records that are over their time and in no list, and
+// requests whose keys hold no more.
+func (s *Shelf) sweepRecords(ctx context.Context, of archive.Team, now time.Time, times retention.Times) error {
+	s.mu.Lock()
+	due := now.Sub(s.forgotten[of]) >= forgetEvery
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	_, err := s.Archive.Forget(ctx, of, now.Add(-times.Archived-forgetLate), func(post string) (bool, error) {
+		return s.inCluster(ctx, of.Namespace, post)
+	})
+	if err == nil {
+		_, err = s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // it says what could not be done
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgotten[of] = now
+	return nil
+}
+
+// inCluster asks the API server whether there is a post of a name.
+func (s *Shelf) inCluster(ctx context.Context, namespace, name string) (bool, error) {
+	post := metav1.PartialObjectMetadata{}
+	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	err := s.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &post)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot see whether post %s/%s is in the cluster: %w", namespace, name, err)
+	}
+	return true, nil
+}
+
+// note remembers that the lists of a team have changed.
+func (s *Shelf) note(of archive.Team) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed[of] = true
+}
+
+// take returns the teams whose lists have changed since the last time.
+func (s *Shelf) take() map[archive.Team]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.changed
+	s.changed = map[archive.Team]bool{}
+	return taken
+}
+
+func teamOf(team *v1alpha1.Team) archive.Team {
+	return archive.Team{Namespace: team.Spec.Namespace, Name: team.Name}
+}

@@ -1,0 +1,244 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/posting/record"
+	"github.com/herald-social/herald/posting/retention"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func TestRetention(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Retention")
+}
+
+var (
+	k8s     client.Client
+	manager client.Client
+	bucket  *store.Store
+	gone    *store.Store
+	serial  atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	k8s = env.Client
+	config := storetest.Start(GinkgoT())
+	bucket, err = store.New(config)
+	Expect(err).NotTo(HaveOccurred())
+	config.Bucket = "no-such-bucket"
+	gone, err = store.New(config)
+	Expect(err).NotTo(HaveOccurred())
+	manager = asManager(ctx, env)
+})
+
+// asManager has the rights that the manager is installed with, and no others.
+func asManager(ctx context.Context, env *envtest.Environment) client.Client {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "manager", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	var role rbacv1.ClusterRole
+	Expect(yaml.Unmarshal(data, &role)).To(Succeed())
+	Expect(env.Client.Create(ctx, &role)).To(Succeed())
+	Expect(env.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
+	})).To(Succeed())
+	limited := rest.CopyConfig(env.Config)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "manager"}
+	c, err := client.New(limited, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// reads counts the lists of posts that are asked for.
+type reads struct {
+	client.Reader
+	lists int
+}
+
+func (r *reads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*v1alpha1.PostList); ok {
+		r.lists++
+	}
+	return r.Reader.List(ctx, list, options...)
+}
+
+// desk is a team and what looks after its finished posts.
+type desk struct {
+	*Sweeper
+
+	team  *v1alpha1.Team
+	clock *clocktesting.FakeClock
+	files *store.Store
+	reads *reads
+	shelf *Shelf
+	// foreign is why nothing may be removed from the bucket.
+	foreign error
+}
+
+// started is when the clock of a desk begins: noon of today, since the store has a clock of its
+// own, and no day ends while a spec goes on for hours.
+var started = time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
+
+// newDesk makes a team, whose posts stay for two days, and are archived for ten.
+func newDesk(ctx context.Context, edits ...func(*v1alpha1.TeamSpec)) *desk {
+	GinkgoHelper()
+	name := fmt.Sprintf("team-%d", serial.Add(1))
+	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{Namespace: name, Retention: v1alpha1.TeamRetention{
+		InCluster: &metav1.Duration{Duration: 48 * time.Hour}, Archived: &metav1.Duration{Duration: 240 * time.Hour},
+	}}}
+	for _, edit := range edits {
+		edit(&team.Spec)
+	}
+	Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
+	d := &desk{team: team, clock: clocktesting.NewFakeClock(started), files: bucket, reads: &reads{Reader: manager}}
+	d.restart()
+	return d
+}
+
+// restart is a new process.
+func (d *desk) restart() {
+	GinkgoHelper()
+	policy := retention.Policy{InCluster: 7 * 24 * time.Hour, Archived: 90 * 24 * time.Hour}
+	options := Options{
+		Client: manager, APIReader: d.reads, Clock: d.clock, Policy: policy, PostsPerSecond: 10_000, Namespaces: []string{d.team.Spec.Namespace},
+		Owner: func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+			var team v1alpha1.Team
+			err := k8s.Get(ctx, client.ObjectKey{Name: namespace}, &team)
+			return &team, err
+		},
+	}
+	if !d.files.Absent() {
+		kept := archive.New(d.files)
+		d.shelf = NewShelf(ShelfOptions{
+			MayDelete: func(context.Context) error { return d.foreign },
+			Client:    manager, APIReader: manager, Clock: d.clock, Policy: policy, Archive: kept, Lists: lists.NewWriter(d.files, d.clock),
+			Record: func(ctx context.Context, post *v1alpha1.Post) error {
+				return kept.Put(ctx, d.of(), post.Name, func([]byte) ([]byte, error) {
+					return record.Of(post, d.team.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false }).Encode()
+				})
+			},
+		})
+		options.Archive = d.shelf
+	}
+	s, err := New(options)
+	Expect(err).NotTo(HaveOccurred())
+	d.Sweeper = s
+}
+
+func (d *desk) of() archive.Team {
+	return archive.Team{Namespace: d.team.Spec.Namespace, Name: d.team.Name}
+}
+
+// post stores a post as it is that long after it was finished.
+func (d *desk) post(ctx context.Context, name string, age time.Duration, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	GinkgoHelper()
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.team.Spec.Namespace, Name: name, Finalizers: []string{v1alpha1.DeliveryFinalizer},
+			Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello " + name}}},
+	}
+	at := d.clock.Now().Add(-age)
+	post.Status = v1alpha1.PostStatus{
+		Finished: true, FinishedAt: v1alpha1.NewTimePtr(at), FinishedOn: dayOf(at), Phase: v1alpha1.PhasePosted,
+		Targets: []v1alpha1.TargetStatus{{
+			Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhasePosted, State: v1alpha1.TargetPosted, ExternalID: "1" + name, PostedAt: v1alpha1.NewTimePtr(at),
+		}},
+	}
+	for _, edit := range edits {
+		edit(post)
+	}
+	status := post.Status
+	Expect(k8s.Create(ctx, post)).To(Succeed())
+	post.Status = status
+	Expect(k8s.Status().Update(ctx, post)).To(Succeed())
+	return post
+}
+
+func applied(post *v1alpha1.Post) { post.Labels = nil }
+
+func undated(post *v1alpha1.Post) { post.Status.FinishedAt, post.Status.FinishedOn = nil, "" }
+
+func cancelled(post *v1alpha1.Post) {
+	post.Spec.Draft, post.Spec.Cancelled = true, true
+	post.Status.Phase, post.Status.Targets = v1alpha1.PhaseCancelled, nil
+}
+
+func asked(post *v1alpha1.Post) {
+	post.Annotations = map[string]string{v1alpha1.RequestAnnotation: "2:abc"}
+}
+
+// stored are the posts in the cluster.
+func (d *desk) stored(ctx context.Context) []string {
+	GinkgoHelper()
+	var posts v1alpha1.PostList
+	Expect(k8s.List(ctx, &posts, client.InNamespace(d.team.Spec.Namespace))).To(Succeed())
+	names := []string{}
+	for i := range posts.Items {
+		names = append(names, posts.Items[i].Name)
+	}
+	return names
+}
+
+// listed are the posts that the archive lists.
+func (d *desk) listed(ctx context.Context) []string {
+	GinkgoHelper()
+	view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
+	Expect(err).NotTo(HaveOccurred())
+	names := []string{}
+	for _, row := range view.Head(lists.Filter{}) {
+		names = append(names, row.Name)
+	}
+	return names
+}
+
+// recorded are the posts that have a record.
+func (d *desk) recorded(ctx context.Context, names ...string) []string {
+	GinkgoHelper()
+	found := []string{}
+	for _, name := range names {
+		data, err := archive.New(bucket).Get(ctx, d.of(), name)
+		if err == nil {
+			_, err = record.Decode(data)
+			Expect(err).NotTo(HaveOccurred())
+			found = append(found, name)
+			continue
+		}
+		Expect(err).To(MatchError(archive.ErrNotFound))
+	}
+	return found
+}

@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/posting/retention"
+)
+
+// turn is how many posts of one team leave before those of the next one. They are entered
+// in the team's lists together.
+const turn = 100
+
+// sweep goes round the teams until nothing is due any more. It goes on with the next team
+// after an error.
+func (s *Sweeper) sweep(ctx context.Context) error {
+	teams, err := s.served(ctx)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, namespace := range slices.Sorted(maps.Keys(teams)) {
+		if err := s.look(ctx, teams[namespace]); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	for busy := true; busy && ctx.Err() == nil; {
+		busy = false
+		for _, namespace := range slices.Sorted(maps.Keys(teams)) {
+			more, err := s.leave(ctx, teams[namespace])
+			if err != nil {
+				problems = append(problems, err)
+				delete(teams, namespace)
+				continue
+			}
+			busy = busy || more
+		}
+		s.Metrics.lateness(s.late())
+	}
+	problems = append(problems, s.expire(ctx, teams))
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	s.Metrics.sweptAt(s.Clock.Now())
+	return nil
+}
+
+// served returns the teams of this installation that own their namespace, by that, and
+// forgets what is known of others. A Team that is being deleted takes its records with it:
+// its posts stay where they are.
+func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error) {
+	var all v1alpha1.TeamList
+	if err := s.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("cannot list the teams: %w", err)
+	}
+	teams := map[string]*v1alpha1.Team{}
+	for i := range all.Items {
+		team := &all.Items[i]
+		if !s.Namespaces.Include(team.Spec.Namespace) || !team.DeletionTimestamp.IsZero() || !conditions.IsReady(team.Status.Conditions) {
+			continue
+		}
+		owner, err := s.Owner(ctx, team.Spec.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if owner == nil || owner.UID != team.UID {
+			continue
+		}
+		teams[team.Spec.Namespace] = team
+	}
+	maps.DeleteFunc(s.teams, func(namespace string, a *agenda) bool {
+		gone := teams[namespace] == nil || teams[namespace].Name != a.team
+		if gone {
+			s.Metrics.forget(namespace)
+		}
+		return gone
+	})
+	return teams, nil
+}
+
+// look completes the agenda of a team: it reads the day whose posts become due, and, once
+// an hour, looks at all days before it.
+func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
+	namespace, times := team.Spec.Namespace, s.Policy.Of(team)
+	if s.Archive == nil {
+		times.InCluster = times.Archived
+	}
+	a := s.teams[namespace]
+	if a == nil || a.times != times {
+		a = newAgenda(team.Name, times)
+		s.teams[namespace] = a
+	}
+	now := s.Clock.Now()
+	if day, ok := a.read(now); ok {
+		read, err := s.day(ctx, a, namespace, day)
+		if err != nil {
+			return err
+		}
+		a.take(read.due, now)
+	}
+	if now.Before(a.reviewAt) {
+		return nil
+	}
+	read, err := s.review(ctx, a, namespace, now)
+	if err != nil {
+		return err
+	}
+	dated, err := s.date(ctx, a, namespace, read.undated)
+	a.add(append(read.due, dated...))
+	if err != nil {
+		return err
+	}
+	a.reviewAt = now.Add(reviewEvery)
+	return nil
+}
+
+// late is for how long the first of all posts has been due.
+func (s *Sweeper) late() time.Duration {
+	var late time.Duration
+	now := s.Clock.Now()
+	for _, a := range s.teams {
+		late = max(late, a.late(now))
+	}
+	return late
+}
+
+// expire has the archive forget what is over its time, once an hour, and sooner where there
+// is more than it removes at once.
+func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) error {
+	now := s.Clock.Now()
+	if s.Archive == nil || now.Before(s.expireAt) {
+		return nil
+	}
+	s.expireAt = now.Add(reviewEvery)
+	var problems []error
+	for _, team := range teams {
+		more, err := s.Archive.Expire(ctx, team, s.Policy.Of(team))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("cannot remove from the archive of team %s what is over its time: %w", team.Name, err))
+		}
+		if more {
+			s.expireAt = now
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// leavesAt is when the time of a finished post in the cluster is over. Without an archive
+// it stays for as long as it would be archived.
+func (s *Sweeper) leavesAt(post *v1alpha1.Post, times retention.Times) time.Time {
+	if s.Archive == nil {
+		return times.ArchivedUntil(post, retention.FinishedAt(post))
+	}
+	return retention.FinishedAt(post).Add(times.InCluster)
+}

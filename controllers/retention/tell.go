@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+)
+
+// tellEvery is the pause between two looks at which lists have changed: a Team is written
+// once in that time at most, however many of its posts leave.
+const tellEvery = 3 * time.Second
+
+// Teller writes how the lists of each team stand into the status of the Team, so that those
+// who keep lists in memory learn by a watch that there are newer ones.
+type Teller struct {
+	Shelf *Shelf
+	// Metrics has the number of archived posts.
+	Metrics *Metrics
+}
+
+// SetupWithManager adds the teller to a manager.
+func (t *Teller) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(t) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: who writes lists tells.
+func (*Teller) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (t *Teller) Start(ctx context.Context) error {
+	log := ctrl.Log.WithName("archive")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.Shelf.Clock.After(tellEvery):
+		}
+		for of := range t.Shelf.take() {
+			if err := t.tell(ctx, of); err != nil && ctx.Err() == nil {
+				t.Shelf.note(of) // It is tried again.
+				log.Error(err, "cannot tell that the lists of a team have changed yet", "team", of.Name)
+			}
+		}
+	}
+}
+
+// tell writes the state of one team's lists, unless its status has it.
+func (t *Teller) tell(ctx context.Context, of archive.Team) error {
+	state, err := t.Shelf.Lists.Counts(ctx, lists.Team(of))
+	if err != nil {
+		return err //nolint:wrapcheck // it says what could not be done
+	}
+	var team v1alpha1.Team
+	if err := t.Shelf.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if team.Spec.Namespace != of.Namespace {
+		return nil
+	}
+	t.Metrics.archivedPosts(of, state.Posts)
+	stands := v1alpha1.TeamArchive{Revision: state.Revision, Posts: state.Posts}
+	if team.Status.Archive == nil && stands == (v1alpha1.TeamArchive{}) || team.Status.Archive != nil && *team.Status.Archive == stands {
+		return nil
+	}
+	before := team.DeepCopy()
+	team.Status.Archive = &stands
+	if err := t.Shelf.Client.Status().Patch(ctx, &team, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot write how the archive of team %s stands: %w", of.Name, client.IgnoreNotFound(err))
+	}
+	return nil
+}

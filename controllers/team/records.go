@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Records are what the archive holds of teams, by their namespaces and names.
+type Records interface {
+	// Clear removes what the archive holds of a team, or as much of it as is removed
+	// within seconds, and reports whether something is left.
+	Clear(ctx context.Context, namespace, team string) (left bool, err error)
+}
+
+const (
+	// clearWithin bounds one try, since other teams wait meanwhile. clearAgain is the
+	// pause after one that failed, and abandonAfter how long a store is tried that fails.
+	clearWithin  = time.Minute
+	clearAgain   = 30 * time.Second
+	abandonAfter = time.Hour
+)
+
+// hold puts the finalizer on a team that may have records, before there are any. Without a
+// bucket there never are.
+func (r *Reconciler) hold(ctx context.Context, team *v1alpha1.Team) error {
+	before := team.DeepCopy()
+	if r.Records == nil || !controllerutil.AddFinalizer(team, v1alpha1.RecordsFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, team, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot put the finalizer on the team: %w", err)
+	}
+	return nil
+}
+
+// finalize removes the records of a team that is being deleted, and then its finalizer. It
+// returns when to go on. A store that does not remove them keeps the Team for
+// abandonAfter: what is left in it then, a Team of the same name and namespace finds.
+func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Duration, error) {
+	if !controllerutil.ContainsFinalizer(team, v1alpha1.RecordsFinalizer) {
+		return 0, nil
+	}
+	left, failed := r.clear(ctx, team)
+	switch {
+	case ctx.Err() != nil:
+		return 0, failed // the process ends
+	case failed == nil && left:
+		return time.Millisecond, nil
+	case failed != nil && r.Clock.Since(team.DeletionTimestamp.Time) < abandonAfter:
+		ctrllog.FromContext(ctx).Error(failed, "the removal of a team's records is tried again")
+		return clearAgain, nil
+	}
+	before := team.DeepCopy()
+	controllerutil.RemoveFinalizer(team, v1alpha1.RecordsFinalizer)
+	err := r.Client.Patch(ctx, team, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("cannot take the finalizer off the team: %w", err)
+	}
+	if failed != nil {
+		ctrllog.FromContext(ctx).Error(failed, "a Team went although its records could not be removed", "namespace", team.Spec.Namespace)
+		r.tellAbandoned(team)
+	}
+	return 0, nil
+}
+
+// clear removes records for a while.
+func (r *Reconciler) clear(ctx context.Context, team *v1alpha1.Team) (left bool, err error) {
+	if r.Records == nil {
+		return false, nil // The bucket was taken out of the configuration, and its content is its owner's.
+	}
+	ctx, cancel := context.WithTimeout(ctx, clearWithin)
+	defer cancel()
+	return r.Records.Clear(ctx, team.Spec.Namespace, team.Name)
+}
+
+func (r *Reconciler) tellAbandoned(team *v1alpha1.Team) {
+	if r.Events == nil {
+		return
+	}
+	r.Events.Eventf(team, nil, corev1.EventTypeWarning, v1alpha1.ReasonRecordsAbandoned, "Reconcile",
+		"Team %q is gone, but the store did not remove the records of its posts for an hour. A Team of this name with the namespace %q finds them again; "+
+			"otherwise delete what lies below _herald/archive/%[2]s/%[1]s/ in the bucket.", team.Name, team.Spec.Namespace)
+}

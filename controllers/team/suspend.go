@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/suspension"
+)
+
+// suspend enters into the status of a team whether it is suspended, by itself or by the brake of
+// all teams, and since when. It writes that by itself, and before anything else that may fail: a
+// team is suspended until the end of its suspension is written.
+func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
+	before := team.Status.DeepCopy()
+	now := r.Clock.Now()
+	reason, message := r.whySuspended(team)
+	team.Status.Suspensions = suspension.Enter(team.Status.Suspensions, reason != "", now, r.KeepSuspensions)
+	was := meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionSuspended)
+	if reason == "" {
+		meta.RemoveStatusCondition(&team.Status.Conditions, v1alpha1.ConditionSuspended)
+	} else {
+		meta.SetStatusCondition(&team.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+			ObservedGeneration: team.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	if err := r.status.Report(ctx, team, before, &team.Status); err != nil {
+		return err
+	}
+	r.Metrics.suspended(team.Name, reason != "")
+	switch {
+	case r.Events == nil || was == (reason != ""):
+	case was:
+		r.Events.Eventf(team, nil, corev1.EventTypeNormal, v1alpha1.ReasonResumed, "Resume", "posts go out again, and their deadlines have moved by the time suspended")
+	default:
+		r.Events.Eventf(team, nil, corev1.EventTypeNormal, reason, "Suspend", "%s", message)
+	}
+	return nil
+}
+
+// suspensionsChanged passes what is written of suspensions: a pass that was made before the cache
+// had it is made again, or the brake would be forgotten that was moved in between.
+var suspensionsChanged = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.Team)
+		after, is := e.ObjectNew.(*v1alpha1.Team)
+		return ok && is && !v1alpha1.SemanticEqual(before.Status.Suspensions, after.Status.Suspensions)
+	},
+	DeleteFunc:  func(event.DeleteEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// whySuspended says what suspends a team; "" if nothing does.
+func (r *Reconciler) whySuspended(team *v1alpha1.Team) (reason, message string) {
+	const what = "posts are accepted and prepared, and nothing is published; "
+	switch {
+	case team.Spec.Suspend:
+		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to go on"
+	case r.Brake.On():
+		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to go on"
+	default:
+		return "", ""
+	}
+}
+
+// followBrake looks at all teams when the brake of all is set or released.
+func (r *Reconciler) followBrake(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Brake.Follow(func() {
+		var teams v1alpha1.TeamList
+		if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("cannot list the teams: %w", err), "the change of suspend in the configuration is told to no team")
+			return
+		}
+		for i := range teams.Items {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&teams.Items[i])})
+		}
+	})
+	return nil
+}

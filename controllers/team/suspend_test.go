@@ -1,0 +1,86 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// suspended is the reason of a team's condition Suspended, and how many of its suspensions have
+// ended and last.
+type suspended struct {
+	reason       string
+	ended, lasts int
+}
+
+func suspension(ctx context.Context, teamName string) func(g Gomega) suspended {
+	return func(g Gomega) (found suspended) {
+		var t v1alpha1.Team
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Name: teamName}, &t)).To(Succeed())
+		if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSuspended); c != nil {
+			found.reason = c.Reason
+		}
+		for _, s := range t.Status.Suspensions {
+			if s.Until == nil {
+				found.lasts++
+			} else {
+				found.ended++
+			}
+		}
+		return found
+	}
+}
+
+// The brake of all teams is that of the suite, so that no other spec may run beside these.
+var _ = Describe("A suspended team", Serial, func() {
+	It("says so and since when, by whichever brake, and keeps it when that has ended", func(ctx SpecContext) {
+		n := name("acme")
+		t := create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		Expect(suspension(ctx, n)(Default)).To(Equal(suspended{}))
+
+		suspend := func(on bool) {
+			GinkgoHelper()
+			Eventually(func() error {
+				if err := k8s.Get(ctx, types.NamespacedName{Name: n}, t); err != nil {
+					return err
+				}
+				t.Spec.Suspend = on
+				return k8s.Update(ctx, t)
+			}).Should(Succeed())
+		}
+		suspend(true)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedBySpec, 0, 1}))
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"), "the namespace is there")
+		stop.Set(true)
+		suspend(false)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 0, 1}), "it is one suspension by both")
+		stop.Set(false)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 1, 0}))
+		stop.Set(true)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 1, 1}))
+		stop.Set(false)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 2, 0}))
+	})
+
+	It("may be one that was refused its namespace", func(ctx SpecContext) {
+		n := name("kept")
+		t := create(ctx, n, manager.Namespace)
+		Eventually(func() error {
+			if err := k8s.Get(ctx, types.NamespacedName{Name: n}, t); err != nil {
+				return err
+			}
+			t.Spec.Suspend = true
+			return k8s.Update(ctx, t)
+		}).Should(Succeed())
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedBySpec, 0, 1}))
+	})
+})

@@ -1,0 +1,64 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// What was as it should be is looked at again once anything may have changed it.
+func TestSynced(t *testing.T) {
+	began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	acme := func(change func(*v1alpha1.Team)) *v1alpha1.Team {
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "1", Generation: 1}}
+		change(team)
+		return team
+	}
+	same := func(*v1alpha1.Team) {}
+	tell := func(name string) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		// during happens while it is looked at, and after when it was.
+		during, after func(s *syncs)
+		team          *v1alpha1.Team
+		later         time.Duration
+		holds         bool
+	}{
+		"nothing":        {"only what the team uses is counted", nil, nil, acme(same), time.Minute, true},
+		"another team":   {"its namespace is another one", nil, func(s *syncs) { s.changed(tell("beta")) }, acme(same), time.Minute, true},
+		"a binding":      {"somebody may have removed it", nil, func(s *syncs) { s.changed(tell("acme")) }, acme(same), time.Minute, false},
+		"meanwhile":      {"it may have been looked at before", func(s *syncs) { s.changed(tell("acme")) }, nil, acme(same), time.Minute, false},
+		"the spec":       {"it may want another budget", nil, nil, acme(func(t *v1alpha1.Team) { t.Generation = 2 }), time.Minute, false},
+		"another object": {"the team was deleted and created", nil, nil, acme(func(t *v1alpha1.Team) { t.UID = "2" }), time.Minute, false},
+		"for long":       {"a watch may have missed something", nil, nil, acme(same), syncEvery, false},
+		"gone":           {"nothing is remembered of it", nil, func(s *syncs) { s.forget("acme") }, acme(same), time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s syncs
+			if s.holds(tc.team, began) {
+				t.Fatal("nobody has looked")
+			}
+			changes := s.begin("acme")
+			if tc.during != nil {
+				tc.during(&s)
+			}
+			s.end(acme(same), changes, began)
+			if tc.after != nil {
+				tc.after(&s)
+			}
+			if holds := s.holds(tc.team, began.Add(tc.later)); holds != tc.holds {
+				t.Errorf("holds %t, want %t: %s", holds, tc.holds, tc.reason)
+			}
+		})
+	}
+}

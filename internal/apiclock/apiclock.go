@@ -1,0 +1,254 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiclock goes by the clock of the Kubernetes API. It compares that with the clock of
+// this machine, by the header Date of the answers that the process gets anyway, and corrects the
+// latter where they certainly differ.
+package apiclock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// tolerance is by how much the clocks must certainly differ for a correction to change. Machines
+	// whose clocks are kept by NTP are never corrected.
+	tolerance = 500 * time.Millisecond
+	// resolution is that of Date: the time of an answer lies within the second that it names.
+	resolution = time.Second
+	// kept is how many answers are remembered, and keptFor is for how long. drift is how many times
+	// as long it takes two clocks to go apart by that: NTP gives up beyond 500 ppm.
+	kept    = 32
+	keptFor = 2 * time.Minute
+	drift   = 2000
+	// agreeing is how many answers in a row must agree before a correction is changed, so that no
+	// single answer does it; certain is how many do although earlier ones were far from them.
+	agreeing = 2
+	certain  = 8
+	// apart is how far answers may be from each other. Beyond that the API servers disagree among
+	// themselves, or the clock of this machine is set again and again, and none is to be believed.
+	apart = 30 * time.Second
+	// askEvery is how often the API is asked, also if the process has nothing else to ask, and
+	// askWithin how long for an answer is waited.
+	askEvery  = time.Minute
+	askWithin = 10 * time.Second
+)
+
+// Options are what a clock needs. All but Registerer and Log are required.
+type Options struct {
+	// Base is the clock of this machine.
+	Base clock.WithTickerAndDelayedExecution
+	// Registerer takes the metric; nil none.
+	Registerer prometheus.Registerer
+	// Log tells of corrections; nil tells nothing.
+	Log *slog.Logger
+}
+
+// Clock is the clock of the Kubernetes API, as far as it is known: that of this machine at first,
+// and wherever they do not certainly differ. Its timers are those of the machine. A correction
+// is made in one step. That cannot break the windows of claims: who may send, and who looks up what was sent,
+// read the same time from then on.
+type Clock struct {
+	clock.WithTickerAndDelayedExecution
+
+	log *slog.Logger
+
+	mu sync.Mutex
+	// answers are the latest ones, the last one last.
+	answers    []answer
+	correction time.Duration
+	// measured is set from the first correction, or the first finding that none is needed, on.
+	measured bool
+}
+
+// answer tells between which bounds the API's clock is ahead of this machine's.
+type answer struct {
+	at        time.Time
+	low, high time.Duration
+}
+
+// New returns a clock that has measured nothing.
+func New(o Options) *Clock {
+	c := &Clock{WithTickerAndDelayedExecution: o.Base, log: o.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	promauto.With(o.Registerer).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_clock_skew_seconds",
+		Help: "How far the clock of this machine is ahead of the Kubernetes API's, negative if it is behind; 0 while they do not certainly differ. Herald goes by the latter.",
+	}, func() float64 { return c.Skew().Seconds() })
+	return c
+}
+
+// Now implements clock.PassiveClock.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.WithTickerAndDelayedExecution.Now().Add(c.correction)
+}
+
+// Since implements clock.PassiveClock.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Skew is how far the clock of this machine is ahead of the API's, in the middle between the bounds that are known; zero
+// while they do not certainly differ.
+func (c *Clock) Skew() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	low, high, n := c.bounds()
+	if n == 0 || low <= 0 && high >= 0 {
+		return 0
+	}
+	return -(low + high) / 2
+}
+
+// Check is that of probes.Checks: a process that cannot tell the time is not ready.
+func (c *Clock) Check(*http.Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.measured:
+		return errors.New("the clock could not be compared with that of the Kubernetes API yet")
+	case c.torn():
+		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: see to the clocks of the control plane and of this node", apart)
+	}
+	return nil
+}
+
+// Wrap measures by what goes through a transport to the Kubernetes API. It is a transport.WrapperFunc.
+func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
+
+type measuring struct {
+	clock *Clock
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := m.clock.WithTickerAndDelayedExecution.Now()
+	resp, err := m.next.RoundTrip(r)
+	if err != nil {
+		return resp, err //nolint:wrapcheck // a transport returns the errors of the one that it wraps
+	}
+	answered := m.clock.WithTickerAndDelayedExecution.Now()
+	if date, wrong := http.ParseTime(resp.Header.Get("Date")); wrong == nil {
+		m.clock.take(date, sent, answered)
+	}
+	return resp, nil
+}
+
+// take learns from an answer that was asked for and came at these times by the clock of this machine.
+func (c *Clock) take(date, sent, answered time.Time) {
+	if answered.Before(sent) {
+		return // the clock was set meanwhile
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The wall's clock alone: what monotonic time says is not what the machine shows.
+	sent, answered = sent.Round(0), answered.Round(0)
+	c.answers = append(c.answers, answer{at: answered, low: date.Sub(answered), high: date.Add(resolution).Sub(sent)})
+	if len(c.answers) > kept {
+		c.answers = append(c.answers[:0], c.answers[1:]...)
+	}
+	low, high, n := c.bounds()
+	if c.measured && n < agreeing {
+		return
+	}
+	c.measured = true
+	if c.correction >= low-tolerance && c.correction <= high+tolerance {
+		return
+	}
+	was := c.correction
+	c.correction = (low + high) / 2
+	if c.correction.Abs() <= tolerance {
+		c.correction = 0
+	}
+	c.log.Warn("The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter. See to the time of this node",
+		"corrected", c.correction.String(), "was", was.String())
+}
+
+// bounds are those of the latest answers that agree, and how many do. What an earlier one told is
+// less certain the longer ago it was. The lock is held.
+func (c *Clock) bounds() (low, high time.Duration, n int) {
+	for _, a := range slices.Backward(c.answers) {
+		age := c.answers[len(c.answers)-1].at.Sub(a.at)
+		if age < 0 || age > keptFor {
+			break
+		}
+		l, h := a.low-age/drift, a.high+age/drift
+		if n > 0 {
+			l, h = max(l, low), min(h, high)
+		}
+		if l > h {
+			break
+		}
+		low, high, n = l, h, n+1
+	}
+	return low, high, n
+}
+
+// torn reports whether answers that came lately are too far from each other. The lock is held.
+func (c *Clock) torn() bool {
+	if _, _, n := c.bounds(); n >= certain || n == 0 {
+		return false
+	}
+	last := c.answers[len(c.answers)-1]
+	for _, a := range c.answers {
+		if last.at.Sub(a.at).Abs() <= keptFor && (a.low-last.high > apart || last.low-a.high > apart) {
+			return true
+		}
+	}
+	return false
+}
+
+// Watch asks the API at once and every minute until ctx ends, for processes that have nothing else to ask.
+func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("cannot reach the Kubernetes API: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return fmt.Errorf("cannot tell the address of the Kubernetes API: %w", err)
+	}
+	address := strings.TrimRight(base.String(), "/") + "/version"
+	ticker := c.NewTicker(askEvery)
+	defer ticker.Stop()
+	for {
+		// Without an answer it is as it was.
+		_ = ask(ctx, client, address)
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// ask has the transport of a client measure.
+func ask(ctx context.Context, client *http.Client, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("cannot ask %s: %w", address, err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("cannot ask %s: %w", address, err)
+	}
+	return resp.Body.Close()
+}

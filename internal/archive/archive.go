@@ -1,0 +1,178 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archive keeps in the bucket what outlives the objects of a team: for each post
+// one record, by the name of the post. It knows nothing of what stands in them. All it
+// keeps lies under a prefix that no Media has.
+//
+// A team is known here by its namespace and its name and not by its UID: one that is
+// restored from a backup finds its records, and another one in a namespace of that name
+// does not.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Errors that a caller has to tell apart.
+var (
+	// ErrNotFound: no record has this name.
+	ErrNotFound = errors.New("the archive has no such record")
+	// ErrNone: this installation has no bucket, and so no archive.
+	ErrNone = errors.New("this installation has no bucket, and so keeps no records")
+)
+
+const (
+	prefix    = store.Reserved + "archive/"
+	folder    = "/posts/"
+	extension = ".json"
+	mimeType  = "application/json"
+)
+
+// MaxRecord is how many bytes a record may have that is read. A post takes at most 1.5 MiB
+// in the cluster, of which no text is escaped here, and what became of targets of earlier
+// posts comes to that.
+const MaxRecord = 4 << 20
+
+// within bounds one request. A store that does not answer is asked again later.
+const within = 15 * time.Second
+
+// tries is how often a record is joined anew with what another writer has put there
+// meanwhile.
+const tries = 5
+
+// Team is whose records are meant.
+type Team struct {
+	Namespace string
+	Name      string
+}
+
+// Prefix is what the keys of all that is kept of a team begin with.
+func (t Team) Prefix() string { return prefix + t.Namespace + "/" + t.Name + "/" }
+
+func (t Team) key(post string) string {
+	return prefix + t.Namespace + "/" + t.Name + folder + post + extension
+}
+
+// Archive is the archive of one installation. It may be used by many goroutines at once.
+type Archive struct{ store *store.Store }
+
+// New returns the archive that lies in a bucket. That of store.None keeps nothing: all it
+// does ends in ErrNone.
+func New(bucket *store.Store) *Archive { return &Archive{store: bucket} }
+
+// Absent reports whether nothing is kept.
+func (a *Archive) Absent() bool { return a.store.Absent() }
+
+// Get returns the record of a post, or ErrNotFound.
+func (a *Archive) Get(ctx context.Context, team Team, post string) ([]byte, error) {
+	data, _, err := a.get(ctx, team, post)
+	return data, err
+}
+
+func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte, etag string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	data, etag, err = a.store.ReadDocument(ctx, team.key(post), "", MaxRecord)
+	if err != nil {
+		return nil, "", explain(fmt.Sprintf("cannot read the record of post %s/%s", team.Namespace, post), err)
+	}
+	return data, etag, nil
+}
+
+// Put stores the record of a post. join makes it of the one that is there, which is nil if
+// there is none; it is called again if another writer was faster. What is the same already
+// is not written.
+func (a *Archive) Put(ctx context.Context, team Team, post string, join func(before []byte) ([]byte, error)) error {
+	var before []byte
+	var etag string
+	for range tries {
+		data, err := join(before)
+		if err != nil {
+			return err
+		}
+		if before != nil && bytes.Equal(data, before) {
+			return nil
+		}
+		if err = a.write(ctx, team.key(post), data, etag); err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrChanged) {
+			return explain(fmt.Sprintf("cannot keep the record of post %s/%s", team.Namespace, post), err)
+		}
+		if before, etag, err = a.get(ctx, team, post); errors.Is(err, ErrNotFound) {
+			before, etag = nil, ""
+		} else if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("cannot keep the record of post %s/%s: others write it at the same time", team.Namespace, post)
+}
+
+func (a *Archive) write(ctx context.Context, key string, data []byte, etag string) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_, err := a.store.PutDocument(ctx, key, mimeType, data, etag)
+	return err //nolint:wrapcheck // Put says what was being done
+}
+
+// Entry is one record in a list.
+type Entry struct {
+	// Post is the name of the post.
+	Post string
+	// At is when the record was written, by the store's clock.
+	At time.Time
+}
+
+// Entries goes through the posts of a team that have a record, in the order of their keys.
+// It ends with the first error.
+func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if a.Absent() {
+			yield(Entry{}, ErrNone)
+			return
+		}
+		under := team.key("")
+		under = strings.TrimSuffix(under, extension)
+		for object, err := range a.store.List(ctx, under) {
+			if err != nil {
+				yield(Entry{}, explain("cannot list the records of team "+team.Name, err))
+				return
+			}
+			name, ok := strings.CutSuffix(strings.TrimPrefix(object.Key, under), extension)
+			if ok && !yield(Entry{Post: name, At: object.ModifiedAt}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Delete removes the record of a post; one that is not there is no error.
+func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := a.store.Delete(ctx, team.key(post)); err != nil {
+		return explain(fmt.Sprintf("cannot remove the record of post %s/%s", team.Namespace, post), err)
+	}
+	return nil
+}
+
+// explain maps the errors of the store to those of this package.
+func explain(doing string, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return ErrNotFound
+	case errors.Is(err, store.ErrNone):
+		return ErrNone
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

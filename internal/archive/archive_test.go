@@ -1,0 +1,183 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func open(t *testing.T) (*archive.Archive, *store.Store) {
+	t.Helper()
+	bucket, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive.New(bucket), bucket
+}
+
+var (
+	acme  = archive.Team{Namespace: "team-acme", Name: "acme"}
+	other = archive.Team{Namespace: "team-acme", Name: "acme-two"}
+	next  = archive.Team{Namespace: "team-acme", Name: "acme-t"}
+)
+
+// to is a join that writes this, whatever is there.
+func to(text string) func([]byte) ([]byte, error) {
+	return func([]byte) ([]byte, error) { return []byte(text), nil }
+}
+
+// adding is a join that keeps what is there.
+func adding(text string) func([]byte) ([]byte, error) {
+	return func(before []byte) ([]byte, error) { return append(before, text...), nil }
+}
+
+func names(t *testing.T, a *archive.Archive, team archive.Team) []string {
+	t.Helper()
+	found := []string{}
+	for entry, err := range a.Entries(t.Context(), team) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(entry.At).Abs() > time.Hour {
+			t.Errorf("%s was written at %s", entry.Post, entry.At)
+		}
+		found = append(found, entry.Post)
+	}
+	return found
+}
+
+func TestArchive(t *testing.T) {
+	a, bucket := open(t)
+	ctx := t.Context()
+
+	t.Run("what was never put is not found", func(t *testing.T) {
+		if _, err := a.Get(ctx, acme, "launch"); !errors.Is(err, archive.ErrNotFound) {
+			t.Error(err)
+		}
+		if got := names(t, a, acme); len(got) > 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("a record is joined with the one that is there", func(t *testing.T) {
+		for _, text := range []string{"one", ",two"} {
+			if err := a.Put(ctx, acme, "launch", adding(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := a.Get(ctx, acme, "launch"); err != nil || string(got) != "one,two" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+	t.Run("the same record is not written again", func(t *testing.T) {
+		object, err := bucket.Stat(ctx, acme.Prefix()+"posts/launch.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Put(ctx, acme, "launch", to("one,two")); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := bucket.Stat(ctx, object.Key); err != nil || !again.ModifiedAt.Equal(object.ModifiedAt) {
+			t.Errorf("it was written at %s and %s, %v", object.ModifiedAt, again.ModifiedAt, err)
+		}
+	})
+	t.Run("of two that write at once, none is lost", func(t *testing.T) {
+		// The second one writes while the first one, which saw nothing, joins.
+		first := true
+		err := a.Put(ctx, acme, "race", func(before []byte) ([]byte, error) {
+			if first {
+				first = false
+				if err := a.Put(ctx, acme, "race", to("b")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return append(before, 'a'), nil
+		})
+		if got, read := a.Get(ctx, acme, "race"); err != nil || read != nil || string(got) != "ba" {
+			t.Errorf("%q, %v, %v", got, err, read)
+		}
+	})
+	t.Run("a join that fails writes nothing", func(t *testing.T) {
+		failure := errors.New("no")
+		if err := a.Put(ctx, acme, "failed", func([]byte) ([]byte, error) { return nil, failure }); !errors.Is(err, failure) {
+			t.Error(err)
+		}
+		if _, err := a.Get(ctx, acme, "failed"); !errors.Is(err, archive.ErrNotFound) {
+			t.Error(err)
+		}
+	})
+	t.Run("each team has its own", func(t *testing.T) {
+		for _, team := range []archive.Team{other, next} {
+			if err := a.Put(ctx, team, "launch", to(team.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"launch", "race"}, names(t, a, acme)); diff != "" {
+			t.Error(diff)
+		}
+		if got, err := a.Get(ctx, other, "launch"); err != nil || string(got) != "acme-two" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+	t.Run("more than a record has is not read", func(t *testing.T) {
+		if err := a.Put(ctx, acme, "large", to(strings.Repeat("x", archive.MaxRecord+1))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Get(ctx, acme, "large"); !errors.Is(err, store.ErrTooLarge) {
+			t.Error(err)
+		}
+	})
+	t.Run("what is deleted is gone, twice over", func(t *testing.T) {
+		for range 2 {
+			if err := a.Delete(ctx, acme, "large"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := a.Get(ctx, acme, "large"); !errors.Is(err, archive.ErrNotFound) {
+			t.Error(err)
+		}
+	})
+	t.Run("a team goes with all of its own and nothing else", func(t *testing.T) {
+		for left := true; left; {
+			var err error
+			if left, err = a.Clear(ctx, acme); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := names(t, a, acme); len(got) > 0 {
+			t.Error(got)
+		}
+		for _, team := range []archive.Team{other, next} {
+			if diff := cmp.Diff([]string{"launch"}, names(t, a, team)); diff != "" {
+				t.Errorf("of team %s: %s", team.Name, diff)
+			}
+		}
+	})
+}
+
+func TestNone(t *testing.T) {
+	a := archive.New(store.None())
+	_, read := a.Get(t.Context(), acme, "launch")
+	for name, err := range map[string]error{
+		"Get": read, "Put": a.Put(t.Context(), acme, "launch", to("x")), "Delete": a.Delete(t.Context(), acme, "launch"),
+	} {
+		if !errors.Is(err, archive.ErrNone) {
+			t.Errorf("%s: %v; want ErrNone, which says that nothing is promised", name, err)
+		}
+	}
+	if !a.Absent() {
+		t.Error("an archive without a bucket is there")
+	}
+	if left, err := a.Clear(t.Context(), acme); left || err != nil {
+		t.Errorf("nothing is kept, so that nothing must be removed: %v", err)
+	}
+}

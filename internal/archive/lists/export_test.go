@@ -1,0 +1,14 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+// Files is how many files the view says that there are: those in use, and those that readers
+// may still be at.
+func (v *View) Files() int {
+	n := len(v.manifest.ids()) + len(v.manifest.obsolete)
+	if v.index.manifest != (ID{}) {
+		n++
+	}
+	return n + 1
+}

@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// FuzzDecode shows that no payload makes a reader fall, and that what is decoded says the same
+// when it is encoded and decoded again.
+func FuzzDecode(f *testing.F) {
+	known := newKinds()
+	e := Entry{
+		Kind: Kind{Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, Agent: "a", Targets: []Target{{v1alpha1.PlatformX, v1alpha1.PhaseFailed}}},
+		Name: "p", UID: "12345678-1234-4234-8234-123456789abc", Title: "t", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(10), Bytes: 7,
+	}
+	row, err := rowOf(&e, known)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(encodeRows([]*Row{row})))
+	f.Add(string(encodeNames([]*nameRow{row.name()})))
+	chained := chain{{ID: ID{1}, First: row.Key, Count: 3, oldest: 9}}
+	f.Add(string(encodeManifest(&manifest{lists: map[Filter]chain{{}: chained}, names: chained, obsolete: []obsolete{{ID{2}, time.UnixMilli(5)}}})))
+	f.Fuzz(func(t *testing.T, payload string) {
+		if rows, err := decodeRows(payload); err == nil {
+			again, err := decodeRows(string(encodeRows(rows)))
+			if diff := gocmp.Diff(rows, again, gocmp.AllowUnexported(Row{})); diff != "" || err != nil {
+				t.Errorf("rows: %v\n%s", err, diff)
+			}
+		}
+		if rows, err := decodeNames(payload); err == nil {
+			if _, err := decodeNames(string(encodeNames(rows))); err != nil {
+				t.Errorf("names: %v", err)
+			}
+		}
+		if m, err := decodeManifest(payload); err == nil {
+			if _, err := decodeManifest(string(encodeManifest(m))); err != nil {
+				t.Errorf("manifest: %v", err)
+			}
+		}
+	})
+}
+
+func TestUIDs(t *testing.T) {
+	t.Parallel()
+	for uid, packed := range map[string]int{
+		"12345678-1234-4234-8234-123456789abc": 17, "12345678-1234-4234-8234-123456789ABC": 37, "x": 2, "123456789012345": 16, "0123456789abcdef": 17,
+	} {
+		if p := packUID(uid); unpackUID(p) != uid || len(p) != packed {
+			t.Errorf("%q is kept as %q", uid, p)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Reader reads lists. Its methods may be called from many goroutines at once.
+type Reader struct {
+	bucket Bucket
+	rows   *recent[[]*Row]
+	names  *recent[[]*nameRow]
+	asked  singleflight.Group
+}
+
+// NewReader returns a reader that keeps segments it has read in so many bytes of memory.
+func NewReader(bucket Bucket, bytes int) *Reader {
+	return &Reader{bucket: bucket, rows: newRecent[[]*Row](bytes * 3 / 4), names: newRecent[[]*nameRow](bytes / 4)}
+}
+
+// View is how a team's lists stood at one moment. It never changes.
+type View struct {
+	reader   *Reader
+	team     Team
+	index    *index
+	manifest *manifest
+	etag     string
+	// hashes are those of the names in each segment of names.
+	hashes [][]uint64
+}
+
+// Open returns a team's lists as they are now: before, if that is what they are. It reads
+// index, manifest and names, as far as before does not hold them. A team without an index has
+// nothing archived.
+func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, error) {
+	etag := ""
+	if before != nil {
+		etag = before.etag
+	}
+	data, etag, err := r.bucket.ReadDocument(ctx, team.index(), etag, maxIndex)
+	switch {
+	case errors.Is(err, store.ErrSame):
+		return before, nil
+	case errors.Is(err, store.ErrNotFound):
+		return &View{reader: r, team: team, index: &index{}, manifest: &manifest{}}, nil
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it is the store's, which callers tell apart
+	}
+	v := &View{reader: r, team: team, etag: etag, manifest: &manifest{}}
+	if v.index, err = decodeIndex(team, data); err != nil {
+		return nil, err
+	}
+	if v.index.manifest == (ID{}) {
+		return v, nil
+	}
+	if before != nil && before.index.manifest == v.index.manifest {
+		v.manifest, v.hashes = before.manifest, before.hashes
+		return v, nil
+	}
+	if v.manifest, err = readManifest(ctx, r.bucket, team, v.index.manifest); err != nil {
+		return nil, err
+	}
+	if err := v.readHashes(ctx, before); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// readHashes reads the hashes of names, as far as the view before has others.
+func (v *View) readHashes(ctx context.Context, before *View) error {
+	known := map[ID][]uint64{}
+	if before != nil {
+		for i := range before.manifest.names {
+			known[before.manifest.names[i].ID] = before.hashes[i]
+		}
+	}
+	v.hashes = make([][]uint64, len(v.manifest.names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range v.manifest.names {
+		id := v.manifest.names[i].ID
+		if v.hashes[i] = known[id]; v.hashes[i] != nil {
+			continue
+		}
+		group.Go(func() error {
+			rows, err := readNames(ctx, v.reader.bucket, v.team, id)
+			if err != nil {
+				return err
+			}
+			v.hashes[i] = make([]uint64, len(rows))
+			for j, row := range rows {
+				v.hashes[i][j] = row.hash
+			}
+			return nil
+		})
+	}
+	return group.Wait() //nolint:wrapcheck // it is that of a read
+}
+
+// Revision is that of the lists.
+func (v *View) Revision() int64 { return v.index.revision }
+
+// Posts is how many posts are archived, with cancelled ones.
+func (v *View) Posts() int { return v.manifest.posts() + len(v.index.head) }
+
+// Bytes is about how much memory the view takes.
+func (v *View) Bytes() int {
+	const each, segment = 200, 120
+	bytes := 4096 + each*len(v.index.head)
+	for _, hashes := range v.hashes {
+		bytes += 8*len(hashes) + segment
+	}
+	for _, c := range v.manifest.lists {
+		bytes += segment * len(c)
+	}
+	return bytes
+}
+
+// SameNames reports whether the segments of two views hold the same names.
+func (v *View) SameNames(other *View) bool {
+	return other != nil && slices.EqualFunc(v.manifest.names, other.manifest.names, func(a, b Segment) bool { return a.ID == b.ID })
+}
+
+// Head returns the posts of a list that were archived last and are in no segment, in order.
+func (v *View) Head(f Filter) []*Row {
+	if f == hidden {
+		return nil
+	}
+	var out []*Row
+	for _, r := range v.index.head {
+		if f.Passes(r.Kind) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Segments returns those of a list, in order.
+func (v *View) Segments(f Filter) []Segment {
+	if f == hidden {
+		return nil
+	}
+	return v.manifest.lists[f]
+}
+
+// Holds reports whether the segments have a post of a name, by HashName.
+func (v *View) Holds(hash uint64) bool {
+	at := v.manifest.names.at((&nameRow{hash: hash}).key())
+	if at < 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(v.hashes[at], hash)
+	return found
+}
+
+// Sealed is where the segments have a post.
+type Sealed struct {
+	Key
+
+	// Kind has the status and the targets, which tell the lists that the post is on.
+	Kind *Kind
+}
+
+// Find returns where the segments have a post; nil if they have none of that name.
+func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
+	hash := HashName(name)
+	at := v.manifest.names.at((&nameRow{hash: hash}).key())
+	if at < 0 {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	id := v.manifest.names[at].ID
+	rows, err := fetch(ctx, v.reader, v.reader.names, v.team, id, readNames, nameBytes)
+	if err != nil {
+		return nil, err
+	}
+	i, found := slices.BinarySearchFunc(rows, hash, func(n *nameRow, hash uint64) int { return cmp.Compare(n.hash, hash) })
+	if !found {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	return &Sealed{Key{rows[i].at, strings.Clone(name)}, rows[i].kind}, nil
+}
+
+// Rows reads a segment. Its rows are only read.
+func (v *View) Rows(ctx context.Context, id ID) ([]*Row, error) {
+	return fetch(ctx, v.reader, v.reader.rows, v.team, id, readRows, rowBytes)
+}
+
+func rowBytes(rows []*Row) int {
+	const each = 88
+	bytes := each * len(rows)
+	for _, r := range rows {
+		bytes += len(r.Name) + len(r.uid) + len(r.Title) + 8
+	}
+	return bytes
+}
+
+func nameBytes(rows []*nameRow) int {
+	const each = 40
+	return each * len(rows)
+}
+
+// fetch reads a segment, unless it was read a short while ago. Those who want the same one
+// wait for one read.
+func fetch[T any](ctx context.Context, r *Reader, from *recent[T], team Team, id ID, read func(context.Context, Bucket, Team, ID) (T, error),
+	size func(T) int,
+) (T, error) {
+	if rows, ok := from.get(id); ok {
+		return rows, nil
+	}
+	// The read goes on when the one who asked first goes away.
+	result, err, _ := r.asked.Do(string(id[:]), func() (any, error) {
+		rows, err := read(context.WithoutCancel(ctx), r.bucket, team, id)
+		if err == nil {
+			from.put(id, rows, size(rows))
+		}
+		return rows, err
+	})
+	if err != nil {
+		var none T
+		return none, err //nolint:wrapcheck // it is that of the read
+	}
+	return result.(T), nil //nolint:forcetypeassert // it is what the read returned
+}

@@ -1,0 +1,53 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"container/list"
+	"sync"
+)
+
+// recent keeps what was used last, within so many bytes.
+type recent[T any] struct {
+	mu    sync.Mutex
+	room  int
+	order *list.List
+	at    map[ID]*list.Element
+}
+
+type kept[T any] struct {
+	id    ID
+	value T
+	bytes int
+}
+
+func newRecent[T any](bytes int) *recent[T] {
+	return &recent[T]{room: bytes, order: list.New(), at: map[ID]*list.Element{}}
+}
+
+func (r *recent[T]) get(id ID) (value T, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	element := r.at[id]
+	if element == nil {
+		return value, false
+	}
+	r.order.MoveToFront(element)
+	return element.Value.(*kept[T]).value, true //nolint:forcetypeassert // the list holds nothing else
+}
+
+func (r *recent[T]) put(id ID, value T, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at[id] != nil {
+		return
+	}
+	r.at[id] = r.order.PushFront(&kept[T]{id, value, bytes})
+	r.room -= bytes
+	for r.room < 0 && r.order.Len() > 0 {
+		oldest := r.order.Remove(r.order.Back()).(*kept[T]) //nolint:forcetypeassert // the list holds nothing else
+		delete(r.at, oldest.id)
+		r.room += oldest.bytes
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+const (
+	// sweepEvery is how often a team's folder is looked through for segments that a merge
+	// left which did not come to its end, and orphanAfter is how old those are that it
+	// removes: a merge takes minutes.
+	sweepEvery  = 24 * time.Hour
+	orphanAfter = time.Hour
+)
+
+// Remove removes a team's lists. The records of its posts are not touched.
+func (w *Writer) Remove(ctx context.Context, of Team) error {
+	t := w.team(of)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loaded = nil
+	// Without an index nothing is listed: what is left of an interrupted removal is
+	// garbage, and the next one removes it.
+	if err := w.bucket.Delete(ctx, of.index()); err != nil {
+		return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
+	}
+	for object, err := range w.bucket.List(ctx, of.segments()) {
+		if err == nil {
+			err = w.bucket.Delete(ctx, object.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
+		}
+	}
+	return nil
+}
+
+// sweep removes the segments that no manifest knows, once a day.
+func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
+	at := w.clock.Now()
+	w.mu.Lock()
+	due := at.Sub(w.swept[of]) >= sweepEvery
+	w.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if now.etag != "" {
+		// What this process has in memory may be of long ago, if it was stopped.
+		_, _, err := w.bucket.ReadDocument(ctx, of.index(), now.etag, maxIndex)
+		if err == nil {
+			return store.ErrChanged
+		}
+		if !errors.Is(err, store.ErrSame) {
+			return err //nolint:wrapcheck // it is the store's
+		}
+	}
+	used := now.manifest.ids()
+	used[now.index.manifest] = true
+	for _, o := range now.manifest.obsolete {
+		used[o.id] = true
+	}
+	for object, err := range w.bucket.List(ctx, of.segments()) {
+		if err != nil {
+			return err
+		}
+		var id ID
+		name, err := hex.DecodeString(strings.TrimPrefix(object.Key, of.segments()))
+		if err != nil || copy(id[:], name) != len(id) || used[id] || at.Sub(object.ModifiedAt) < orphanAfter {
+			continue
+		}
+		if err := w.bucket.Delete(ctx, object.Key); err != nil {
+			return err //nolint:wrapcheck // it is the store's
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.swept[of] = at
+	return nil
+}

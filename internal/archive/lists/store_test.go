@@ -1,0 +1,155 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func posted(i int) lists.Entry {
+	at := epoch.Add(time.Duration(i) * time.Second)
+	return lists.Entry{
+		Name: fmt.Sprintf("p%04d", i), UID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Title: "t", DisplayAt: at, FinishedAt: at,
+		Kind: lists.Kind{Status: v1alpha1.PhasePosted, Targets: []lists.Target{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted}}},
+	}
+}
+
+func many(n int) []lists.Entry {
+	out := make([]lists.Entry, n)
+	for i := range out {
+		out[i] = posted(i)
+	}
+	return out
+}
+
+// TestInTheRealStore has two writers on one team's lists, one of which knows an index of
+// before, as a leader does that has lost its lease.
+func TestInTheRealStore(t *testing.T) {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	first, second := lists.NewWriter(files, clock), lists.NewWriter(files, clock)
+	some := many(1203)
+	for i, w := range []*lists.Writer{first, second, first, second} {
+		if err := w.Add(t.Context(), acme, some[i*300:(i+1)*300]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Add(t.Context(), acme, some[1198:]); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts != 1203 || state.Revision != 5 {
+		t.Fatalf("%+v, %v; want 1,203 posts at revision 5", state, err)
+	}
+	reader := lists.NewReader(files, 1<<20)
+	view, err := reader.Open(t.Context(), acme, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := len(view.Head(lists.Filter{}))
+	for _, s := range view.Segments(lists.Filter{}) {
+		rows, err := view.Rows(t.Context(), s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(rows)
+	}
+	if total != 1203 {
+		t.Errorf("%d are listed", total)
+	}
+	if again, err := reader.Open(t.Context(), acme, view); again != view || err != nil {
+		t.Errorf("nothing changed, and the view is another: %v", err)
+	}
+	n, err := second.Expire(t.Context(), acme, epoch.Add(100*time.Second), 1000, func(context.Context, []lists.Ref) error { return nil })
+	if err != nil || n != 100 {
+		t.Errorf("%d expired, %v; want 100", n, err)
+	}
+	if err := second.Remove(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	for object, err := range files.List(t.Context(), "_herald/archive/") {
+		t.Errorf("left after the team: %s, %v", object.Key, err)
+	}
+	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts == 0 {
+		t.Errorf("%+v, %v: the other writer knows nothing of it yet", state, err)
+	}
+	if err := first.Add(t.Context(), acme, some[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts != 1 {
+		t.Errorf("%+v, %v; want the one that was entered since", state, err)
+	}
+}
+
+// TestRefusesDamage shows that no file is taken for what it is not.
+func TestRefusesDamage(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		damage func(key string, data []byte) []byte
+	}{
+		"Cut":     {"the end is missing", func(_ string, data []byte) []byte { return data[:len(data)-1] }},
+		"Flipped": {"a bit is another", func(_ string, data []byte) []byte { data[len(data)/2] ^= 1; return data }},
+		"Empty":   {"nothing is left", func(string, []byte) []byte { return nil }},
+	} {
+		for _, part := range []string{"index", "segments/"} {
+			files := storetest.NewMemory(time.Now)
+			w := small(lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)))
+			if err := w.Add(t.Context(), acme, many(20)); err != nil {
+				t.Fatal(err)
+			}
+			prefix := "_herald/archive/team-acme/acme/" + part
+			for key, data := range files.Files {
+				if len(key) >= len(prefix) && key[:len(prefix)] == prefix {
+					files.Files[key] = tc.damage(key, data)
+				}
+			}
+			if _, err := lists.NewReader(files, 1<<20).Open(t.Context(), acme, nil); !errors.Is(err, lists.ErrDamaged) {
+				t.Errorf("%s of %s: %s, and the error is %v", name, part, tc.reason, err)
+			}
+		}
+	}
+	files := storetest.NewMemory(time.Now)
+	if err := lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)).Add(t.Context(), acme, many(1)); err != nil {
+		t.Fatal(err)
+	}
+	files.Files["_herald/archive/team-other/other/index"] = files.Files["_herald/archive/team-acme/acme/index"]
+	if _, err := lists.NewReader(files, 1<<20).Open(t.Context(), lists.Team{Namespace: "team-other", Name: "other"}, nil); !errors.Is(err, lists.ErrDamaged) {
+		t.Errorf("an index that was copied from another team: %v", err)
+	}
+}
+
+// TestRefusesEntries shows which posts are not archived.
+func TestRefusesEntries(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*lists.Entry)
+	}{
+		"Unfinished": {"it may still change", func(e *lists.Entry) { e.Status = v1alpha1.PhaseProcessing }},
+		"Nameless":   {"nobody could read it", func(e *lists.Entry) { e.Name = "" }},
+		"NoUID":      {"another of its name could not be told apart", func(e *lists.Entry) { e.UID = "" }},
+		"Title":      {"no reader would take it", func(e *lists.Entry) { e.Title = string(make([]byte, 1025)) }},
+	} {
+		files := storetest.NewMemory(time.Now)
+		e := posted(1)
+		tc.change(&e)
+		if err := lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)).Add(t.Context(), acme, []lists.Entry{e}); err == nil || len(files.Files) > 0 {
+			t.Errorf("%s: %s, and it was taken", name, tc.reason)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+const (
+	// headRows is how many posts the index holds before they are merged into segments, and
+	// segmentRows and nameRows are the most rows of a segment of posts and of names.
+	headRows    = 512
+	segmentRows = 512
+	nameRows    = 4096
+	// readersNeed is how long a file is left that is not used any more: a reader may hold
+	// an index of before.
+	readersNeed = 10 * time.Minute
+	// tries is how often a change is made anew because another process wrote the index.
+	tries = 5
+	// openTeams is how many teams' manifests are kept between changes. That of a million
+	// posts takes about 2 MiB.
+	openTeams = 16
+	mimeType  = "application/octet-stream"
+)
+
+// Writer changes lists. One process does so at a time; a second one, such as a leader that has
+// lost its lease and does not know it, is noticed by the condition of the index's write, and
+// nothing is lost. Its methods may be called from many goroutines at once.
+type Writer struct {
+	bucket Bucket
+	clock  clock.PassiveClock
+	// rows are the most that a head, a segment of posts and one of names have.
+	head, segment, names int
+	sealer               sealer
+
+	mu    sync.Mutex
+	teams map[Team]*team
+	// recent are the teams whose state is kept, the last used at the end.
+	recent []Team
+	// swept says when a team's folder was last looked through.
+	swept map[Team]time.Time
+}
+
+// team is what the writer knows of a team.
+type team struct {
+	Team
+
+	mu sync.Mutex
+	// loaded is nil if it has to be read.
+	loaded *loaded
+}
+
+// loaded is what lies in the store.
+type loaded struct {
+	index
+	manifest *manifest
+	etag     string
+}
+
+// NewWriter returns a writer to a store.
+func NewWriter(bucket Bucket, c clock.PassiveClock) *Writer {
+	return &Writer{bucket: bucket, clock: c, head: headRows, segment: segmentRows, names: nameRows, teams: map[Team]*team{}, swept: map[Team]time.Time{}}
+}
+
+// Shrink has heads, segments of posts and segments of names hold at most so many rows, so that
+// few posts fill many. It is called before anything else.
+func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names = head, segment, names }
+
+// Add enters posts into a team's lists. They are listed, and stored, when it returns without
+// an error. A post that is listed already is not entered twice; one of its name with another
+// UID, or with other facts, takes its place.
+func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
+	known := newKinds()
+	rows := map[string]*Row{}
+	for i := range entries {
+		row, err := rowOf(&entries[i], known)
+		if err != nil {
+			return err
+		}
+		rows[row.Name] = row
+	}
+	err := w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, of, now, rows) })
+	if err != nil {
+		return fmt.Errorf("cannot enter %d posts into the archive of team %s: %w", len(rows), of.Name, err)
+	}
+	return nil
+}
+
+// Expire takes posts out of a team's lists that were finished before a time, at most so many
+// of them, and returns how many it were. First it calls forget with them, which deletes what
+// else there is of them: should it fail, or the process die, they stay listed, and the next
+// call begins with them.
+func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
+	err = w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) {
+		rows, err := w.expired(ctx, of, now, finishedBefore.UnixMilli(), limit)
+		if n = len(rows); n == 0 || err != nil {
+			return nil, err
+		}
+		refs := make([]Ref, n)
+		for i, r := range rows {
+			refs[i] = Ref{r.Name, unpackUID(r.uid)}
+		}
+		if err := forget(ctx, refs); err != nil {
+			return nil, err
+		}
+		return w.without(ctx, of, now, rows)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("cannot take expired posts out of the archive of team %s: %w", of.Name, err)
+	}
+	return n, nil
+}
+
+// Counts returns how a team's lists stand: zero for a team that has none.
+func (w *Writer) Counts(ctx context.Context, of Team) (state State, err error) {
+	t := w.team(of)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, err := w.load(ctx, t)
+	if err != nil {
+		return State{}, fmt.Errorf("cannot read the archive of team %s: %w", of.Name, err)
+	}
+	return State{Revision: now.revision, Posts: int64(now.manifest.posts() + len(now.head))}, nil
+}
+
+// change replaces the index by what make makes of it, unless that is nil, as often as it is
+// necessary because something else was written in between.
+func (w *Writer) change(ctx context.Context, of Team, remake func(context.Context, *loaded) (*loaded, error)) error {
+	t := w.team(of)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var last error
+	for range tries {
+		now, err := w.load(ctx, t)
+		if err != nil {
+			return err
+		}
+		next, err := remake(ctx, now)
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrChanged) {
+			// A segment is gone, or the index is another: another process has written
+			// it since it was read here.
+			t.loaded, last = nil, err
+			continue
+		}
+		if err != nil || next == nil {
+			return err
+		}
+		if err := w.store(ctx, of, now, next); err == nil {
+			t.loaded = next
+			return nil
+		} else if last, t.loaded = err, nil; !errors.Is(err, store.ErrChanged) {
+			return err
+		}
+	}
+	return last
+}
+
+// store writes an index in the place of the one that was read.
+func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error {
+	next.revision = before.revision + 1
+	data, err := w.sealer.encodeIndex(of, &next.index)
+	if err != nil {
+		return err
+	}
+	next.etag, err = w.bucket.PutDocument(ctx, of.index(), mimeType, data, before.etag)
+	return err //nolint:wrapcheck // it is the store's, which callers tell apart
+}
+
+// load returns how a team's lists stand.
+func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
+	if t.loaded != nil {
+		return t.loaded, nil
+	}
+	now := &loaded{manifest: &manifest{}}
+	data, etag, err := w.bucket.ReadDocument(ctx, t.index(), "", maxIndex)
+	if errors.Is(err, store.ErrNotFound) {
+		return now, nil
+	}
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the store's
+	}
+	x, err := decodeIndex(t.Team, data)
+	if err != nil {
+		return nil, err
+	}
+	now.index, now.etag = *x, etag
+	if x.manifest != (ID{}) {
+		if now.manifest, err = readManifest(ctx, w.bucket, t.Team, x.manifest); err != nil {
+			return nil, err
+		}
+	}
+	t.loaded = now
+	return now, nil
+}
+
+// team returns what is known of a team, and forgets the one that was not used for longest.
+func (w *Writer) team(of Team) *team {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.teams[of]
+	if t == nil {
+		t = &team{Team: of}
+		w.teams[of] = t
+	}
+	if i := slices.Index(w.recent, of); i >= 0 {
+		w.recent = slices.Delete(w.recent, i, i+1)
+	}
+	w.recent = append(w.recent, of)
+	if len(w.recent) > openTeams {
+		oldest := w.teams[w.recent[0]]
+		// One that is being changed stays a little longer.
+		if oldest.mu.TryLock() {
+			delete(w.teams, oldest.Team)
+			w.recent = w.recent[1:]
+			oldest.mu.Unlock()
+		}
+	}
+	return t
+}
+
+// read returns a file that never changes, if it is what was written under its name.
+func read(ctx context.Context, bucket Bucket, of Team, id ID, most int64) ([]byte, error) {
+	data, _, err := bucket.ReadDocument(ctx, of.segment(id), "", most)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the store's, which callers tell apart
+	}
+	if idOf(data) != id {
+		return nil, fmt.Errorf("%w: %s is not what was written", ErrDamaged, of.segment(id))
+	}
+	return data, nil
+}
+
+func readManifest(ctx context.Context, bucket Bucket, of Team, id ID) (*manifest, error) {
+	data, err := read(ctx, bucket, of, id, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := unseal(magicManifest, data, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of.segment(id), err)
+	}
+	return decodeManifest(payload)
+}
+
+func readRows(ctx context.Context, bucket Bucket, of Team, id ID) ([]*Row, error) {
+	data, err := read(ctx, bucket, of, id, maxSegment)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := unseal(magicRows, data, maxSegment)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of.segment(id), err)
+	}
+	return decodeRows(payload)
+}
+
+func readNames(ctx context.Context, bucket Bucket, of Team, id ID) ([]*nameRow, error) {
+	data, err := read(ctx, bucket, of, id, maxSegment)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := unseal(magicNames, data, maxSegment)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of.segment(id), err)
+	}
+	return decodeNames(payload)
+}

@@ -1,0 +1,132 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// RegisterName is the Secret in which Herald notes the working copies of a namespace: Secrets
+// cannot be listed, and a copy that outlives its Connection must be found to be removed.
+const RegisterName = "herald-credentials"
+
+// Entry is a working copy that there is, or may be, in a namespace.
+type Entry struct {
+	Platform  v1alpha1.Platform `json:"platform"`
+	AccountID string            `json:"accountID"`
+	// GoneSince is since when no Connection is of the account; zero while one is.
+	GoneSince time.Time `json:"goneSince,omitzero"`
+}
+
+// Of reports whether a Connection is of the entry's account.
+func (e Entry) Of(conn *v1alpha1.Connection) bool {
+	return e.Platform == conn.Spec.Platform && e.AccountID == conn.Spec.AccountID
+}
+
+// Name is that of the working copy.
+func (e Entry) Name() string { return workingNameOf(e.Platform, e.AccountID) }
+
+// EntryOf is that of a Connection's account.
+func EntryOf(conn *v1alpha1.Connection) Entry {
+	return Entry{Platform: conn.Spec.Platform, AccountID: conn.Spec.AccountID}
+}
+
+func registerKey(name string) string { return strings.TrimPrefix(name, workingPrefix) }
+
+// Enter notes an entry in the register of a namespace, unless it stands there as it is. Errors
+// are *Error.
+func (s *Store) Enter(ctx context.Context, namespace string, entry Entry) error {
+	known, err := s.Entries(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for _, e := range known {
+		if e.Name() == entry.Name() && e.GoneSince.Equal(entry.GoneSince) {
+			return nil
+		}
+	}
+	content, err := json.Marshal(entry)
+	if err != nil {
+		return fmt.Errorf("cannot write the register of working copies: %w", err)
+	}
+	key := registerKey(entry.Name())
+	err = s.note(ctx, namespace, key, content)
+	if ReasonOf(err) != NotFound {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RegisterName, Labels: map[string]string{WorkingLabel: "register"}},
+		Type:       WorkingType, Data: map[string][]byte{key: content},
+	}
+	if err := s.writer.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
+		return s.note(ctx, namespace, key, content)
+	} else if err != nil {
+		return fromAPI(err, RegisterName, "create")
+	}
+	return nil
+}
+
+// note writes a key of the register; nil removes it. Others are not touched, so that no two
+// writers conflict.
+func (s *Store) note(ctx context.Context, namespace, key string, content any) error {
+	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})
+	if err != nil {
+		return fmt.Errorf("cannot write the register of working copies: %w", err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RegisterName}}
+	if err := s.writer.Patch(ctx, secret, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fromAPI(err, RegisterName, "update")
+	}
+	return nil
+}
+
+// Entries returns what the register of a namespace holds; nothing without one. What is not
+// Herald's in it is left out.
+func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) {
+	var secret corev1.Secret
+	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fromAPI(err, RegisterName, "read")
+	}
+	var found []Entry
+	for key, content := range secret.Data {
+		var e Entry
+		if json.Unmarshal(content, &e) == nil && registerKey(e.Name()) == key {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+// Remove deletes the working copy of an entry, and then the entry. A Secret of that name that
+// is no working copy stays.
+func (s *Store) Remove(ctx context.Context, namespace string, entry Entry) error {
+	var secret corev1.Secret
+	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)
+	if err == nil && secret.Type == WorkingType {
+		err = s.writer.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fromAPI(err, entry.Name(), "delete")
+	}
+	if err := s.note(ctx, namespace, registerKey(entry.Name()), nil); err != nil && ReasonOf(err) != NotFound {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// The name is what finds the tokens after a restore, and what the policies admit.
+func TestWorkingName(t *testing.T) {
+	named := func(edit func(*v1alpha1.Connection)) string {
+		conn := connection()
+		conn.Spec.Platform, conn.Spec.AccountID = v1alpha1.PlatformX, "42"
+		edit(conn)
+		return WorkingName(conn)
+	}
+	base := named(func(*v1alpha1.Connection) {})
+	if !regexp.MustCompile("^herald-credentials-[a-z2-7]{26}$").MatchString(base) {
+		t.Errorf("the name is %q", base)
+	}
+	for reason, tc := range map[string]struct {
+		edit func(*v1alpha1.Connection)
+		same bool
+	}{
+		"a restored connection has another UID":      {func(c *v1alpha1.Connection) { c.UID = "u2" }, true},
+		"an account connected again, another Secret": {func(c *v1alpha1.Connection) { c.Spec.CredentialsSecretRef.Name = "other" }, true},
+		"two connections of an account share it":     {func(c *v1alpha1.Connection) { c.Name = "too" }, true},
+		"another account has its own":                {func(c *v1alpha1.Connection) { c.Spec.AccountID = "43" }, false},
+		"an id may be the same on two platforms":     {func(c *v1alpha1.Connection) { c.Spec.Platform = v1alpha1.PlatformThreads }, false},
+	} {
+		if got := named(tc.edit); (got == base) != tc.same {
+			t.Errorf("%s: %q and %q", reason, base, got)
+		}
+	}
+}
+
+func TestLineage(t *testing.T) {
+	var l lineage
+	for i := range 8 {
+		l = l.with(fmt.Sprint("h", i), fmt.Sprint("c", i%2))
+	}
+	for hash, want := range map[string]Standing{
+		"h7": Current, "h6": Superseded, "h2": Superseded, "h1": New, "h9": New, "": New,
+	} {
+		if got := l.standing(hash); got != want {
+			t.Errorf("%q is %s, want %s: the present one and the five before are known", hash, got, want)
+		}
+	}
+	if !slices.Equal(l.users, []string{"c0", "c1"}) {
+		t.Errorf("the users are %v", l.users)
+	}
+	back := l.with("h5", "c0")
+	if back.input != "h5" || !slices.Equal(back.earlier, []string{"h7", "h6", "h4", "h3", "h2"}) {
+		t.Errorf("an input that was taken over a second time is known once: %+v", back)
+	}
+	for i := range 100 {
+		l = l.usedBy(fmt.Sprint("n", i))
+	}
+	if len(l.users) != mostUsers || l.users[mostUsers-1] != "n99" {
+		t.Errorf("%d users are remembered, up to %s", len(l.users), l.users[len(l.users)-1])
+	}
+}
+
+// Who rewrites a Secret with the same tokens changes nothing.
+func TestHash(t *testing.T) {
+	base := hashOf(secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s"}))
+	for reason, tc := range map[string]struct {
+		data map[string]string
+		same bool
+	}{
+		"a file ends in a newline":       {map[string]string{"accessToken": "a\n", "refreshToken": "r", "scopes": "s"}, true},
+		"people keep notes beside":       {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "note": "n"}, true},
+		"an empty key is none":           {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "expiresAt": ""}, true},
+		"another access token":           {map[string]string{"accessToken": "b", "refreshToken": "r", "scopes": "s"}, false},
+		"another refresh token":          {map[string]string{"accessToken": "a", "refreshToken": "q", "scopes": "s"}, false},
+		"other scopes may change a call": {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s t"}, false},
+		"the parts are kept apart":       {map[string]string{"accessToken": "ar", "scopes": "s"}, false},
+	} {
+		if got := hashOf(secretWith(tc.data)); (got == base) != tc.same {
+			t.Errorf("%s: %s and %s", reason, base, got)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	given := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})
+	damaged := func(edit func(*corev1.Secret)) func(*corev1.Secret) { return edit }
+	for reason, tc := range map[string]struct {
+		input  func(*corev1.Secret)
+		copied func(*corev1.Secret)
+		conn   func(*v1alpha1.Connection)
+		want   Standing
+		known  bool
+		err    Reason
+	}{
+		"the copy is from it": {want: Current, known: true},
+		"new tokens":          {input: func(s *corev1.Secret) { s.Data["accessToken"] = []byte("b") }, want: New, known: true},
+		"another connection with the same tokens": {conn: func(c *v1alpha1.Connection) { c.Name = "too" }, want: Current, known: true},
+		"another connection with tokens of its own": {
+			input: func(s *corev1.Secret) { s.Data["accessToken"] = []byte("b") },
+			conn:  func(c *v1alpha1.Connection) { c.Name = "too" }, want: New,
+		},
+		"an immutable input is only read":     {input: func(s *corev1.Secret) { s.Immutable = new(true) }, want: Current, known: true},
+		"somebody emptied the copy":           {copied: damaged(func(s *corev1.Secret) { s.Data = nil }), err: Invalid},
+		"somebody froze the copy":             {copied: damaged(func(s *corev1.Secret) { s.Immutable = new(true) }), err: Invalid},
+		"somebody took its name":              {copied: damaged(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), err: Invalid},
+		"an account is withdrawn by deletion": {conn: func(c *v1alpha1.Connection) { c.Spec.CredentialsSecretRef.Name = "gone" }, err: NotFound},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			maker, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, given.DeepCopy())
+			seeded(t, maker)
+			copied, input, conn := working(t, api), given.DeepCopy(), connection()
+			for _, edit := range []func(){
+				func() {
+					if tc.input != nil {
+						tc.input(input)
+					}
+				},
+				func() {
+					if tc.copied != nil {
+						tc.copied(copied)
+					}
+				},
+				func() {
+					if tc.conn != nil {
+						tc.conn(conn)
+					}
+				},
+			} {
+				edit()
+			}
+			copied.ResourceVersion = ""
+			store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, []client.Object{input, copied}...)
+			found, err := store.Find(t.Context(), conn)
+			if ReasonOf(err) != tc.err || found.Input.Standing != tc.want && tc.err == "" || found.Known != tc.known {
+				t.Errorf("found it %s, known %t, %v", found.Input.Standing, found.Known, err)
+			}
+		})
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	now := clocktesting.NewFakeClock(noon)
+	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{
+		"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s",
+	}))
+	copied := seeded(t, store)
+	input := secretWith(map[string]string{"accessToken": "b"})
+	if err := api.Update(t.Context(), input); err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.Find(t.Context(), connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted, err := store.Adopt(t.Context(), connection(), copied, found.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Token{Access: "b"}); adopted.Token != want {
+		t.Errorf("adopted %+v: nothing of the tokens before is left", adopted.Token)
+	}
+	if _, err := store.Adopt(t.Context(), connection(), copied, found.Input); ReasonOf(err) != Conflict {
+		t.Errorf("got %v, want a conflict: the copy was changed since", err)
+	}
+	if found, err = store.Find(t.Context(), connection()); err != nil || found.Input.Standing != Current {
+		t.Errorf("then the input is %s, %v", found.Input.Standing, err)
+	}
+}
+
+// A version of Herald that renewed tokens in the input may be at it while this one begins.
+func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
+	for _, tc := range []struct {
+		reason      string
+		annotations map[string]string
+		may         bool
+		wait        time.Duration
+	}{
+		{"people made the Secret", nil, true, 0},
+		{"a process of that version is renewing", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Minute).Format(time.RFC3339)}, false, 30 * time.Second},
+		{"one was, and is gone", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
+		{"one has renewed it, and may again", map[string]string{RenewedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
+	} {
+		secret := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})
+		secret.Annotations = tc.annotations
+		store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secret)
+		copied := seeded(t, store)
+		found, err := store.Find(t.Context(), connection())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if may, wait := store.MayClaim(connection(), copied, found.Input, 90*time.Second); may != tc.may || wait != tc.wait {
+			t.Errorf("%s: %t, %s", tc.reason, may, wait)
+		}
+	}
+}
+
+// A renewed token is not lost because somebody deletes the copy that it belongs into.
+func TestSaveMakesTheCopyAnew(t *testing.T) {
+	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
+	copied := seeded(t, store)
+	if err := api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: WorkingName(connection())}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Save(t.Context(), connection(), Renewal{Token: Token{Access: "a2", Refresh: "r2"}, Before: copied}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.Find(t.Context(), connection())
+	if err != nil || found.Working.Token.Refresh != "r2" || found.Input.Standing != Current {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+var now = time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+
+func cluster(uid string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return uid, nil }
+}
+
+// TestMarker goes through what becomes of one bucket, in the real store.
+func TestMarker(t *testing.T) {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := func(own, from string) error {
+		return installation.New(files, cluster(own), from, clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
+	}
+	for _, step := range []struct {
+		name, own, from string
+		// others is whose the bucket is, if not that of who asks.
+		others string
+	}{
+		{"the first cluster takes a bucket that is nobody's", "one", "", ""},
+		{"and keeps it", "one", "", ""},
+		{"another one may not remove", "two", "", "one"},
+		{"nor after a person named a third", "two", "three", "one"},
+		{"until a person says whose place it takes", "two", "one", ""},
+		{"what stays in the configuration does no harm", "two", "one", ""},
+		{"from then on the first may not", "one", "", "two"},
+		{"even if its configuration says where it had it from", "one", "zero", "two"},
+	} {
+		err := may(step.own, step.from)
+		var others *installation.OthersError
+		switch {
+		case step.others == "" && err != nil:
+			t.Errorf("%s: %v", step.name, err)
+		case step.others != "" && (!errors.As(err, &others) || others.Cluster != step.others || !strings.Contains(err.Error(), "takeOverFrom: "+step.others)):
+			t.Errorf("%s: %v, want that the bucket is %s's, and what to do", step.name, err, step.others)
+		}
+	}
+	data, etag, err := files.ReadDocument(t.Context(), installation.Key, "", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marker installation.Marker
+	if err := json.Unmarshal(data, &marker); err != nil || marker != (installation.Marker{Cluster: "two", Since: now, Before: "one"}) {
+		t.Errorf("the marker is %s, %v", data, err)
+	}
+	for _, text := range []string{"not a marker", `{}`} {
+		if etag, err = files.PutDocument(t.Context(), installation.Key, "application/json", []byte(text), etag); err != nil {
+			t.Fatal(err)
+		}
+		if err := may("two", ""); err == nil || !strings.Contains(err.Error(), installation.Key) {
+			t.Errorf("a marker that says %q: %v; nothing may be removed where it cannot be told whose the bucket is", text, err)
+		}
+	}
+}
+
+// TestNoStore shows that an installation without a store is kept from nothing.
+func TestNoStore(t *testing.T) {
+	if err := installation.New(store.None(), cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// raced is a store into which another cluster writes between each read and write.
+type raced struct {
+	installation.Documents
+	others int
+}
+
+func (r *raced) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
+	if r.others > 0 {
+		r.others--
+		if _, err := r.Documents.PutDocument(ctx, key, mimeType, []byte(`{"cluster":"two"}`), store.Any); err != nil {
+			return "", err
+		}
+	}
+	return r.Documents.PutDocument(ctx, key, mimeType, data, etag)
+}
+
+// TestRace shows that of two clusters that take a bucket at the same time one gets it.
+func TestRace(t *testing.T) {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = installation.New(&raced{Documents: files, others: 1}, cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
+	var others *installation.OthersError
+	if !errors.As(err, &others) || others.Cluster != "two" {
+		t.Errorf("%v, want that the bucket is of the one that was faster", err)
+	}
+}
+
+// TestUnknownCluster shows that nothing is removed while it is not known which cluster this is.
+func TestUnknownCluster(t *testing.T) {
+	away := errors.New("the API server is away")
+	own := func(context.Context) (string, error) { return "", away }
+	if err := installation.New(store.None(), own, "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context()); !errors.Is(err, away) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,83 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// lookEvery is how often a manager looks whose the bucket is: often enough that a
+	// mistake shows before a sweep.
+	lookEvery = time.Minute
+	// lookWithin bounds one look.
+	lookWithin = 30 * time.Second
+)
+
+// Watch looks all the time whose the bucket is, and tells people: by a metric, and by the
+// log when it becomes another's.
+type Watch struct {
+	bucket  *Bucket
+	clock   clock.WithTicker
+	foreign prometheus.Gauge
+	told    string
+}
+
+// NewWatch returns a Watch, whose metric is registered with r unless that is nil.
+func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Watch {
+	return &Watch{bucket: bucket, clock: now, foreign: promauto.With(r).NewGauge(prometheus.GaugeOpts{
+		Name: "herald_bucket_foreign",
+		Help: "1 while the bucket is marked as another cluster's, so that nothing in it is removed; 0 otherwise. By the manager that works.",
+	})}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the manager that works also
+// takes a bucket that is nobody's.
+func (*Watch) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (w *Watch) Start(ctx context.Context) error {
+	ticker := w.clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		w.Look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// Look looks once. A store or an API server that is away changes nothing of what was seen.
+func (w *Watch) Look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	log := ctrllog.FromContext(ctx).WithName("bucket")
+	err := w.bucket.MayDelete(ctx)
+	var others *OthersError
+	switch {
+	case errors.As(err, &others):
+		w.foreign.Set(1)
+		if w.told != others.Cluster {
+			w.told = others.Cluster
+			log.Error(err, "the bucket is another cluster's")
+		}
+	case err != nil:
+		log.V(1).Info("cannot tell whose the bucket is", "error", err.Error())
+	default:
+		w.foreign.Set(0)
+		if w.told != "" {
+			w.told = ""
+			log.Info("the bucket is this cluster's now")
+		}
+	}
+}

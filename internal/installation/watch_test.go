@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// TestWatch shows what the metric says while a bucket passes from one cluster to another.
+func TestWatch(t *testing.T) {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktesting.NewFakeClock(now)
+	watch := func(own, from string) (*installation.Watch, *prometheus.Registry) {
+		registry := prometheus.NewRegistry()
+		return installation.NewWatch(installation.New(files, cluster(own), from, clock), clock, registry), registry
+	}
+	value := func(registry *prometheus.Registry) float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil || len(families) != 1 || families[0].GetName() != "herald_bucket_foreign" {
+			t.Fatalf("%v, %v", families, err)
+		}
+		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+		return families[0].GetMetric()[0].GetGauge().GetValue()
+	}
+	one, seenByOne := watch("one", "")
+	two, seenByTwo := watch("two", "")
+	three, seenByThree := watch("three", "one")
+	for _, step := range []struct {
+		name     string
+		look     *installation.Watch
+		registry *prometheus.Registry
+		want     float64
+	}{
+		{"the first has the bucket", one, seenByOne, 0},
+		{"the second has not", two, seenByTwo, 1},
+		{"nor a minute later", two, seenByTwo, 1},
+		{"a third takes the first one's place", three, seenByThree, 0},
+		{"which the first sees", one, seenByOne, 1},
+	} {
+		step.look.Look(t.Context())
+		if got := value(step.registry); got != step.want {
+			t.Errorf("%s: %v, want %v", step.name, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// TestDocuments shows that a document is written on its condition only, in the real store.
+func TestDocuments(t *testing.T) {
+	files := open(t, storetest.Start(t))
+	const key, text = "_herald/archive/team/acme/index", "application/json"
+	put := func(data, etag string) (string, error) {
+		t.Helper()
+		return files.PutDocument(t.Context(), key, text, []byte(data), etag)
+	}
+	if _, err := put("0", "0123456789abcdef0123456789abcdef"); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("in the place of one that is not there: %v", err)
+	}
+	first, err := put("1", "")
+	if err != nil || first == "" {
+		t.Fatalf("where nothing was: %q, %v", first, err)
+	}
+	if _, err := put("2", ""); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("where something is: %v", err)
+	}
+	second, err := put("22", first)
+	if err != nil || second == first {
+		t.Fatalf("in the place of the first: %q, %v", second, err)
+	}
+	if _, err := put("3", first); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("in the place of one that was replaced: %v", err)
+	}
+	if data, etag, err := files.ReadDocument(t.Context(), key, "", 2); string(data) != "22" || etag != second || err != nil {
+		t.Errorf("read %q, etag %q, %v; want the second", data, etag, err)
+	}
+	if data, etag, err := files.ReadDocument(t.Context(), key, first, 2); string(data) != "22" || etag != second || err != nil {
+		t.Errorf("knowing the first, read %q, etag %q, %v; want the second", data, etag, err)
+	}
+	if _, etag, err := files.ReadDocument(t.Context(), key, second, 2); !errors.Is(err, store.ErrSame) || etag != second {
+		t.Errorf("knowing the second: etag %q, %v", etag, err)
+	}
+	if _, _, err := files.ReadDocument(t.Context(), key, "", 1); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("a document that is too large: %v", err)
+	}
+	if _, _, err := files.ReadDocument(t.Context(), key+"-none", "", 1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("one that is not there: %v", err)
+	}
+	third, err := put("3", store.Any)
+	if err != nil || third == second {
+		t.Errorf("without a condition: %q, %v", third, err)
+	}
+	none := store.None()
+	if _, err := none.PutDocument(t.Context(), key, text, nil, ""); !errors.Is(err, store.ErrNone) {
+		t.Errorf("put into no store: %v", err)
+	}
+	if _, _, err := none.ReadDocument(t.Context(), key, "", 1); !errors.Is(err, store.ErrNone) {
+		t.Errorf("read in no store: %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// TestKey shows which annotations are honoured.
+func TestKey(t *testing.T) {
+	const own, other = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+	for _, row := range []struct{ name, annotation, want string }{
+		{"none: the file is stored for this object", "", "acme/" + own},
+		{"its own, as the manager writes it", "acme/" + own, "acme/" + own},
+		{"that of the object that a backup was made of", "acme/" + other, "acme/" + other},
+		{"another namespace's file is not this team's", "rival/" + other, "acme/" + own},
+		{"a namespace that begins with the same letters", "acme-rival/" + other, "acme/" + own},
+		{"what was made of a file is no file", "acme/" + other + ".cdb3cdf6469460b4634db3443e1a596e", "acme/" + own},
+		{"what Herald itself keeps", "_herald/installation.json", "acme/" + own},
+		{"a way out of the namespace", "acme/../rival/" + other, "acme/" + own},
+		{"a name that is no UID", "acme/film.mp4", "acme/" + own},
+		{"more than a key", "acme/" + other + "\n", "acme/" + own},
+	} {
+		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", UID: own}}
+		if row.annotation != "" {
+			m.Annotations = map[string]string{v1alpha1.FileAnnotation: row.annotation}
+		}
+		if got := store.Key(m); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+		if got, want := store.Restored(m), row.want != "acme/"+own; got != want {
+			t.Errorf("%s: restored is %v", row.name, got)
+		}
+		if got := store.OwnKey(m); got != "acme/"+own {
+			t.Errorf("%s: stored under %s", row.name, got)
+		}
+		if store.UIDOf(row.want) != row.want[len("acme/"):] {
+			t.Errorf("%s: UID %s", row.name, store.UIDOf(row.want))
+		}
+	}
+	source := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", UID: own}, Spec: v1alpha1.MediaSpec{Source: &v1alpha1.MediaSource{}}}
+	if store.Overwritable(source) {
+		t.Error("a file that Herald fetched can be replaced by nobody")
+	}
+	source.Annotations = map[string]string{v1alpha1.FileAnnotation: "acme/" + other}
+	if !store.Overwritable(source) {
+		t.Error("a file that was stored for another object may be one that a client can replace")
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retries
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: name}}
+}
+
+// However long something failed, it is tried again soon after it may succeed.
+func TestPauses(t *testing.T) {
+	limiter, waited := Limiter(), time.Duration(0)
+	for n := range 1000 {
+		longest := min(First<<min(n, 20), Most)
+		pause := limiter.When(request("one"))
+		if pause < longest/2 || pause > longest {
+			t.Fatalf("pause %d is %s, want between %s and %s", n, pause, longest/2, longest)
+		}
+		waited += pause
+	}
+	if waited < time.Hour {
+		t.Fatalf("a thousand tries take %s: what is away is asked too often", waited)
+	}
+	if pause := limiter.When(request("another")); pause > First {
+		t.Errorf("one that has failed once waits for %s, since others have failed more often", pause)
+	}
+	limiter.Forget(request("one"))
+	if pause := limiter.When(request("one")); pause > First {
+		t.Errorf("one that has succeeded meanwhile waits for %s", pause)
+	}
+}
+
+// What failed at one moment does not come back at one moment: the API that is back would refuse most of it.
+func TestSpread(t *testing.T) {
+	limiter, pauses := Limiter(), map[time.Duration]bool{}
+	for n := range 100 {
+		name := request(string(rune('a' + n)))
+		for range 20 {
+			limiter.When(name)
+		}
+		pauses[limiter.When(name)] = true
+	}
+	if len(pauses) < 50 {
+		t.Errorf("100 objects come back at %d moments", len(pauses))
+	}
+}

@@ -1,0 +1,229 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// EarlierState is what the pass knows of an earlier post of the name.
+type EarlierState int
+
+// The states of that knowledge.
+const (
+	// EarlierUnasked: the archive was not asked yet.
+	EarlierUnasked EarlierState = iota
+	// EarlierKept: it was asked, and answered with the record or that there is none.
+	EarlierKept
+	// EarlierUnavailable: it does not answer.
+	EarlierUnavailable
+	// EarlierNotKept: this installation keeps no records.
+	EarlierNotKept
+)
+
+// Earlier is what the pass knows of an earlier post of the name.
+type Earlier struct {
+	State EarlierState
+	// Record is that of the earlier post; nil if there is none.
+	Record *record.Record
+	// Problem says why the archive does not answer.
+	Problem string
+}
+
+// askAgain is how soon an archive that does not answer is asked again.
+const askAgain = 15 * time.Second
+
+// earlier finds out, before anything is sent for a post, what became of an earlier one of
+// its name, and enters it. It returns no actions if the post goes on.
+func (f *Facts) earlier() []Action {
+	if !f.wantsEarlier() {
+		return nil
+	}
+	if actions := f.settleFirst(); actions != nil {
+		return actions
+	}
+	switch f.Earlier.State {
+	case EarlierUnasked:
+		return []Action{FindEarlier{}}
+	case EarlierUnavailable:
+		return f.waitForEarlier()
+	case EarlierKept:
+		return f.enterEarlier()
+	case EarlierNotKept:
+	}
+	return nil
+}
+
+// wantsEarlier reports whether an earlier post matters now. For what an earlier version of
+// Herald has accepted it does when it is due.
+func (f *Facts) wantsEarlier() bool {
+	post := f.Post
+	if f.Unowned || post.Status.Finished || post.Spec.Draft || post.Spec.Cancelled || !record.Wanted(post) {
+		return false
+	}
+	return !f.accepted() || posting.Wait(post, f.Now) <= 0
+}
+
+func (f *Facts) accepted() bool {
+	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
+}
+
+// settleFirst has the open attempts of a copy that came with its status looked up: what
+// was recorded later can be entered only then.
+func (f *Facts) settleFirst() []Action {
+	if lookups := f.dueLookups(); len(lookups) > 0 {
+		return []Action{Lookup{lookups}}
+	}
+	if f.anyOpen() {
+		return []Action{f.wait(time.Time{}, true)}
+	}
+	return nil
+}
+
+func (f *Facts) anyOpen() bool {
+	for i := range f.Post.Status.Targets {
+		if attempt.IsOpen(f.Post.Status.Targets[i].Attempt) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitForEarlier says that a post waits for the archive. At its deadline it fails: it is
+// never sent unasked.
+func (f *Facts) waitForEarlier() []Action {
+	blocked := v1alpha1.Blocked{
+		Reason:  v1alpha1.ReasonRecordUnavailable,
+		Problem: "whether an earlier post of this name was published cannot be looked up: " + f.Earlier.Problem,
+		Remedy:  remedies[v1alpha1.ReasonRecordUnavailable],
+	}
+	actions := f.withhold(v1alpha1.ReasonRecordUnavailable, blocked.Problem, func(int) v1alpha1.Blocked { return blocked })
+	for i, action := range actions {
+		wait, ok := action.(Wait)
+		if again := f.Now.Add(askAgain + f.spread(askAgain/3)); ok && (wait.Until.IsZero() || again.Before(wait.Until)) {
+			wait.Until, wait.InTurn = again, false
+			actions[i] = wait
+		}
+	}
+	return actions
+}
+
+// enterEarlier enters what the archive has answered. What is out, or may be, is stored at
+// once; that there is nothing is stored with the next write.
+func (f *Facts) enterEarlier() []Action {
+	post, found := f.Post, f.Earlier.Record
+	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
+	if found == nil {
+		post.Status.Earlier = known
+		return nil
+	}
+	known.Record = string(found.UID)
+	known.PublishAgain = post.Annotations[v1alpha1.PublishAgainAnnotation] == known.Record
+	if known.PublishAgain {
+		post.Status.Earlier = known
+		return nil
+	}
+	adopted := found.Adopt(post, f.account)
+	if len(adopted.Unknown) > 0 {
+		problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
+			strings.Join(adopted.Unknown, ", "))
+		return f.withhold(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
+			return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}
+		})
+	}
+	known.Targets = adopted.Targets
+	post.Status.Earlier = known
+	if len(adopted.Targets) == 0 {
+		return nil
+	}
+	f.enterTargets()
+	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
+}
+
+// account is the account that a Connection names.
+func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
+	conn := f.Connections[connection]
+	if conn == nil {
+		return "", "", false
+	}
+	return conn.Spec.Platform, conn.Spec.AccountID, true
+}
+
+// onlyAdopted reports whether nothing was sent for this very object yet, although some of
+// its targets are out: it is to be judged, and to wait for its time, as any other.
+func (f *Facts) onlyAdopted() bool {
+	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.Wait(f.Post, f.Now) > 0)
+}
+
+// adopts reports whether targets of a post read what became of an earlier one.
+func adopts(post *v1alpha1.Post) bool {
+	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
+}
+
+// knowsEarlier reports whether the record of an earlier post has told what became of it.
+func knowsEarlier(post *v1alpha1.Post) bool {
+	earlier := post.Status.Earlier
+	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
+}
+
+// describeAdopted derives the condition that says which targets are out from before.
+func describeAdopted(post *v1alpha1.Post, now time.Time) {
+	if !adopts(post) {
+		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionAdopted)
+		return
+	}
+	setCondition(post, now, v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonAlreadyPublished,
+		text.Truncate(alreadyPublished(post), maxConditionMessage))
+}
+
+// alreadyPublished says what was adopted, and how the post is published all the same.
+func alreadyPublished(post *v1alpha1.Post) string {
+	earlier := post.Status.Earlier
+	var targets []string
+	for n, index := range earlier.Targets {
+		if n == mostNamed {
+			targets = append(targets, fmt.Sprintf("and %d more", len(earlier.Targets)-n))
+			break
+		}
+		targets = append(targets, targetWord(post, int(index)))
+	}
+	message := fmt.Sprintf("an earlier post of this name (uid %s) was sent already, and what became of it stands here: %s. None of this is sent again, also if the "+
+		"content differs. To publish it again, delete this post and apply it anew with the annotation\n  %s: %s",
+		earlier.Record, strings.Join(targets, ", "), v1alpha1.PublishAgainAnnotation, post.UID)
+	if asked := post.Annotations[v1alpha1.PublishAgainAnnotation]; asked != "" {
+		message += fmt.Sprintf("\nThe annotation names %q, which is not the latest record and does nothing.", text.Truncate(asked, maxUID))
+	}
+	return message
+}
+
+const (
+	// mostNamed is how many targets one condition names.
+	mostNamed = 5
+	// maxUID is how much of an annotation that is no uid is shown.
+	maxUID = 64
+)
+
+// targetWord says how a target stands.
+func targetWord(post *v1alpha1.Post, index int) string {
+	t := posting.Target(post, index)
+	if t == nil {
+		return fmt.Sprintf("target %d", index)
+	}
+	word := fmt.Sprintf("target %d (%s) is %s", index, t.Platform, posting.StateOf(t))
+	if t.ExternalURL != "" {
+		word += " at " + t.ExternalURL
+	}
+	return word
+}

@@ -1,0 +1,221 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// kept is the record of an earlier post to the account of x, as changed.
+func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
+	t := record.Target{Connection: "x", AccountID: "account", TargetStatus: v1alpha1.TargetStatus{
+		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.example/7",
+		Attempt: &v1alpha1.Attempt{Number: 1, ID: "old", AccountID: "account", Outcome: v1alpha1.OutcomePosted, StartedAt: v1alpha1.NewTime(t0), SendBefore: v1alpha1.NewTime(t0)},
+	}}
+	for _, c := range change {
+		c(&t.TargetStatus)
+	}
+	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
+}
+
+func TestEarlier(t *testing.T) {
+	answered := func(r *record.Record) Earlier { return Earlier{State: EarlierKept, Record: r} }
+	away := Earlier{State: EarlierUnavailable, Problem: "it is away"}
+	for name, tt := range map[string]struct {
+		why    string
+		change func(*situation)
+		want   []string
+		check  func(*testing.T, *v1alpha1.Post)
+	}{
+		"not asked yet": {"nothing is sent unasked", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
+		"nothing is kept here": {"there is nothing to ask", func(s *situation) { s.Earlier = Earlier{State: EarlierNotKept} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Earlier != nil {
+				t.Error("it is said to have been looked for: an archive that comes later is never asked")
+			}
+		}},
+		"there was none": {"it is a new post", func(s *situation) { s.Earlier = answered(nil) }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Earlier == nil || p.Status.Earlier.Object != "uid" {
+				t.Errorf("%+v: the claim must say that it was looked for", p.Status.Earlier)
+			}
+		}},
+		"it is out": {"it is never sent again", func(s *situation) { s.Earlier = answered(kept()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "7" {
+				t.Errorf("%+v", p.Status.Targets[0])
+			}
+		}},
+		"it is out, and one more target": {"the other one comes next", func(s *situation) {
+			s.twoTargets()
+			s.Connections["y"].Spec.AccountID = "other"
+			s.Earlier = answered(kept())
+		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			if len(p.Status.Targets) != 2 || p.Status.Targets[1].State != v1alpha1.TargetPending && p.Status.Targets[1].State != "" {
+				t.Errorf("%+v", p.Status.Targets)
+			}
+		}},
+		"it may be out": {"a person tells", func(s *situation) {
+			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
+			}))
+		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided {
+				t.Errorf("%+v", p.Status.Targets[0])
+			}
+		}},
+		"it was refused": {"it is sent", func(s *situation) {
+			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
+			}))
+		}, []string{"claim [0]", "wait"}, nil},
+		"a person asks for it again": {"the annotation names the record", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
+			s.Earlier = answered(kept())
+		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if !p.Status.Earlier.PublishAgain {
+				t.Error("a later pass would not know")
+			}
+		}},
+		"a person asked for an older one again": {"that was done, or never could be", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "oldest"}
+			s.Earlier = answered(kept())
+		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			Describe(p, t0)
+			adopted := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAdopted)
+			if adopted == nil || !strings.Contains(adopted.Message, `"oldest"`) || !strings.Contains(adopted.Message, v1alpha1.PublishAgainAnnotation+": uid") {
+				t.Errorf("%+v does not say that it does nothing, and what would", adopted)
+			}
+		}},
+		"a copy that a person wants out again": {"who asks knows of the first one", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier", v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = answered(kept())
+		}, []string{"claim [0]", "wait"}, nil},
+		"a copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = answered(nil)
+		}, []string{"write and warn of OutcomeUnknown"}, nil},
+		"a copy, where nothing is kept": {"it may have been sent", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = Earlier{State: EarlierNotKept}
+		}, []string{"write and warn of OutcomeUnknown"}, nil},
+		"the archive is away": {"it waits, and says for what", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Targets[0].Blocked == nil || p.Status.Earlier != nil {
+				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
+			}
+		}},
+		"the archive is away past the deadline": {"it fails, and is not sent", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Earlier = away
+		}, []string{"write and warn of RecordUnavailable"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Targets[0].State != v1alpha1.TargetFailed {
+				t.Errorf("%+v", p.Status.Targets[0])
+			}
+		}},
+		"a copy, after the archive was away": {"what was entered without a look proves nothing", func(s *situation) {
+			s.target.State, s.target.Blocked = v1alpha1.TargetPending, &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable, Problem: "away"}
+			s.entered()
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = answered(nil)
+		}, []string{"write and warn of OutcomeUnknown"}, nil},
+		"an account that is not known": {"it may be where it is out", func(s *situation) {
+			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
+			s.Earlier = answered(kept())
+		}, []string{"write and warn of ConnectionNotFound", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Earlier != nil {
+				t.Error("it is not looked for again")
+			}
+		}},
+		"a draft":    {"nothing is sent", func(s *situation) { s.Post.Spec.Draft, s.Earlier = true, Earlier{} }, []string{"write Draft", "wait"}, nil},
+		"of no team": {"it has no records, and nothing is sent", func(s *situation) { s.Unowned, s.Earlier = true, Earlier{} }, []string{"write and warn of NoTeam", "wait"}, nil},
+		"made through the API": {"nobody else can have its name", func(s *situation) {
+			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
+			s.Earlier = Earlier{}
+		}, []string{"claim [0]", "wait"}, nil},
+		"its time lies ahead": {"people learn now that it will not go out", func(s *situation) {
+			s.scheduled(time.Hour)
+			s.Earlier = Earlier{}
+		}, []string{"find earlier"}, nil},
+		"accepted by a version that kept nothing": {"a hundred thousand posts are not asked about at once", func(s *situation) {
+			s.scheduled(time.Hour)
+			s.entered()
+			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
+			s.Earlier = Earlier{}
+		}, []string{"write", "wait"}, nil},
+		"accepted by such a version, and due": {"nothing is sent unasked", func(s *situation) {
+			s.scheduled(-time.Second)
+			s.entered()
+			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
+			s.Earlier = Earlier{}
+		}, []string{"find earlier"}, nil},
+		"a copy with its status, whose call is open": {"it is settled first", func(s *situation) {
+			s.claimed(time.Hour)
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "another"}
+			s.Earlier = Earlier{}
+		}, []string{"lookup [0]"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			got := words(Decide(f))
+			for i := range got {
+				if strings.HasPrefix(got[i], "wait") {
+					got[i] = "wait"
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			if tt.check != nil {
+				tt.check(t, f.Post)
+			}
+		})
+	}
+}
+
+// TestAwayIsAskedAgain bounds how long a post waits after the archive is back.
+func TestAwayIsAskedAgain(t *testing.T) {
+	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
+		f := facts(func(s *situation) {
+			s.scheduled(in)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		})
+		actions := Decide(f)
+		wait, ok := actions[len(actions)-1].(Wait)
+		if left := wait.Until.Sub(t0); !ok || left < askAgain || left > 2*askAgain {
+			t.Errorf("%s: %v; it is asked again after %s", name, words(actions), left)
+		}
+	}
+}
+
+// TestAdoptedGoesOn follows a post of which one target is out from before.
+func TestAdoptedGoesOn(t *testing.T) {
+	f := facts(func(s *situation) {
+		s.twoTargets()
+		s.Connections["y"].Spec.AccountID = "other"
+		s.scheduled(time.Hour)
+		s.Earlier = Earlier{State: EarlierKept, Record: kept()}
+	})
+	Decide(f)
+	Describe(f.Post, t0)
+	if got := words(Decide(f)); len(got) == 0 || strings.HasPrefix(got[0], "claim") || got[0] == "find earlier" {
+		t.Errorf("%v: what is not out waits for its time", got)
+	}
+	Describe(f.Post, t0)
+	f.Now = t0.Add(time.Hour)
+	if got := words(Decide(f)); len(got) == 0 || got[0] != "claim [1]" {
+		t.Errorf("%v: what is not out goes out at its time, and nothing else", got)
+	}
+	f.Post.DeletionTimestamp = new(metav1.NewTime(t0))
+	if got := words(Decide(f)); cmp.Diff([]string{"release"}, got) != "" {
+		t.Errorf("%v: nothing keeps it", got)
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/suspension"
+)
+
+// suspended says that a target waits for its team to be suspended no longer.
+var suspended = v1alpha1.Blocked{
+	Reason:  v1alpha1.ReasonSuspended,
+	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
+}
+
+// hold keeps a target back that could go out, or be prepared to, if its team were not suspended. What precedes its
+// call is made all the same, and is recorded with what the target waits for: a suspension is
+// long, and another process may end it.
+func (f *Facts) hold(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
+	d.forInputs = true
+	switch p.State {
+	case PreparationNotNeeded, PreparationVisible, PreparationFailed:
+	case PreparationMissing:
+		d.missing = append(d.missing, i)
+	case PreparationRunning:
+		d.changed = f.recordProgress(t, p) || d.changed
+	case PreparationReady:
+		before := t.Prepared
+		recordPrepared(t, p, len(Files(f.Post, i)) > 0)
+		d.changed = before != t.Prepared || d.changed
+	}
+	d.changed = attempt.Block(t, suspended) || d.changed
+}
+
+// setTryUntil enters until when a target is tried, if that is not known yet, and moves it by
+// the suspensions of the team that have ended since: a target does not wait for their end any
+// more. It reports whether another pass would come to another time; the rest is stored with what
+// follows.
+func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
+	if !f.Suspended && attempt.BlockedBy(t, v1alpha1.ReasonSuspended) {
+		t.Blocked = nil
+	}
+	if t.TryUntil == nil {
+		until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
+		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), nil
+		changed = !fixed
+	}
+	since := t.TryUntil.Add(-f.Settings.StartingDeadline)
+	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
+		since = counted.Time
+	}
+	if until, by := suspension.Move(t.TryUntil.Time, since, f.Suspensions); !by.IsZero() {
+		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), v1alpha1.NewTimePtr(by)
+	}
+	return changed
+}
+
+// expired reports whether the time of a target is over. That of one that waits in a suspension
+// moves on; but not if it was over before.
+func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
+	return f.Now.After(t.TryUntil.Time) && !f.mayMove(t)
+}
+
+// mayMove reports whether the suspension that lasts will move the deadline of a target: it began
+// before that, or is so new that its begin is not recorded.
+func (f *Facts) mayMove(t *v1alpha1.TargetStatus) bool {
+	since := suspension.Since(f.Suspensions)
+	return f.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
+}

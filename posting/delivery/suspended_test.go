@@ -1,0 +1,161 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+)
+
+// suspensions are given in minutes from t0: pairs of begin and end, and a begin alone for one that lasts.
+func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
+	for i := 0; i < len(minutes); i += 2 {
+		s := v1alpha1.Suspension{From: v1alpha1.NewTime(t0.Add(time.Duration(minutes[i]) * time.Minute))}
+		if i+1 < len(minutes) {
+			s.Until = v1alpha1.NewTimePtr(t0.Add(time.Duration(minutes[i+1]) * time.Minute))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// shown is the first target as it is entered, and what people read of the post.
+func shown(f *Facts) string {
+	Describe(f.Post, f.Now)
+	t := posting.Target(f.Post, 0)
+	out := string(t.State)
+	if t.Blocked != nil {
+		out += " " + t.Blocked.Reason
+	}
+	if t.TryUntil != nil {
+		out += fmt.Sprint(" until ", t.TryUntil.Sub(t0))
+	}
+	if t.SuspendedUntil != nil {
+		out += fmt.Sprint(" counted to ", t.SuspendedUntil.Sub(t0))
+	}
+	if t.Prepared != nil {
+		out += " has " + t.Prepared.Checkpoint
+	}
+	return out
+}
+
+func TestSuspended(t *testing.T) {
+	lasting := func(s *situation) { s.Suspended, s.Suspensions = true, suspensions(-5) }
+	done := func(state PreparationState) func(int) Preparation {
+		return preparing(Preparation{State: state, Hash: "hash", Checkpoint: "c1", BegunAt: t0.Add(-time.Minute), EndedAt: t0, Lasts: time.Hour})
+	}
+	busy := platforms.Errorf(platforms.ClassTransient, "busy")
+	for name, tt := range map[string]struct {
+		reason string
+		change func(s *situation)
+		want   []string
+		shows  string
+	}{
+		"a post that is due": {"it waits, and says for what, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
+		"a post that waits": {"a suspension costs a post one write", func(s *situation) {
+			lasting(s)
+			b := suspended
+			s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(time.Minute))
+			s.entered()
+		}, []string{"wait for inputs"}, "pending Suspended until 1m0s"},
+		"a scheduled post": {"until its time nothing is different", func(s *situation) {
+			lasting(s)
+			s.scheduled(2 * time.Minute)
+		}, []string{"write Scheduled", "wait 2m0s in turn"}, "pending"},
+		"a suspension that is not recorded yet": {"the deadline waits for its begin", func(s *situation) {
+			s.Suspended = true
+			s.scheduled(-2 * time.Hour)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until -1h0m0s"},
+		"one whose deadline ended in the suspension": {"it moves along when that ends", func(s *situation) {
+			s.Suspended, s.Suspensions = true, suspensions(-90)
+			s.scheduled(-2 * time.Hour)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until -1h0m0s"},
+		"one whose deadline ended before": {"a suspension does not bring back what was too late", func(s *situation) {
+			s.Suspended, s.Suspensions = true, suspensions(-50)
+			s.scheduled(-2 * time.Hour)
+		}, []string{"write", "wait"}, "failed MissedSchedule"},
+		"one to be prepared": {"what precedes the call is made meanwhile", func(s *situation) {
+			lasting(s)
+			s.Preparation = done(PreparationMissing)
+		}, []string{"prepare [0]"}, "pending Suspended until 59m50s"},
+		"one that is prepared": {"that outlives the process, since a suspension may be long", func(s *situation) {
+			lasting(s)
+			s.illustrated(1)
+			s.Preparation = done(PreparationReady)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
+		"one whose preparation goes on": {"its end wakes it", func(s *situation) {
+			lasting(s)
+			s.Preparation = done(PreparationRunning)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
+		"one that cannot be prepared now, past its deadline": {"that has moved, so it is tried again", func(s *situation) {
+			s.Suspended, s.Suspensions = true, suspensions(-90)
+			s.scheduled(-2 * time.Hour)
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Err: busy})
+		}, []string{"report 0", "write", "wait 5m0s for inputs"}, "pending PlatformUnavailable until -1h0m0s"},
+		"a call that is under way": {"it ends, and is looked up if need be", func(s *situation) {
+			lasting(s)
+			s.claimed(time.Hour)
+		}, []string{"lookup [0]"}, ""},
+		"one of two that went out": {"what is not claimed yet waits", func(s *situation) {
+			lasting(s)
+			s.pausedSecond()
+			s.Post.Status.Targets[1].NextTryAt = nil
+			s.entry(0).State, s.entry(0).ExternalID = v1alpha1.TargetPosted, "1"
+		}, []string{"write", "wait for inputs"}, "posted"},
+		"a connection that is not ready": {"that is what a person can mend", func(s *situation) {
+			lasting(s)
+			s.conn.Spec.Disabled = true
+		}, []string{"write", "wait for inputs"}, "pending ConnectionNotReady until 59m50s"},
+		"a namespace without a team, past its deadline": {"deadlines of what is not accepted move as well", func(s *situation) {
+			s.Suspended, s.Unowned, s.Suspensions = true, true, suspensions(-90)
+			s.scheduled(-2 * time.Hour)
+		}, []string{"write and warn of NoTeam", "wait for inputs"}, "pending NoTeam until -1h0m0s"},
+		"a cancelled post": {"people cancel what should not go out", func(s *situation) {
+			lasting(s)
+			s.Post.Spec.Cancelled = true
+			s.entered()
+		}, []string{"write Cancelled"}, "withdrawn"},
+
+		"the end": {"it goes out, with the claim's own write", func(s *situation) {
+			s.Suspensions = suspensions(-90, -1)
+			s.scheduled(-2 * time.Hour)
+			b := suspended
+			s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(-time.Hour))
+			s.entered()
+		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s"},
+		"the end, seen again": {"what was counted does not count again", func(s *situation) {
+			s.Suspensions = suspensions(-90, -1)
+			s.scheduled(-2 * time.Hour)
+			s.target.TryUntil, s.target.SuspendedUntil = v1alpha1.NewTimePtr(t0.Add(29*time.Minute)), v1alpha1.NewTimePtr(t0.Add(-time.Minute))
+			s.entered()
+		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s"},
+		"the end of another one": {"only the time since the first one counts", func(s *situation) {
+			s.Suspensions = suspensions(-90, -40, -20, -1)
+			s.scheduled(-2 * time.Hour)
+			s.target.TryUntil, s.target.SuspendedUntil = v1alpha1.NewTimePtr(t0.Add(-10*time.Minute)), v1alpha1.NewTimePtr(t0.Add(-40*time.Minute))
+			s.entered()
+		}, []string{"claim [0]", "wait 9m0.001s"}, "pending until 9m0s counted to -1m0s"},
+		"long after the end": {"the moved deadline is one", func(s *situation) {
+			s.Suspensions = suspensions(-200, -90)
+			s.scheduled(-230 * time.Minute)
+		}, []string{"write", "wait"}, "failed MissedSchedule counted to -1h30m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			if diff := cmp.Diff(tt.want, words(Decide(f))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+			if got := shown(f); tt.shows != "" && got != tt.shows {
+				t.Errorf("%s: shows %q, want %q", tt.reason, got, tt.shows)
+			}
+		})
+	}
+}

@@ -1,0 +1,343 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// The lives of a name: objects of one name come and go, and what became of them is kept
+// by the record alone. The decisions, and what is kept and adopted, are the program's own;
+// the API server, the bucket and the platform are a model. One object is delivered without
+// the faults that the other scenarios have: here they befall what is between two objects.
+
+// mostLives is how many objects of the name there are in one schedule.
+const mostLives = 3
+
+// lives is one state.
+type lives struct {
+	post   *v1alpha1.Post
+	bucket *record.Record
+	// slow is a record that an old leader is still about to write.
+	slow *record.Record
+	away bool
+	born int
+	// out counts what the platform shows of each account.
+	out [2]int
+	// faults is how many calls may still end otherwise than with a clear success.
+	faults int
+}
+
+// livesBroken is a rule that a mutation breaks.
+type livesBroken struct{ noRecord, replaces, noLook, unlooked, forgetsUnknown bool }
+
+// livesAccounts are two accounts, by their connections.
+var livesAccounts = map[string]*v1alpha1.Connection{"account-0": livesAccount(0), "account-1": livesAccount(1)}
+
+func livesAccount(n int) *v1alpha1.Connection {
+	c := account(n)
+	c.Spec.AccountID = fmt.Sprint("account-", n)
+	return c
+}
+
+func accountOf(connection string) (v1alpha1.Platform, string, bool) {
+	c := livesAccounts[connection]
+	return c.Spec.Platform, c.Spec.AccountID, true
+}
+
+// make makes the next object, to one account or to both.
+func (l *lives) make(annotations map[string]string, targets int) {
+	l.born++
+	l.post = &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: "launch", UID: types.UID(fmt.Sprint("object-", l.born)), Generation: 1, Annotations: annotations,
+			CreationTimestamp: metav1.NewTime(t0.Add(time.Duration(l.born) * time.Second)),
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText},
+	}
+	for i := range targets {
+		l.post.Spec.Targets = append(l.post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprint("account-", i)}, Caption: "hello"})
+	}
+}
+
+func (l *lives) clone() *lives {
+	n := *l
+	if l.post != nil {
+		n.post = l.post.DeepCopy()
+	}
+	return &n
+}
+
+func (l *lives) key() string {
+	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.born, l.out, l.faults})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// next lists the states that follow, by what happens.
+func (l *lives) next(b livesBroken) map[string]*lives {
+	steps := map[string]*lives{}
+	add := func(what string, do func(*lives)) {
+		n := l.clone()
+		do(n)
+		steps[what] = n
+	}
+	add("the store goes or comes", func(n *lives) { n.away = !n.away })
+	if l.slow != nil && !l.away {
+		add("an old leader writes its record", func(n *lives) { n.keep(n.slow, b); n.slow = nil })
+	}
+	switch {
+	case l.post == nil && l.born < mostLives:
+		add("it is applied to one account", func(n *lives) { n.make(nil, 1) })
+		add("it is applied to both", func(n *lives) { n.make(nil, 2) })
+		if l.born > 0 {
+			add("it is restored", func(n *lives) {
+				n.make(map[string]string{v1alpha1.ArmedAnnotation: fmt.Sprint("launch/object-", l.born)}, 2)
+			})
+		}
+	case l.post != nil:
+		if l.post.DeletionTimestamp.IsZero() {
+			add("it is deleted", func(n *lives) { n.post.DeletionTimestamp = new(metav1.NewTime(t0)) })
+		}
+		if l.post.Status.Finished && !l.away && l.slow == nil {
+			add("its record is about to be written", func(n *lives) { n.slow = record.Of(n.post, "team", accountOf) })
+		}
+		l.pass(b, add)
+	}
+	return steps
+}
+
+func (l *lives) keep(r *record.Record, b livesBroken) {
+	if b.replaces {
+		l.bucket = r
+		return
+	}
+	l.bucket = r.Succeed(l.bucket)
+}
+
+// pass makes one pass over the object. A call may be posted, refused, or end without an
+// answer, taken or not.
+func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
+	n := l.clone()
+	f := n.facts(b)
+	actions := delivery.Decide(f)
+	if len(actions) == 0 {
+		return
+	}
+	switch a := actions[0].(type) {
+	case delivery.FindEarlier:
+		n = l.clone()
+		f = n.facts(b)
+		f.Earlier = n.found()
+		actions = delivery.Decide(f)
+	case delivery.Lookup:
+		add("its last call cannot be found out", func(n *lives) {
+			for _, i := range a.Targets {
+				if err := attempt.Abandon(posting.Target(n.post, i), livesNow); err != nil {
+					panic(err)
+				}
+			}
+			delivery.Describe(n.post, livesNow)
+		})
+		return
+	default:
+	}
+	for _, action := range actions {
+		switch a := action.(type) {
+		case delivery.Claim:
+			l.claim(f.Post, a.Targets, add)
+			return
+		case delivery.Write:
+			add("a pass writes", func(n *lives) { n.post = f.Post.DeepCopy(); delivery.Describe(n.post, livesNow) })
+			return
+		case delivery.Release:
+			l.release(b, add)
+			return
+		default:
+		}
+	}
+}
+
+func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(*lives))) {
+	i := targets[0]
+	call := func(what string, taken bool, cost int, outcome platforms.Outcome) {
+		if l.faults < cost {
+			return
+		}
+		add(fmt.Sprintf("a call for target %d %s", i, what), func(n *lives) {
+			n.post, n.faults = post.DeepCopy(), n.faults-cost
+			metav1.SetMetaDataAnnotation(&n.post.ObjectMeta, v1alpha1.ArmedAnnotation, record.Arm(n.post))
+			id := fmt.Sprintf("%s-%d", n.post.UID, i)
+			claim := delivery.Claiming{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
+			if err := delivery.EnterClaims(n.post, []delivery.Claiming{claim}, livesNow); err != nil {
+				panic(err)
+			}
+			if taken {
+				n.out[i]++
+			}
+			result := platforms.Result{Outcome: outcome, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
+			if outcome == platforms.Posted {
+				result.ExternalID, result.Err = fmt.Sprint("post-", n.out[i]), nil
+			}
+			if err := delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, livesNow); err != nil {
+				panic(err)
+			}
+			if outcome == platforms.Unknown {
+				if err := attempt.Abandon(posting.Target(n.post, i), livesNow); err != nil {
+					panic(err)
+				}
+				delivery.Describe(n.post, livesNow)
+			}
+		})
+	}
+	call("is posted", true, 0, platforms.Posted)
+	call("is refused", false, 1, platforms.Refused)
+	call("is taken, and nobody knows", true, 1, platforms.Unknown)
+	call("is lost, and nobody knows", false, 1, platforms.Unknown)
+}
+
+// release lets the object go as the reconciler does: with its record, or not yet.
+func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
+	needed := record.Needed(l.post) && !b.noRecord
+	if needed && l.away {
+		return
+	}
+	add("it is gone", func(n *lives) {
+		if needed {
+			r := record.Of(n.post, "team", accountOf)
+			if b.forgetsUnknown {
+				for i := range r.Targets {
+					if t := &r.Targets[i]; t.State == v1alpha1.TargetUndecided {
+						t.State, t.Attempt.Outcome = v1alpha1.TargetFailed, v1alpha1.OutcomeRefused
+					}
+				}
+			}
+			n.keep(r, b)
+		}
+		n.post = nil
+	})
+}
+
+// livesNow is when everything happens: nobody's deadline is over.
+var livesNow = t0.Add(time.Minute)
+
+func (l *lives) facts(b livesBroken) *delivery.Facts {
+	f := &delivery.Facts{
+		Post: l.post, Now: livesNow, Connections: livesAccounts,
+		Settings:           delivery.Settings{StartingDeadline: time.Hour, SendWindow: time.Second, ClockMargin: time.Second},
+		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: platforms.Capabilities{Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}}},
+		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
+		Invalid:            func() field.ErrorList { return nil },
+		CredentialsProblem: func(string) error { return nil },
+		Preparation:        func(int) delivery.Preparation { return delivery.Preparation{} },
+	}
+	switch {
+	case b.noLook:
+		f.Earlier = delivery.Earlier{State: delivery.EarlierNotKept}
+	case b.unlooked && l.away:
+		f.Earlier = delivery.Earlier{State: delivery.EarlierKept}
+	}
+	return f
+}
+
+func (l *lives) found() delivery.Earlier {
+	if l.away {
+		return delivery.Earlier{State: delivery.EarlierUnavailable, Problem: "away"}
+	}
+	return delivery.Earlier{State: delivery.EarlierKept, Record: l.bucket}
+}
+
+// wrong says which promise a state breaks, or "".
+func (l *lives) wrong() string {
+	for account, out := range l.out {
+		if out > 1 {
+			return fmt.Sprintf("it is out %d times on account %d", out, account)
+		}
+	}
+	if l.post == nil {
+		return ""
+	}
+	for i := range l.post.Status.Targets {
+		if t := &l.post.Status.Targets[i]; attempt.Posted(t) && l.out[t.Index] == 0 {
+			return fmt.Sprintf("target %d reads posted, and is nowhere: it is lost", t.Index)
+		}
+	}
+	return ""
+}
+
+// exploreLives visits every schedule, and returns how many states there are and, if a
+// promise is broken, how it came to that.
+func exploreLives(b livesBroken) (states int, broken string) {
+	type visit struct {
+		state *lives
+		path  []string
+	}
+	first := &lives{faults: 1}
+	seen := map[string]bool{first.key(): true}
+	queue := []visit{{first, nil}}
+	for len(queue) > 0 {
+		v := queue[0]
+		queue = queue[1:]
+		for what, n := range v.state.next(b) {
+			key := n.key()
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			path := slices.Concat(v.path, []string{what})
+			if why := n.wrong(); why != "" {
+				return len(seen), why + ":\n  " + strings.Join(path, "\n  ")
+			}
+			queue = append(queue, visit{n, path})
+		}
+	}
+	return len(seen), ""
+}
+
+func TestLives(t *testing.T) {
+	states, broken := exploreLives(livesBroken{})
+	if broken != "" {
+		t.Fatal(broken)
+	}
+	if states < 1000 {
+		t.Errorf("only %d states: the model does not go far", states)
+	}
+	t.Logf("%d states", states)
+}
+
+func TestLivesMutations(t *testing.T) {
+	for name, b := range map[string]livesBroken{
+		"a post goes without a record":          {noRecord: true},
+		"a record replaces the one before":      {replaces: true},
+		"nobody looks":                          {noLook: true},
+		"what may be out counts as refused":     {forgetsUnknown: true},
+		"a store that is away counts as no yes": {unlooked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states, broken := exploreLives(b)
+			if broken == "" {
+				t.Errorf("nothing notices it in %d states", states)
+			}
+			t.Log(broken)
+		})
+	}
+}

@@ -1,0 +1,151 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// Wanted reports whether it must be known what became of an earlier post of this name
+// before anything is sent for a post. It need not for one that the API has made under a
+// name that nobody can guess or ask for again.
+func Wanted(post *v1alpha1.Post) bool {
+	if earlier := post.Status.Earlier; earlier != nil {
+		return earlier.Object != string(post.UID)
+	}
+	if Copied(post) {
+		return true
+	}
+	if post.Status.Finished || posting.Started(post) {
+		return false
+	}
+	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
+		return post.Annotations[v1alpha1.RequestAnnotation] != ""
+	}
+	return !Armed(post)
+}
+
+// Copied reports whether an object is a copy of another one, made anew from a backup: the
+// API noted its birth, or the manager the object, and it is not that one.
+func Copied(post *v1alpha1.Post) bool {
+	if posting.Restored(post) {
+		return true
+	}
+	name, uid, ok := strings.Cut(post.Annotations[v1alpha1.ArmedAnnotation], "/")
+	return ok && name == post.Name && uid != string(post.UID)
+}
+
+// Armed reports whether earlier posts were looked for before this very object got its
+// finalizer.
+func Armed(post *v1alpha1.Post) bool { return post.Annotations[v1alpha1.ArmedAnnotation] == Arm(post) }
+
+// Arm is the value of ArmedAnnotation of a post.
+func Arm(post *v1alpha1.Post) string { return post.Name + "/" + string(post.UID) }
+
+// Adopted is what came of entering a record into a post.
+type Adopted struct {
+	// Targets are the indexes of those that read what became of the earlier post's.
+	Targets []int32
+	// Unknown are the names of Connections that do not exist, so that it cannot be told
+	// whether their targets are out. Nothing was entered then.
+	Unknown []string
+}
+
+// Adopt enters into a post, for which no call was claimed, what became of an earlier one of
+// its name: what is out reads posted, and what may be waits for a person. What was refused,
+// or never claimed, is left to be sent. Targets match by their account and, among those of
+// one account, by their turn.
+func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
+	var out Adopted
+	matches := make([]*Target, len(post.Spec.Targets))
+	turns, taken := r.byTurn(), map[equals]int{}
+	for i := range post.Spec.Targets {
+		name := post.Spec.Targets[i].ConnectionRef.Name
+		key, ok := r.keyOf(name, account)
+		if !ok {
+			if !slices.Contains(out.Unknown, name) {
+				out.Unknown = append(out.Unknown, name)
+			}
+			continue
+		}
+		if turn := taken[key]; turn < len(turns[key]) {
+			matches[i] = turns[key][turn]
+		}
+		taken[key]++
+	}
+	if len(out.Unknown) > 0 {
+		return out
+	}
+	for i, old := range matches {
+		if old == nil || !old.counts() {
+			continue
+		}
+		enter(post, i, old)
+		out.Targets = append(out.Targets, int32(i))
+	}
+	return out
+}
+
+// keyOf is by what a target matches. Where its Connection does not exist, that is as the
+// record knows it.
+func (r *Record) keyOf(connection string, account Account) (equals, bool) {
+	if platform, id, ok := account(connection); ok {
+		return equals{platform: platform, account: id}, true
+	}
+	for _, list := range [][]Target{r.Targets, r.Before} {
+		for i := range list {
+			if list[i].Connection == connection {
+				return list[i].equals(), true
+			}
+		}
+	}
+	return equals{}, false
+}
+
+// enter enters what became of a target into entry i of a post.
+func enter(post *v1alpha1.Post, i int, old *Target) {
+	next := *old.DeepCopy()
+	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
+	next.Phase, next.Reason, next.Message = "", "", ""
+	next.Prepared, next.NextTryAt, next.TryUntil = nil, nil, nil
+	cards, had := posting.Cards(&post.Spec), len(next.Cards)
+	switch {
+	case old.posted(cards):
+		next.State, next.Blocked = v1alpha1.TargetPosted, nil
+		next.Cards = next.Cards[:min(had, cards)]
+	case old.doubtful():
+		if next.Attempt != nil && next.Attempt.Outcome == "" {
+			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
+		}
+		next.State = v1alpha1.TargetUndecided
+		next.Blocked = &v1alpha1.Blocked{
+			Reason:  v1alpha1.ReasonOutcomeUnknown,
+			Problem: "an earlier post of this name was sent, and whether it was published is unknown",
+		}
+	default: // the first cards of a tree are out, and the next one was refused
+		next.State, next.Blocked = v1alpha1.TargetPending, nil
+	}
+	if entry := posting.Target(post, i); entry != nil {
+		*entry = next
+		return
+	}
+	post.Status.Targets = append(post.Status.Targets, next)
+}
+
+// posted reports whether nothing is left to be sent of a target in a post of so many cards:
+// it is out or, of other content than now, something of it is.
+func (t *Target) posted(cards int) bool {
+	switch {
+	case t.State == v1alpha1.TargetPosted:
+		return true
+	case t.ExternalID == "":
+		return false
+	default:
+		return cards < 2 || len(t.Cards) == 0 || len(t.Cards) >= cards
+	}
+}

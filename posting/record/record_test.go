@@ -1,0 +1,363 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// accounts are the Connections that exist: "x1" and "x1-too" are the same account.
+func accounts(connection string) (v1alpha1.Platform, string, bool) {
+	switch connection {
+	case "x1", "x1-too":
+		return v1alpha1.PlatformX, "1", true
+	case "x2":
+		return v1alpha1.PlatformX, "2", true
+	case "threads":
+		return v1alpha1.PlatformThreads, "1", true
+	}
+	return "", "", false
+}
+
+// noConnections is what is known of accounts after all Connections are gone.
+func noConnections(string) (v1alpha1.Platform, string, bool) { return "", "", false }
+
+// post is a post of some object to connections, and what became of it there: "posted",
+// "unknown", "open", "refused", "failed" before a call, "pending", "withdrawn".
+func post(uid types.UID, targets ...string) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-acme", Name: "launch", UID: uid, Generation: 1, CreationTimestamp: metav1.NewTime(t0.Add(time.Duration(len(uid)) * time.Hour)),
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText},
+	}
+	for i, target := range targets {
+		connection, fate, _ := strings.Cut(target, "=")
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Caption: "hello"})
+		platform, id, _ := accounts(connection)
+		entry := v1alpha1.TargetStatus{Index: int32(i), Platform: platform, State: v1alpha1.TargetPending}
+		called := &v1alpha1.Attempt{
+			Number: 1, ID: fmt.Sprintf("%s-%d", uid, i), AccountID: id, StartedAt: v1alpha1.NewTime(t0), SendBefore: v1alpha1.NewTime(t0),
+			Checkpoint: "container", ContentHash: "hash",
+		}
+		switch fate {
+		case "posted":
+			entry.State, entry.Attempt, called.Outcome = v1alpha1.TargetPosted, called, v1alpha1.OutcomePosted
+			entry.ExternalID, entry.ExternalURL, entry.PostedAt = string(uid)+"-"+fmt.Sprint(i), "https://x.example/"+fmt.Sprint(i), v1alpha1.NewTimePtr(t0)
+		case "unknown":
+			entry.State, entry.Attempt, called.Outcome = v1alpha1.TargetUndecided, called, v1alpha1.OutcomeUnknown
+		case "again":
+			entry.Attempt, called.Outcome = called, v1alpha1.OutcomeUnknown // with onUnknownOutcome: retry
+		case "open":
+			entry.Attempt = called
+		case "refused":
+			entry.State, entry.Attempt, called.Outcome = v1alpha1.TargetFailed, called, v1alpha1.OutcomeRefused
+		case "failed":
+			entry.State, entry.Blocked = v1alpha1.TargetFailed, &v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "late"}
+		case "withdrawn":
+			entry.State = v1alpha1.TargetWithdrawn
+		case "pending":
+			entry.Prepared = &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", MadeAt: v1alpha1.NewTime(t0)}
+			entry.NextTryAt, entry.TryUntil = v1alpha1.NewTimePtr(t0), v1alpha1.NewTimePtr(t0)
+		default:
+			continue
+		}
+		p.Status.Targets = append(p.Status.Targets, entry)
+	}
+	return p
+}
+
+// tree is such a post with a tree, of whose cards the first ones are out.
+func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
+	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
+	for i := range p.Status.Targets {
+		t := &p.Status.Targets[i]
+		for card := range out {
+			t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: int32(card), ExternalID: fmt.Sprintf("%s-card%d", p.UID, card)})
+			t.ExternalID = t.Cards[0].ExternalID
+		}
+	}
+	return p
+}
+
+// fates says what became of the targets of a post, as post takes it, with the ids.
+func fates(p *v1alpha1.Post) []string {
+	list := []string{}
+	for i := range p.Status.Targets {
+		t := &p.Status.Targets[i]
+		word := fmt.Sprintf("%d %s", t.Index, t.State)
+		if t.ExternalID != "" {
+			word += " " + t.ExternalID
+		}
+		if len(t.Cards) > 0 {
+			word += fmt.Sprintf(" cards %d", len(t.Cards))
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+func TestAdopt(t *testing.T) {
+	for _, tt := range []struct {
+		name, why string
+		was       *v1alpha1.Post
+		account   Account // while the record was made; those that exist if nil
+		now       *v1alpha1.Post
+		want      []string
+		unknown   []string
+	}{
+		{name: "published", why: "it is out", was: post("a", "x1=posted"), now: post("bb", "x1"), want: []string{"0 posted a-0"}},
+		{name: "unknown", why: "a person tells", was: post("a", "x1=unknown"), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "unknown and sent again", why: "the first call may have published", was: post("a", "x1=again"), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "open", why: "the call may have published", was: post("a", "x1=open"), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "refused", why: "nothing is out", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
+		{name: "failed before a call", why: "nothing is out", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
+		{name: "never claimed", why: "nothing is out", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
+		{name: "withdrawn", why: "nothing is out", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
+		{name: "in part", why: "each target on its own", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
+		{name: "in another order", why: "the account counts, not the index", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "threads", "x1"), want: []string{"1 posted a-0"}},
+		{name: "by another connection", why: "the account counts, not the name", was: post("a", "x1=posted"), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
+		{name: "the same id on another platform", why: "that is another account", was: post("a", "x1=posted"), now: post("bb", "threads"), want: []string{}},
+		{name: "another account", why: "it is not out there", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
+		{name: "two to one account", why: "their turn counts", was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
+		{name: "one more to an account", why: "its turn is new", was: post("a", "x1=posted"), now: post("bb", "x1", "x1-too"), want: []string{"0 posted a-0"}},
+		{name: "no call, and the connection was gone", why: "an equal one tells its account", account: noConnections, was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
+		{name: "a connection that does not exist yet", why: "the record knows it by its name", was: gone(post("a", "old=posted")), now: post("bb", "old"), want: []string{"0 posted a-0"}},
+		{name: "one that nobody knows", why: "it may be an account where it is out", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
+		{name: "a tree", why: "all its cards are out", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a tree that broke off", why: "it goes on where it stands", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
+		{name: "a tree whose last call is unknown", why: "a person tells", was: tree(post("a", "x1=unknown"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
+		{name: "a tree that is shorter now", why: "all that it asks for is out", was: tree(post("a", "x1=refused"), 4, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a tree that is longer now", why: "what was out whole stays as it is", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 5, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a tree that is a text now", why: "some of it is out", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
+		{name: "a text that is a tree now", why: "it is out", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			account := tt.account
+			if account == nil {
+				account = accounts
+			}
+			got := Of(tt.was, "acme", account).Adopt(tt.now, accounts)
+			if diff := cmp.Diff(tt.want, fates(tt.now)); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			if diff := cmp.Diff(tt.unknown, got.Unknown); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			if len(got.Targets) != len(tt.want) {
+				t.Errorf("targets %v are said to be adopted; %v are", got.Targets, tt.want)
+			}
+			for i := range tt.now.Status.Targets {
+				if a := tt.now.Status.Targets[i].Attempt; a != nil && (a.Outcome == "" || a.Checkpoint != "") {
+					t.Errorf("attempt %+v: an open one would be looked up, and a checkpoint is of no use", a)
+				}
+			}
+		})
+	}
+}
+
+// gone has the Connections of a post known by their names alone.
+func gone(p *v1alpha1.Post) *v1alpha1.Post {
+	for i := range p.Status.Targets {
+		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
+	}
+	return p
+}
+
+func TestSucceed(t *testing.T) {
+	for _, tt := range []struct {
+		name, why string
+		objects   []*v1alpha1.Post // in the order in which their records are written
+		uid       types.UID
+		earlier   []types.UID
+		want      []string // what a post adopts then: twice to x1, to x2 and to threads
+	}{
+		{"one", "nothing was before", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{"the same again", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{
+			"a target that was taken out", "it is out all the same",
+			[]*v1alpha1.Post{post("a", "x1=posted", "threads=posted"), post("bb", "x1=posted")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted bb-0", "3 posted a-1"},
+		},
+		{
+			"a second one of an account that was taken out", "its turn stays",
+			[]*v1alpha1.Post{post("a", "x1=posted", "x1=posted"), post("bb", "x1=posted")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted bb-0", "1 posted a-1"},
+		},
+		{
+			"published again, and refused", "it is out from before",
+			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x1=refused")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted a-0"},
+		},
+		{
+			"the older one is written last", "a leader that was slow must not undo",
+			[]*v1alpha1.Post{post("bb", "x1=posted"), post("a", "x1=posted", "x2=posted")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted bb-0", "2 posted a-1"},
+		},
+		{
+			"over three objects", "nothing is forgotten on the way",
+			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x2=posted"), post("ccc", "threads=posted")},
+			"ccc",
+			[]types.UID{"a", "bb"},
+			[]string{"0 posted a-0", "2 posted bb-0", "3 posted ccc-0"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var joined *Record
+			for _, object := range tt.objects {
+				joined = Of(object, "acme", accounts).Succeed(joined)
+			}
+			if joined.UID != tt.uid || cmp.Diff(tt.earlier, joined.Earlier) != "" {
+				t.Errorf("it is of %s, after %v; want %s, after %v (%s)", joined.UID, joined.Earlier, tt.uid, tt.earlier, tt.why)
+			}
+			next := post("dddd", "x1", "x1", "x2", "threads")
+			joined.Adopt(next, accounts)
+			if diff := cmp.Diff(tt.want, fates(next)); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			again := Of(tt.objects[len(tt.objects)-1], "acme", accounts).Succeed(joined)
+			if diff := cmp.Diff(joined, again); diff != "" {
+				t.Errorf("a record that is written again changes: %s", diff)
+			}
+		})
+	}
+}
+
+func TestEarlierIsBounded(t *testing.T) {
+	var joined *Record
+	for i := range 3 * mostEarlier {
+		joined = Of(post(types.UID(strings.Repeat("u", i+1)), "x1=posted"), "acme", accounts).Succeed(joined)
+	}
+	if n := len(joined.Earlier); n != mostEarlier || len(joined.Earlier[n-1]) != 3*mostEarlier-1 {
+		t.Errorf("%d uids of earlier objects are kept, the last one %s", n, joined.Earlier[n-1])
+	}
+}
+
+func TestWanted(t *testing.T) {
+	born := func(at time.Time, keyed bool) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(at).String()}
+			if keyed {
+				p.Annotations[v1alpha1.RequestAnnotation] = "v1:abc"
+			}
+		}
+	}
+	armed := func(value string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.ArmedAnnotation: value} }
+	}
+	looked := func(uid string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) { p.Status.Earlier = &v1alpha1.EarlierPost{Object: uid} }
+	}
+	created := post("a").CreationTimestamp.Time
+	for _, tt := range []struct {
+		name, why      string
+		targets        string
+		change         func(*v1alpha1.Post)
+		wanted, copied bool
+	}{
+		{"applied", "it may have been there before", "x1", nil, true, false},
+		{"applied, looked up", "once is enough", "x1", looked("a"), false, false},
+		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
+		{"armed", "it was looked up before", "x1", armed("launch/a"), false, false},
+		{"armed as another object", "it is a copy of that", "x1", armed("launch/z"), true, true},
+		{"copied by a person under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
+		{"an annotation that says nothing", "it is as good as none", "x1", armed("launch"), true, false},
+		{"made by the API", "nobody else can have the name", "x1", born(created, false), false, false},
+		{"made by the API under a key", "the same key gives the same name", "x1", born(created, true), true, false},
+		{"restored from a backup", "it may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
+		{"begun", "its own entries tell", "x1=refused", nil, false, false},
+		{"begun, and restored with its status", "it may have gone on since", "x1=refused", armed("launch/z"), true, true},
+		{"finished", "nothing is sent any more", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := post("a", tt.targets)
+			if tt.change != nil {
+				tt.change(p)
+			}
+			if wanted, copied := Wanted(p), Copied(p); wanted != tt.wanted || copied != tt.copied {
+				t.Errorf("wanted %t, copied %t; want %t, %t (%s)", wanted, copied, tt.wanted, tt.copied, tt.why)
+			}
+		})
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	p := tree(post("a", "x1=posted", "threads=refused", "x2=pending"), 3, 1)
+	p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI, "team": "growth"}
+	p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada", v1alpha1.RequestAnnotation: "v1:abc", "note": "private"}
+	p.Status.FinishedAt = v1alpha1.NewTimePtr(t0)
+	p.Spec.Targets[0].Caption = "1 < 2 && é"
+	r := Of(p, "acme", accounts)
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []string{"container", `"hash"`, "private", "growth", "u003c"} {
+		if strings.Contains(string(data), kept) {
+			t.Errorf("the record has %q, which is of no use there: %s", kept, data)
+		}
+	}
+	read, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, read); diff != "" {
+		t.Error(diff)
+	}
+	back := read.Post()
+	if diff := cmp.Diff(p.Spec, back.Spec); diff != "" {
+		t.Error(diff)
+	}
+	if back.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI || back.Annotations[v1alpha1.AuthorAnnotation] != "ada" || back.UID != p.UID ||
+		!back.Status.Finished || back.Status.FinishedOn != "2026-12-01" || back.Status.Platforms != "x,threads" || !back.CreationTimestamp.Equal(&p.CreationTimestamp) {
+		t.Errorf("the post reads %+v", back)
+	}
+	if diff := cmp.Diff(fates(p), fates(back)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON": "<html>", "another document": "{}", "a newer form": `{"version":2,"namespace":"n","name":"p","uid":"u"}`,
+		"nobody's": `{"version":1,"namespace":"n","name":"p"}`,
+	} {
+		if r, err := Decode([]byte(text)); err == nil {
+			t.Errorf("%s is taken for %+v", name, r)
+		}
+	}
+}
+
+func TestNeeded(t *testing.T) {
+	for state, want := range map[string]bool{"posted": true, "refused": true, "open": true, "pending": false, "failed": false, "": false} {
+		if got := Needed(post("a", "x1="+state)); got != want {
+			t.Errorf("a record of a post that is %q is needed: %t, want %t", state, got, want)
+		}
+	}
+	finished := post("a", "x1=failed")
+	finished.Status.Finished = true
+	if !Needed(finished) {
+		t.Error("clients read what is finished for as long as it is kept")
+	}
+}

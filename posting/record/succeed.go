@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// equals is what makes targets equal: the account that they go to, or the Connection where
+// the account is not known. Among equals the turn counts.
+type equals struct {
+	platform v1alpha1.Platform
+	account  string
+	// connection is empty where the account is known.
+	connection string
+}
+
+// compare orders equals, so that a record that is joined again is the same.
+func (e equals) compare(other equals) int {
+	return cmp.Or(cmp.Compare(e.platform, other.platform), cmp.Compare(e.account, other.account), cmp.Compare(e.connection, other.connection))
+}
+
+func (t *Target) equals() equals {
+	if t.AccountID == "" {
+		return equals{connection: t.Connection}
+	}
+	return equals{platform: t.Platform, account: t.AccountID}
+}
+
+// counts reports whether something of a target is out, or may be: it must not be sent
+// again.
+func (t *Target) counts() bool {
+	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
+}
+
+// doubtful reports whether nobody knows whether the target's last call published.
+func (t *Target) doubtful() bool {
+	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
+}
+
+// byTurn sorts what became of targets by their equals, in their turn: those of the post,
+// and then those of earlier ones that it did not have.
+func (r *Record) byTurn() map[equals][]*Target {
+	turns := map[equals][]*Target{}
+	for _, list := range [][]Target{r.Targets, r.Before} {
+		for i := range list {
+			key := list[i].equals()
+			turns[key] = append(turns[key], &list[i])
+		}
+	}
+	return turns
+}
+
+// Succeed joins a record with the one that lies under its name. The record of the younger
+// object stays, and keeps of the older one what it does not have: what is out is never
+// forgotten, whichever of them is written last.
+func (r *Record) Succeed(before *Record) *Record {
+	if before == nil {
+		return r
+	}
+	if before.UID != r.UID && before.CreatedAt.After(r.CreatedAt.Time) {
+		return before.join(r)
+	}
+	return r.join(before)
+}
+
+func (r *Record) join(older *Record) *Record {
+	joined := *r
+	joined.Targets, joined.Before = slices.Clone(r.Targets), slices.Clone(r.Before)
+	joined.Earlier = nil
+	for _, uid := range slices.Concat(older.Earlier, []types.UID{older.UID}, r.Earlier) {
+		if uid != r.UID && !slices.Contains(joined.Earlier, uid) {
+			joined.Earlier = append(joined.Earlier, uid)
+		}
+	}
+	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-mostEarlier):]
+
+	turns, before := joined.byTurn(), older.byTurn()
+	for _, key := range slices.SortedFunc(maps.Keys(before), equals.compare) {
+		own := turns[key]
+		for turn, old := range before[key] {
+			switch {
+			case !old.counts():
+			case turn >= len(own):
+				joined.Before = append(joined.Before, *old)
+			case !own[turn].counts():
+				kept := *old
+				kept.Index, kept.Connection = own[turn].Index, own[turn].Connection
+				*own[turn] = kept
+			}
+		}
+	}
+	return &joined
+}

@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/retention"
+)
+
+const day = 24 * time.Hour
+
+var policy = retention.Policy{InCluster: 7 * day, Archived: 90 * day, LeastInCluster: time.Hour}
+
+func span(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+
+func TestOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		spec   v1alpha1.TeamSpec
+		policy retention.Policy
+		want   retention.Times
+	}{
+		"nothing said": {"the installation says it", v1alpha1.TeamSpec{}, policy, retention.Times{InCluster: 7 * day, Archived: 90 * day}},
+		"both said": {
+			"a team decides for itself",
+			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(2 * time.Hour), Archived: span(30 * day), Applied: true}},
+			policy,
+			retention.Times{InCluster: 2 * time.Hour, Archived: 30 * day, Applied: true},
+		},
+		"below the floor": {
+			"the floor keeps the Kubernetes API from being used as a queue",
+			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(0)}},
+			policy,
+			retention.Times{InCluster: time.Hour, Archived: 90 * day},
+		},
+		"no floor": {
+			"the local run shows what 0s does",
+			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(0), Archived: span(0)}},
+			retention.Policy{InCluster: 7 * day, Archived: 90 * day},
+			retention.Times{},
+		},
+		"archived for less": {
+			"the record is needed while the post is there",
+			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{Archived: span(0)}},
+			policy,
+			retention.Times{InCluster: 7 * day, Archived: 7 * day},
+		},
+		"the older name": {
+			"a team of v0.1.0 has its 2160h, or what it was given",
+			v1alpha1.TeamSpec{TTLAfterFinished: span(30 * day)},
+			policy,
+			retention.Times{InCluster: 7 * day, Archived: 30 * day},
+		},
+		"both names": {
+			"the newer one is what somebody wrote last",
+			v1alpha1.TeamSpec{TTLAfterFinished: span(30 * day), Retention: v1alpha1.TeamRetention{Archived: span(60 * day)}},
+			policy,
+			retention.Times{InCluster: 7 * day, Archived: 60 * day},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.policy.Of(&v1alpha1.Team{Spec: tc.spec}); got != tc.want {
+				t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if got, want := policy.Of(nil), (retention.Times{InCluster: 7 * day, Archived: 90 * day}); got != want {
+		t.Errorf("a namespace without a team has the times of the installation: got %+v, want %+v", got, want)
+	}
+}
+
+func TestLeaves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		origin  string
+		applied bool
+		want    bool
+	}{
+		"by REST":            {"nobody keeps it elsewhere", v1alpha1.OriginAPI, false, true},
+		"in the web":         {"nor this one", v1alpha1.OriginWeb, false, true},
+		"applied":            {"what stands in Git would only come back", "", false, false},
+		"applied, of a wish": {"the team says that it may", "", true, true},
+		"by REST, of a wish": {"that speaks of others", v1alpha1.OriginAPI, true, true},
+	} {
+		labels := map[string]string{}
+		if tc.origin != "" {
+			labels[v1alpha1.OriginLabel] = tc.origin
+		}
+		if got := (retention.Times{Applied: tc.applied}).Leaves(labels); got != tc.want {
+			t.Errorf("%s: %s: got %v", name, tc.reason, got)
+		}
+	}
+}
+
+var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+func TestArchivedUntil(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		archived time.Duration
+		finished time.Duration
+		request  string
+		origin   string
+		want     time.Duration
+	}{
+		"without a key":        {"the team's time alone counts", time.Hour, time.Minute, "", v1alpha1.OriginAPI, time.Minute + time.Hour},
+		"with a key":           {"a key holds for a day", time.Hour, time.Minute, "2:abc", v1alpha1.OriginAPI, day},
+		"with a key, for long": {"the team's time is longer", 90 * day, time.Minute, "2:abc", v1alpha1.OriginAPI, 90*day + time.Minute},
+		"scheduled, with a key": {
+			"a day is over when it is finished", 0, 3 * day, "2:abc", v1alpha1.OriginAPI, 3 * day,
+		},
+		"applied": {"a tool may put it back that was stopped for the night", 0, time.Minute, "", "", leaves + day},
+	} {
+		post := &v1alpha1.Post{}
+		post.CreationTimestamp = metav1.NewTime(noon)
+		post.Status.FinishedAt = v1alpha1.NewTimePtr(noon.Add(tc.finished))
+		post.Annotations, post.Labels = map[string]string{v1alpha1.RequestAnnotation: tc.request}, map[string]string{v1alpha1.OriginLabel: tc.origin}
+		got := retention.Times{Archived: tc.archived}.ArchivedUntil(post, noon.Add(leaves))
+		if want := noon.Add(tc.want); !got.Equal(want) {
+			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, want)
+		}
+	}
+}
+
+// leaves is when the posts of TestArchivedUntil leave the cluster, after noon.
+const leaves = 4 * day
+
+func TestFinishedAt(t *testing.T) {
+	post := &v1alpha1.Post{}
+	post.CreationTimestamp = metav1.NewTime(noon)
+	expect := func(want time.Duration, reason string) {
+		t.Helper()
+		if got := retention.FinishedAt(post); !got.Equal(noon.Add(want)) {
+			t.Errorf("%s: got %v", reason, got)
+		}
+	}
+	expect(0, "of a post of which nothing is noted, its creation is known")
+	post.Status.Targets = []v1alpha1.TargetStatus{{PostedAt: v1alpha1.NewTimePtr(noon.Add(2 * time.Hour))}, {PostedAt: v1alpha1.NewTimePtr(noon.Add(time.Hour))}}
+	expect(2*time.Hour, "the last target was posted then")
+	post.Status.Conditions = []metav1.Condition{{LastTransitionTime: metav1.NewTime(noon.Add(3 * time.Hour))}}
+	expect(3*time.Hour, "another target failed later")
+	post.Status.FinishedAt = v1alpha1.NewTimePtr(noon.Add(time.Minute))
+	expect(time.Minute, "what is noted holds")
+}

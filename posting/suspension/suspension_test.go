@@ -1,0 +1,151 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suspension
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+// at is a time in minutes after noon.
+func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+
+// listed is suspensions by their minutes: pairs of begin and end, and a begin alone for one
+// that lasts.
+func listed(minutes ...int) (list []v1alpha1.Suspension) {
+	for pair := range slices.Chunk(minutes, 2) {
+		s := v1alpha1.Suspension{From: v1alpha1.NewTime(at(pair[0]))}
+		if len(pair) == 2 {
+			s.Until = v1alpha1.NewTimePtr(at(pair[1]))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// said is the reverse of listed.
+func said(list []v1alpha1.Suspension) string {
+	var all []string
+	for _, s := range list {
+		end := ""
+		if s.Until != nil {
+			end = fmt.Sprint(int(s.Until.Sub(noon).Minutes()))
+		}
+		all = append(all, fmt.Sprintf("%d-%s", int(s.From.Sub(noon).Minutes()), end))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestEnter(t *testing.T) {
+	many := make([]int, 0, 34)
+	for i := range 16 {
+		many = append(many, -100+6*i, -96+6*i)
+	}
+	many[9]++ // the fifth and the sixth lie closest together
+	for name, tt := range map[string]struct {
+		reason    string
+		known     []v1alpha1.Suspension
+		suspended bool
+		want      string
+	}{
+		"nothing":                       {"most teams never are", nil, false, ""},
+		"begins":                        {"from now on deadlines move", nil, true, "0-"},
+		"lasts":                         {"its begin stays", listed(-10), true, "-10-"},
+		"ends":                          {"it counts until now", listed(-10), false, "-10-0"},
+		"ends by a clock behind":        {"it has no negative length", listed(10), false, "10-10"},
+		"begins anew":                   {"both count", listed(-30, -20), true, "-30--20 0-"},
+		"begins anew at once":           {"a switch that bounces is one suspension", listed(-30, 0), true, "-30-"},
+		"begins before the last ended":  {"by a clock behind: times never cross", listed(-30, 5), true, "-30-"},
+		"ended within the deadline":     {"a post that was due in it may go out still", listed(-90, -60), false, "-90--60"},
+		"ended before the deadline":     {"what was due in it has gone out or failed", listed(-90, -61), false, ""},
+		"ended before another one":      {"the time of that one was not the posts' own", listed(-200, -160, -130, -40), false, "-130--40"},
+		"ended just before another one": {"29 minutes went by between them, and 31 after", listed(-200, -160, -131, -31), false, "-200--160 -131--31"},
+		"long ago, while one lasts":     {"61 minutes went by between them", listed(-200, -160, -99), true, "-99-"},
+		"more than are kept": {
+			"two become one, so that no deadline is shorter than it should be", listed(many...), true,
+			"-100--96 -94--90 -88--84 -82--78 -76--66 -64--60 -58--54 -52--48 -46--42 -40--36 -34--30 -28--24 -22--18 -16--12 -10--6 0-",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := said(tt.known)
+			if got := said(Enter(tt.known, tt.suspended, noon, time.Hour)); got != tt.want {
+				t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
+			}
+			if after := said(tt.known); after != before {
+				t.Errorf("what was given is changed: %q was %q", after, before)
+			}
+		})
+	}
+}
+
+func TestMove(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason          string
+		deadline, since int
+		list            []v1alpha1.Suspension
+		want            int
+		by              int
+	}{
+		"none":                      {"most deadlines stay", 60, 0, nil, 60, 0},
+		"within":                    {"its length is added", 60, 0, listed(10, 40), 90, 40},
+		"before":                    {"the post did not wait then", 60, 0, listed(-40, -10), 60, 0},
+		"when the post came due":    {"only what it waited counts", 60, 0, listed(-40, 10), 70, 10},
+		"after":                     {"it was too late already", 60, 0, listed(61, 90), 60, 0},
+		"from the deadline on":      {"it was just in time", 60, 0, listed(60, 90), 90, 90},
+		"beyond the deadline":       {"the whole time counts", 60, 0, listed(50, 300), 310, 300},
+		"after another one":         {"the first one moves the deadline behind the second's begin", 60, 0, listed(50, 70, 75, 80), 85, 80},
+		"counted before":            {"no time counts twice", 90, 40, listed(10, 40), 90, 0},
+		"one counted, one not":      {"only the second counts", 90, 40, listed(10, 40, 50, 55), 95, 55},
+		"one that lasts":            {"how long it will be is not known", 60, 0, listed(10), 60, 0},
+		"one that ended at its due": {"it had no length for the post", 60, 0, listed(-10, 0), 60, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moved, by := Move(at(tt.deadline), at(tt.since), tt.list)
+			if !moved.Equal(at(tt.want)) {
+				t.Errorf("%s: moved to %s, want %s", tt.reason, moved.Sub(noon), at(tt.want).Sub(noon))
+			}
+			if want := at(tt.by); by.IsZero() != (tt.by == 0) || tt.by != 0 && !by.Equal(want) {
+				t.Errorf("%s: by %s, want %s", tt.reason, by, want)
+			}
+		})
+	}
+}
+
+// Reckoning in parts comes to the same as reckoning at once, whenever that is done.
+func TestMoveInParts(t *testing.T) {
+	list := listed(5, 20, 30, 90, 100, 130)
+	whole, _ := Move(at(60), at(0), list)
+	for n := range len(list) + 1 {
+		moved, by := Move(at(60), at(0), list[:n])
+		since := at(0)
+		if !by.IsZero() {
+			since = by
+		}
+		if moved, _ = Move(moved, since, list); !moved.Equal(whole) {
+			t.Errorf("after %d of them: %s, want %s", n, moved.Sub(noon), whole.Sub(noon))
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	for reason, tt := range map[string]struct {
+		list []v1alpha1.Suspension
+		want time.Time
+	}{
+		"never suspended":          {nil, time.Time{}},
+		"what ended does not last": {listed(-30, -10), time.Time{}},
+		"the last one has no end":  {listed(-30, -10, -5), at(-5)},
+	} {
+		if got := Since(tt.list); !got.Equal(tt.want) {
+			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
+		}
+	}
+}

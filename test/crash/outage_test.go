@@ -1,0 +1,78 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// caughtUpWithin is how long after an outage of the Kubernetes API the last of the posts
+// goes out that came due in it.
+const caughtUpWithin = 20 * time.Second
+
+// outage is how long the API is away, and how many posts come due meanwhile.
+func outage() (away time.Duration, posts, teams int) {
+	if long {
+		return 3 * time.Minute, 500, 4
+	}
+	return 40 * time.Second, 60, 1
+}
+
+var _ = Describe("An outage of the Kubernetes API", func() {
+	It("delays the posts that come due in it until it is over, and hardly longer", func(ctx SpecContext) {
+		away, posts, count := outage()
+		sum, m := newTotals(), startManager()
+		defer func() { m.kill() }()
+		teams := make([]*team, count)
+		for i := range teams {
+			teams[i] = newTeam(ctx)
+		}
+		// All are there, and known to the manager, before the first comes due.
+		first := time.Now().Add(10*time.Second + time.Duration(posts)*50*time.Millisecond)
+		to := aText.targets()
+		for n := range posts {
+			at := first.Add(away * time.Duration(n) / time.Duration(posts))
+			teams[n%count].say(ctx, aText, fmt.Sprintf("due in an outage %d", serial.Add(1)), at, to[n/count%len(to)])
+		}
+		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were made in time")
+		wait(time.Until(first.Add(-time.Second)))
+		apiServer.kill()
+		// A manager that ends, since it cannot renew its lease, is started again, as Kubernetes does.
+		for over := first.Add(away); time.Now().Before(over); m = revive(m) {
+			wait(time.Second)
+		}
+		apiServer.again(ctx)
+		back := time.Now()
+		settle(ctx, func() { m = revive(m) }, teams...)
+		for _, tm := range teams {
+			sum.judge(ctx, tm)
+		}
+		fmt.Printf("outage of %s: %s\n", away, sum)
+		all := sum.sum(everyPair)
+		Expect(all.twice).To(BeZero(), "published twice")
+		Expect(all.lost).To(BeZero(), "lost")
+		last := lastShown(ctx, teams...)
+		fmt.Printf("outage of %s: the last of %d posts went out %s after the API was back\n", away, posts, last.Sub(back).Round(time.Millisecond))
+		Expect(last).To(BeTemporally("<=", back.Add(caughtUpWithin)))
+		Expect(last).To(BeTemporally(">", back), "the API was away while posts came due")
+	})
+})
+
+// lastShown is when the last post of teams came to be shown.
+func lastShown(ctx SpecContext, teams ...*team) (last time.Time) {
+	for _, tm := range teams {
+		for _, posts := range tm.shown(ctx) {
+			for _, p := range posts {
+				if p.CreatedAt.After(last) {
+					last = p.CreatedAt
+				}
+			}
+		}
+	}
+	return last
+}

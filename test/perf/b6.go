@@ -1,0 +1,292 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// The goals of B6: how long after its start a manager publishes the first of the posts that are due, in seconds; how long
+// after the earliest moment at which it may ask the last call in doubt is settled, in seconds; and the most memory that it
+// takes until then, in MiB.
+const (
+	goalFirst   = 5.0
+	goalSettled = 30.0
+	goalDoubt   = 256.0
+)
+
+const (
+	// dueOf is which share of the posts is due at the start: 500 of 100,000.
+	dueOf = 200
+	// inDoubt is how many calls are under way when the manager is killed: a team alone has as many at a time.
+	inDoubt = 128
+	// finishedOver is over how long the finished posts were published.
+	finishedOver = 30 * 24 * time.Hour
+	// heldFor is how long the platform takes for a call that is cut off: less than a call may take, which is 20 s.
+	heldFor = 15 * time.Second
+	// doubtLead is how long before their time the posts are stored whose calls are cut off.
+	doubtLead = 15 * time.Second
+	// firstB6 is the first of the numbers of the accounts.
+	firstB6 = firstX + 1_000_000
+)
+
+// b6 starts the manager where a team has posted much.
+type b6 struct {
+	*session
+	sample   *delivered
+	content  *content
+	team     stack.Team
+	finished *stack.StoredPosts
+}
+
+func runB6(ctx context.Context, s *session, r *report, id string) error {
+	b := &b6{session: s}
+	err := s.prepare(ctx, func() (err error) {
+		if b.sample, err = b.deliveredPost(ctx, s.texts()); err != nil {
+			return err
+		}
+		teams, err := s.stack.MakeTeams(ctx, "large", 1)
+		if err != nil {
+			return err
+		}
+		b.team = teams[0]
+		b.team.Connections, err = s.stack.Connect(ctx, v1alpha1.PlatformX, b.team.Namespace, firstB6, inDoubt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.content = &content{teams: []stack.Team{b.team}, platforms: []v1alpha1.Platform{v1alpha1.PlatformX}}
+	due := max(b.b6Posts/dueOf, 1)
+	b.sayf("  B6: storing %d finished posts of one team", b.b6Posts-due)
+	begun := time.Now()
+	b.finished, err = s.stack.StorePosts(ctx, b.b6Posts-due, func(i int) *v1alpha1.Post {
+		return b.finishedPost(i, begun.Add(-finishedOver/time.Duration(b.b6Posts)*time.Duration(i)-time.Hour))
+	})
+	if err != nil {
+		return err
+	}
+	first, last, err := b.restart(ctx, due)
+	if err != nil {
+		return err
+	}
+	settled, memory, err := b.doubt(ctx)
+	if err != nil {
+		return err
+	}
+	r.limit(id, fmt.Sprintf("manager starts with %d posts, %d due: first publication", b.b6Posts, due), fmt.Sprintf("%.2f s", first), fmt.Sprintf("≤ %.0f s", goalFirst), first <= goalFirst)
+	r.limit("", fmt.Sprintf("%d calls in doubt of that team: all settled after the earliest moment", inDoubt), fmt.Sprintf("%.1f s", settled), fmt.Sprintf("≤ %.0f s", goalSettled), settled <= goalSettled)
+	r.limit("", "manager's memory until then, at the most", fmt.Sprintf("%.0f MiB", memory), fmt.Sprintf("≤ %.0f MiB", goalDoubt), memory <= goalDoubt)
+	r.add(id, map[string]any{
+		"first_publish_s": first, "goal": goalFirst, "met": first <= goalFirst, "last_publish_s": last, "posts": b.b6Posts, "due": due,
+		"in_doubt": inDoubt, "settled_s": settled, "settled_goal": goalSettled, "settled_met": settled <= goalSettled,
+		"mib": memory, "mib_goal": goalDoubt, "mib_met": memory <= goalDoubt,
+	})
+	return errors.Join(b.finished.Remove(ctx), b.clear(ctx))
+}
+
+// stored is a post to two accounts of the team as it is stored, without a status.
+func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
+	accounts := len(b.team.Connections)
+	post := b.content.post(b.team, nth, nth%accounts, (nth+1)%accounts, at, fmt.Sprintf("%s %d", what, nth))
+	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
+	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
+	created := time.Now()
+	if at.Before(created) {
+		created = at.Add(-time.Minute)
+	}
+	post.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(created).String()
+	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(created)
+	return post
+}
+
+// finishedPost is a post that was published at a time.
+func (b *b6) finishedPost(nth int, at time.Time) *v1alpha1.Post {
+	post := b.stored(nth, at, "finished")
+	b.sample.posted.DeepCopyInto(&post.Status)
+	when := v1alpha1.NewTime(at)
+	post.Status.FinishedAt, post.Status.FinishedOn = &when, at.UTC().Format(time.DateOnly)
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		t.ExternalID, t.PostedAt = strconv.Itoa(firstThreads+2*nth+i), &when
+	}
+	return post
+}
+
+// waiting is a post that the manager has accepted.
+func (b *b6) waiting(nth int, at time.Time, what string) *v1alpha1.Post {
+	post := b.stored(nth, at, what)
+	b.sample.accepted.DeepCopyInto(&post.Status)
+	return post
+}
+
+// restart starts the manager when posts are due, and returns how long after its start the first and the last was
+// published, in seconds.
+func (b *b6) restart(ctx context.Context, due int) (first, last float64, err error) {
+	at := time.Now().Add(-time.Second)
+	posts, err := b.stack.StorePosts(ctx, due, func(i int) *v1alpha1.Post { return b.waiting(i, at, "due") })
+	if err != nil {
+		return 0, 0, err
+	}
+	begun := time.Now()
+	b.stack.StartManager()
+	if _, err = b.awaitNone(ctx, notFinished); err != nil {
+		return 0, 0, err
+	}
+	shown, err := b.published(ctx, due)
+	if err != nil {
+		return 0, 0, err
+	}
+	first, last = shown[0].CreatedAt.Sub(begun).Seconds(), shown[len(shown)-1].CreatedAt.Sub(begun).Seconds()
+	b.sayf("  B6: of %d due posts the first was published %.2f s after the manager's start, the last after %.2f s", due, first, last)
+	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
+}
+
+// published returns what the platform shows, and fails unless it shows each of so many posts once on each of its accounts.
+func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, error) {
+	shown, err := b.shown(ctx, b.content.platforms)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]int{}
+	for i := range shown {
+		texts[shown[i].AccountID+" "+shown[i].Text]++
+	}
+	if len(shown) != 2*posts || len(texts) != 2*posts {
+		return nil, errors.Join(fmt.Errorf("%d posts to two accounts each were published %d times, %d of them different", posts, len(shown), len(texts)), b.whyNotIn(ctx))
+	}
+	return shown, nil
+}
+
+// whyNotIn says why posts of the team that are not finished are not.
+func (b *b6) whyNotIn(ctx context.Context) error {
+	open, err := b.unfinished(ctx)
+	for i := range open {
+		for _, t := range open[i].Status.Targets {
+			err = errors.Join(err, fmt.Errorf("%s: %s: %s", open[i].Name, t.Reason, t.Message))
+		}
+	}
+	return err
+}
+
+// doubt kills the manager in the middle of as many calls as a team may have, and starts another one. It returns how long
+// after the earliest moment at which the platform may be asked all are settled, in seconds, and the most memory that the
+// new manager took, in MiB.
+func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
+	// A post to two accounts makes two calls.
+	posts := len(b.team.Connections) / 2
+	stored, err := b.cutOff(ctx, posts)
+	if err != nil {
+		return 0, 0, err
+	}
+	earliest, err := b.earliest(ctx, 2*posts)
+	if err != nil {
+		return 0, 0, err
+	}
+	b.stack.StartManager()
+	end, err := b.awaitNone(ctx, notFinished)
+	if err != nil {
+		return 0, 0, errors.Join(err, b.whyNotIn(ctx))
+	}
+	for _, p := range b.stack.Herald() {
+		if p.Name == processes.Manager {
+			_, peak := stack.Memory(p.PID())
+			memory = inMiB(peak)
+		}
+	}
+	if _, err := b.published(ctx, posts); err != nil {
+		return 0, 0, err
+	}
+	settled = end.Sub(earliest).Seconds()
+	b.sayf("  B6: %d calls in doubt are settled %.1f s after the earliest moment; the manager took %.0f MiB at the most", 2*posts, settled, memory)
+	return measure.Rounded(settled, 1), memory, errors.Join(b.stack.StopHerald(), stored.Remove(ctx))
+}
+
+// cutOff has the manager begin the calls of posts, and kills it while the platform holds all of them.
+func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) {
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return nil, err
+	}
+	err := b.stack.Sandbox.Fault(ctx, sandboxtest.Fault{
+		Platform: string(v1alpha1.PlatformX), Operation: "publish", Kind: "delay", DelayMS: int(heldFor.Milliseconds()), Times: 2 * posts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	before, err := b.stack.Sandbox.Calls(ctx, string(v1alpha1.PlatformX))
+	if err != nil {
+		return nil, err
+	}
+	at := time.Now().Add(doubtLead)
+	stored, err := b.stack.StorePosts(ctx, posts, func(i int) *v1alpha1.Post { return b.waiting(2*i, at, "in doubt") })
+	if err != nil {
+		return nil, err
+	}
+	err = until(ctx, pollEvery, fmt.Sprintf("%d calls are under way", 2*posts), func(ctx context.Context) (bool, error) {
+		calls, err := b.stack.Sandbox.Calls(ctx, string(v1alpha1.PlatformX))
+		return calls["publish"]-before["publish"] >= 2*posts, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stored, b.stack.KillManager()
+}
+
+// earliest is when the last of so many calls in doubt may be asked about: it could still be under way before.
+func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err error) {
+	limits := x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()})).Capabilities()
+	open, err := b.unfinished(ctx)
+	if err != nil {
+		return earliest, err
+	}
+	found := 0
+	for i := range open {
+		for n := range open[i].Status.Targets {
+			a := open[i].Status.Targets[n].Attempt
+			if !attempt.IsOpen(a) {
+				continue
+			}
+			found++
+			if quiet := a.SendBefore.Add(limits.CallTimeout + clockMargin); quiet.After(earliest) {
+				earliest = quiet
+			}
+		}
+	}
+	if found != calls {
+		return earliest, fmt.Errorf("%d calls were under way when the manager was killed, and %d are in doubt", calls, found)
+	}
+	return earliest, nil
+}
+
+// clockMargin is the default of the manager's delivery.clockMargin.
+const clockMargin = 2 * time.Second
+
+// unfinished are the posts of the team that are not finished.
+func (b *b6) unfinished(ctx context.Context) ([]v1alpha1.Post, error) {
+	var list v1alpha1.PostList
+	err := b.stack.Kubernetes.List(ctx, &list, client.InNamespace(b.team.Namespace), &client.ListOptions{
+		Raw: &metav1.ListOptions{FieldSelector: "status.finished!=true"},
+	})
+	return list.Items, err
+}

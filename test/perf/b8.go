@@ -1,0 +1,211 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// The goals of B8: how long 99 of a hundred answers may take, in milliseconds, and what the archived posts may take of the
+// apiserver's memory, in MiB, however many there are.
+const (
+	goalB8    = 20.0
+	goalB8MiB = 64.0
+)
+
+const (
+	// archiveInFlight is how many requests are in flight: pages of the archive are read by people.
+	archiveInFlight = 4
+	// scattered is how many pages, spread over the whole list, are asked for in turn, so that most are read of the store.
+	scattered = 400
+)
+
+// archiveListing is what B8 measured for one way in which archived posts are spread over teams.
+type archiveListing struct {
+	Teams int `json:"teams"`
+	Posts int `json:"posts"`
+	// P99 is the worst of all pages, each the median of its rounds.
+	P99   float64                 `json:"p99_ms"`
+	Pages map[string]bare.Latency `json:"pages_ms"`
+	// MiBMore is the most resident memory after the requests, less that of an apiserver that was asked the same without
+	// archived posts.
+	MiBMore float64 `json:"mib_more"`
+}
+
+type b8 struct{ *session }
+
+// runB8 lists archived posts, of one team that has all of them and of many that share them.
+func runB8(ctx context.Context, s *session, r *report, id string) error {
+	b := &b8{s}
+	var teams []stack.Team
+	err := s.prepare(ctx, func() (err error) {
+		many := max(s.scaled(manyTeams), 2)
+		s.sayf("  B8: making %d teams", many)
+		teams, err = s.stack.MakeTeams(ctx, "kept", many)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	one, err := b.measure(ctx, teams[:1])
+	if err != nil {
+		return err
+	}
+	shared, err := b.measure(ctx, teams[1:])
+	if err != nil {
+		return err
+	}
+	p99, more := max(one.P99, shared.P99), max(one.MiBMore, shared.MiBMore)
+	r.add(id, map[string]any{
+		"p99_ms": p99, "goal": goalB8, "met": p99 <= goalB8, "mib_more": more, "mib_goal": goalB8MiB, "mib_met": more <= goalB8MiB,
+		"in_flight": archiveInFlight, "one_team": one, "many_teams": shared,
+	})
+	for _, l := range []archiveListing{one, shared} {
+		r.limit(id, fmt.Sprintf("lists of %d archived posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
+			fmt.Sprintf("%.1f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB8), l.P99 <= goalB8)
+		r.limit("", "apiserver's resident memory for all of them", fmt.Sprintf("%.0f MiB", l.MiBMore), fmt.Sprintf("≤ %.0f MiB", goalB8MiB), l.MiBMore <= goalB8MiB)
+	}
+	return nil
+}
+
+// measure archives posts and measures how the apiserver lists them. It measures the apiserver without them first.
+func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing, err error) {
+	posts := max(b.b8Posts/len(teams), 1)
+	l = archiveListing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}}
+	without, err := b.serve(ctx, teams, posts, nil)
+	if err != nil {
+		return l, err
+	}
+	b.sayf("  B8: archiving %d posts of %d team(s)", l.Posts, l.Teams)
+	files, err := b.stack.Store()
+	if err != nil {
+		return l, err
+	}
+	writer := lists.NewWriter(files, clock.RealClock{})
+	for _, team := range teams {
+		if err := writer.Add(ctx, lists.Team{Namespace: team.Namespace, Name: team.Namespace}, archivedPosts(posts)); err != nil {
+			return l, err
+		}
+	}
+	with, err := b.serve(ctx, teams, posts, &l)
+	if err != nil {
+		return l, err
+	}
+	l.MiBMore = measure.Rounded((with-without)/(1<<20), 1)
+	b.sayf("  B8: resident memory for the archived posts: %.1f MiB", l.MiBMore)
+	for _, team := range teams {
+		err = errors.Join(err, writer.Remove(ctx, lists.Team{Namespace: team.Namespace, Name: team.Namespace}))
+	}
+	return l, err
+}
+
+// archivedPosts are some of two platforms, one in ten of which failed on the second, which one in a thousand goes to alone.
+func archivedPosts(n int) []lists.Entry {
+	at := time.Now().Add(-90 * 24 * time.Hour)
+	target := func(p v1alpha1.Platform, s v1alpha1.PostPhase) lists.Target {
+		return lists.Target{Platform: p, Status: s}
+	}
+	good := lists.Kind{Status: v1alpha1.PhasePosted, Category: v1alpha1.CategoryText, Targets: []lists.Target{
+		target(v1alpha1.PlatformX, v1alpha1.PhasePosted), target(v1alpha1.PlatformThreads, v1alpha1.PhasePosted),
+	}}
+	bad, rare := good, good
+	bad.Status, bad.Targets = v1alpha1.PhaseFailed, []lists.Target{good.Targets[0], target(v1alpha1.PlatformThreads, v1alpha1.PhaseFailed)}
+	rare.Status, rare.Targets = v1alpha1.PhaseFailed, []lists.Target{target(v1alpha1.PlatformFacebook, v1alpha1.PhaseFailed)}
+	out := make([]lists.Entry, n)
+	for i := range out {
+		kind := good
+		switch {
+		case i%1000 == 0:
+			kind = rare
+		case i%10 == 0:
+			kind = bad
+		}
+		when := at.Add(time.Duration(i) * 90 * 24 * time.Hour / time.Duration(n))
+		out[i] = lists.Entry{
+			Kind: kind, Name: fmt.Sprintf("p%025d", i), UID: fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i),
+			Title: fmt.Sprintf("The first thirty characters %02d", i%100), DisplayAt: when, FinishedAt: when, Bytes: 1500,
+		}
+	}
+	return out
+}
+
+// countOfArchived is how many of so many archived posts a filter leaves.
+func countOfArchived(posts int, rare bool) int {
+	if rare {
+		return (posts + 999) / 1000
+	}
+	return posts
+}
+
+// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory after that, in bytes. The
+// latencies go into l, unless that is nil: then no post is archived, and all pages are the first.
+func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiveListing) (resident float64, err error) {
+	apiserver, err := b.stack.StartAPIServer(ctx)
+	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range []struct {
+		name, query string
+		rare        bool
+	}{{"all", "", false}, {"rare", "&status=failed&platform=facebook", true}} {
+		last := max((countOfArchived(posts, kind.rare)+pageSize-1)/pageSize, 1)
+		pages := map[string][]int{"first": {1}, "middle": {(last + 1) / 2}, "last": {last}}
+		for i := range scattered {
+			pages["scattered"] = append(pages["scattered"], 1+i*(last-1)/scattered)
+		}
+		for name, numbers := range pages {
+			latency, err := b.askPages(ctx, teams, numbers, kind.query)
+			if err != nil {
+				return 0, fmt.Errorf("%s %s: %w", kind.name, name, err)
+			}
+			if l == nil {
+				continue
+			}
+			l.Pages[kind.name+" "+name] = latency
+			l.P99 = max(l.P99, latency.P99)
+			b.sayf("  B8: %d team(s), %s, %s: p50 %.2f ms, p99 %.2f ms", len(teams), kind.name, name, latency.P50, latency.P99)
+		}
+	}
+	now, _ := stack.Memory(apiserver.PID())
+	return float64(now), nil
+}
+
+// askPages asks for pages of teams in turn, in several rounds, and returns the medians.
+func (b *b8) askPages(ctx context.Context, teams []stack.Team, numbers []int, query string) (bare.Latency, error) {
+	var requests []bare.Request
+	for i := range max(len(teams), len(numbers)) {
+		requests = append(requests, bare.Request{
+			Method: http.MethodGet, URL: fmt.Sprintf("%s?page=%d%s", b.stack.APIURL("/posts"), numbers[i%len(numbers)], query),
+			Key: teams[i%len(teams)].Token, Status: http.StatusOK,
+		})
+	}
+	var p50, p99, most []float64
+	for range b.rounds {
+		child, err := b.bare(ctx, bare.Ask, "", bare.Config{
+			Processor: measure.ClientProcessor, InFlight: archiveInFlight, Warm: len(requests) / 4, Count: max(b.b4Asks/10, len(requests)), Requests: requests,
+		})
+		if err != nil {
+			return bare.Latency{}, err
+		}
+		result, err := child.Finish()
+		if err != nil {
+			return bare.Latency{}, err
+		}
+		p50, p99, most = append(p50, result.Latency.P50), append(p99, result.Latency.P99), append(most, result.Latency.Max)
+	}
+	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
+}
