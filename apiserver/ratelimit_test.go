@@ -50,7 +50,7 @@ var _ = Describe("A limit of requests", func() {
 		got := list(t.token)
 		Expect(got.status).To(Equal(http.StatusOK), got.body)
 		says(got, "3", "2", "20", "")
-		got = ask(t.token, "GET", "/posts/nobody", "")
+		got = ask(t.token, "GET", "/media/nobody", "")
 		got.mustFail(404, "NOT_FOUND", "nobody")
 		says(got, "3", "1", "40", "")
 		got = ask(t.token, "GET", "/posts?limit=x", "")

@@ -151,25 +151,23 @@ func New(config Config) (*Server, error) {
 	usages := quota.NewStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client)
 	bridgeConfig := bridge.Config{
-		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
-		Current:     s.current.check,
-		Used:        s.used.Record,
-		Owner:       teams.Owner,
-		Connections: connections,
-		Posts:       kube.NewPosts(client),
-		Quota:       usages,
-		Media:       kube.NewMedia(client),
-		Files:       config.Files,
-		Requests:    config.Requests,
-		Verify:      config.Verify,
-		Readiness:   m.counted(checker),
-		Index:       index,
-		Pending:     s.pending.Pending,
-		CountKeys:   keys.Count,
-		Keys:        keys,
-		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
-			return s.posts.Follow(namespace, name)
-		},
+		Key:          apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
+		Current:      s.current.check,
+		Used:         s.used.Record,
+		Owner:        teams.Owner,
+		Connections:  connections,
+		Posts:        kube.NewPosts(client),
+		Quota:        usages,
+		Media:        kube.NewMedia(client),
+		Files:        config.Files,
+		Requests:     config.Requests,
+		Verify:       config.Verify,
+		Readiness:    m.counted(checker),
+		Index:        index,
+		Pending:      s.pending.Pending,
+		CountKeys:    keys.Count,
+		Keys:         keys,
+		Follow:       s.follow,
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,
@@ -191,6 +189,11 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// follow tells of changes of a post, as the feed does, which is made after what asks it.
+func (s *Server) follow(namespace, name string) (changed <-chan struct{}, stop func(), ok bool) {
+	return s.posts.Follow(namespace, name)
 }
 
 // archive reads the posts that left the cluster; nil without a bucket.

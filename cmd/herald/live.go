@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/brake"
 )
 
@@ -107,6 +108,15 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 		delete(fields, name)
 	}
 	return fields
+}
+
+// followBrake returns the brake of the configuration, which follows its file until ctx ends, as all of it does that is live.
+func followBrake(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *brake.Brake {
+	suspend := &brake.Brake{}
+	suspend.Set(c.Suspend)
+	live := &file[*configv1alpha1.ManagerConfiguration]{path: f.config, from: config.Manager, take: liveManager(process, suspend), log: process.Logger}
+	go live.follow(ctx, clock.RealClock{})
+	return suspend
 }
 
 // liveManager takes over what is live of a manager's configuration.

@@ -35,7 +35,6 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
-	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/pages"
@@ -100,9 +99,7 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	process.take(ctx, &c.Log)
-	suspend := &brake.Brake{}
-	suspend.Set(c.Suspend)
-	go (&file[*configv1alpha1.ManagerConfiguration]{path: f.config, from: config.Manager, take: liveManager(process, suspend), log: logger}).follow(ctx, clock.RealClock{})
+	suspend := followBrake(ctx, f, c, process)
 	tracer, flush := startTracing(ctx, &c.Tracing, managerName, logger)
 	defer flush()
 	cluster, err := f.kubeConfig(managerName)

@@ -113,7 +113,7 @@ func (w *world) putSpec(change func(*v1alpha1.Post)) {
 }
 
 // refusedBySchema says which of the CRD's rules about change a status would
-// break. They are those of api/v1alpha1/poststatus_types.go.
+// break. They are those of attempt_types.go and poststatus_types.go in api/v1alpha1.
 func refusedBySchema(before, after *v1alpha1.Post) string {
 	for i := range before.Status.Targets {
 		o := &before.Status.Targets[i]
