@@ -126,6 +126,19 @@ var _ = DescribeTable("With the roles that it is installed with, of a Media the 
 	Entry("takes its finalizer off", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":null}}`)
 	}, nobody),
+	Entry("notes where its file is", func(ctx context.Context) error {
+		of := pending()
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
+			return err
+		}
+		return change(ctx, manager, of, `{"metadata":{"annotations":{"social.herald.dev/file":"`+of.Namespace+"/"+string(of.UID)+`"}}}`)
+	}, nobody),
+	Entry("has it take another's file", func(ctx context.Context) error {
+		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/file":"elsewhere/8d0c0f4e"}}}`)
+	}, policy, "the key of its own file"),
+	Entry("has it look like a request's", func(ctx context.Context) error {
+		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
+	}, policy, "nothing of a Media but"),
 	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
 	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, kept(), client.DryRunAll) }, policy, "delete no Media but"),
 	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media but"),
