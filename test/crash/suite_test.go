@@ -149,13 +149,20 @@ func writeConfiguration() {
 		section.ListingLag.Duration = 2 * time.Second
 		*sections[string(name)] = section
 	}
+	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
+	writeSections(config, present.configuration, set...)
+	config.Retention.LeastInCluster.Duration = 0
+	writeSections(config, sweeping.configuration, append(set, "retention")...)
+}
+
+// writeSections writes sections of a configuration into a file of the test's folder.
+func writeSections(config *configv1alpha1.ManagerConfiguration, name string, sections ...string) {
 	var written map[string]any
 	data, err := json.Marshal(config)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(json.Unmarshal(data, &written)).To(Succeed())
-	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
-	maps.DeleteFunc(written, func(name string, _ any) bool { return !slices.Contains(set, name) })
+	maps.DeleteFunc(written, func(name string, _ any) bool { return !slices.Contains(sections, name) })
 	data, err = yaml.Marshal(written)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), data, 0o600)).To(Succeed())
+	Expect(os.WriteFile(inFolder(name), data, 0o600)).To(Succeed())
 }

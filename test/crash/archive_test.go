@@ -1,0 +1,261 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/retention"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// sweeping is this version with no floor under the time in the cluster, so that what a team
+// asks for happens within a spec. Its managers are told apart by their configuration alone.
+var sweeping = func() *version {
+	v := &version{name: "this version, without a floor of retention", program: "herald", configuration: "sweeping.yaml"}
+	v.next = v
+	return v
+}()
+
+// wayOut lists the points of the sweep, in the order in which a post that leaves comes to them.
+var wayOut = []string{
+	retention.PointBeforeArchive, retention.PointAfterRecord, retention.PointAfterArchive, retention.PointAfterRelease, retention.PointAfterDelete,
+}
+
+// archived is a post that was published, and what its record has to be.
+type archived struct {
+	*sent
+	last  *v1alpha1.Post
+	calls map[v1alpha1.Platform]int
+}
+
+// remove deletes the post as people do. Kubernetes counts that as a change of what is asked for.
+func (a *archived) remove(ctx context.Context) {
+	GinkgoHelper()
+	Expect(k8s.Delete(ctx, a.DeepCopy())).To(Succeed())
+	a.last.Generation++
+}
+
+// shelf reads what the bucket keeps of a team, past the proxy.
+type shelf struct {
+	team   *team
+	bucket *store.Store
+}
+
+func shelfOf(tm *team) shelf {
+	bucket, err := store.New(files)
+	Expect(err).NotTo(HaveOccurred())
+	return shelf{tm, bucket}
+}
+
+func (s shelf) account(connection string) (v1alpha1.Platform, string, bool) {
+	account, ok := s.team.accounts[v1alpha1.Platform(connection)]
+	return v1alpha1.Platform(connection), account.ID, ok
+}
+
+// record is the record of a post, which it expects to be there.
+func (s shelf) record(ctx context.Context, g Gomega, name string) *record.Record {
+	data, err := archive.New(s.bucket).Get(ctx, archive.Team{Namespace: s.team.namespace, Name: s.team.namespace}, name)
+	g.Expect(err).NotTo(HaveOccurred(), "the record of %s", name)
+	kept, err := record.Decode(data)
+	g.Expect(err).NotTo(HaveOccurred())
+	return kept
+}
+
+// listed is how often the team's lists have a post.
+func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
+	view, err := lists.NewReader(s.bucket, 1<<20).Open(ctx, lists.Team{Namespace: s.team.namespace, Name: s.team.namespace}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, row := range view.Head(lists.Filter{}) {
+		if row.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// holds expects the record that a post must have.
+func (s shelf) holds(ctx context.Context, p *archived) {
+	GinkgoHelper()
+	want, err := record.Of(p.last, s.team.namespace, s.account).Encode()
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		is, err := s.record(ctx, g, p.Name).Encode()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(is).To(MatchJSON(want))
+	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
+}
+
+// leaves expects that a post is gone from the cluster, and can be read in the archive: its
+// lists have it once, and its record has what became of it.
+func (s shelf) leaves(ctx context.Context, p *archived) {
+	GinkgoHelper()
+	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
+		Should(MatchError(apierrors.IsNotFound, "is gone"), "%s leaves the cluster: no finalizer holds it", p.Name)
+	Eventually(func(g Gomega) { g.Expect(s.listed(ctx, g, p.Name)).To(Equal(1)) }).Should(Succeed(), "%s is listed once", p.Name)
+	s.holds(ctx, p)
+}
+
+// comesBack applies a post again that has left, and expects that it reads what became of it, and
+// that nobody asked a platform to publish.
+func (s shelf) comesBack(ctx SpecContext, p *archived) {
+	GinkgoHelper()
+	again := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}, Spec: *p.last.Spec.DeepCopy()}
+	create(ctx, again)
+	var now v1alpha1.Post
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(again), &now)).To(Succeed())
+		g.Expect(now.Status.Phase).To(Equal(v1alpha1.PhasePosted))
+		g.Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionAdopted)).To(BeTrue())
+	}).Should(Succeed(), "%s adopts what became of the post before it", p.Name)
+	Eventually(func(g Gomega) {
+		kept := s.record(ctx, g, p.Name)
+		g.Expect(kept.UID).To(Equal(now.UID))
+		g.Expect(kept.Earlier).To(ContainElement(p.last.UID))
+	}).Should(Succeed(), "the record is that of the object which came back")
+	shown := s.team.shown(ctx)
+	for i := range p.Spec.Targets {
+		Expect(now.Status.Targets[i].ExternalID).To(Equal(p.last.Status.Targets[i].ExternalID))
+		for _, part := range p.parts(s.team, i) {
+			Expect(shown[part.words]).To(HaveLen(1), "%s is shown once", part.text)
+		}
+	}
+	Expect(publishCallsEverywhere(ctx)).To(Equal(p.calls), "nothing was sent for what came back")
+}
+
+var _ = Describe("The archive's crash matrix", Ordered, func() {
+	var (
+		m    *process
+		tm   *team
+		kept shelf
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		m = sweeping.start()
+		tm = newTeam(ctx)
+		kept = shelfOf(tm)
+	})
+	AfterAll(func() { m.kill() })
+
+	kill := func() { m.kill() }
+	// of are the kinds of posts that are killed at each point.
+	of := func() []*kind {
+		if long {
+			return []*kind{aText, aPicture, aTree}
+		}
+		return []*kind{aText}
+	}
+	restart := func(met <-chan struct{}, point string) {
+		GinkgoHelper()
+		Eventually(met).Should(BeClosed(), "a manager comes to %s", point)
+		m = m.again()
+	}
+	finished := func(ctx SpecContext, p *sent) *v1alpha1.Post {
+		GinkgoHelper()
+		var now v1alpha1.Post
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now)).To(Succeed())
+			g.Expect(now.Status.Finished).To(BeTrue(), "%+v", now.Status)
+			g.Expect(now.Status.Phase).To(Equal(v1alpha1.PhasePosted))
+		}).Should(Succeed())
+		return &now
+	}
+	published := func(ctx SpecContext, k *kind, why string) *archived {
+		GinkgoHelper()
+		p := tm.post(ctx, k, why, k.targets()...)
+		return &archived{p, finished(ctx, p), publishCallsEverywhere(ctx)}
+	}
+	retain := func(ctx SpecContext, in v1alpha1.TeamRetention) {
+		GinkgoHelper()
+		Eventually(func() error {
+			var owner v1alpha1.Team
+			if err := k8s.Get(ctx, types.NamespacedName{Name: tm.namespace}, &owner); err != nil {
+				return err
+			}
+			owner.Spec.Retention = in
+			return k8s.Update(ctx, &owner)
+		}).Should(Succeed())
+	}
+
+	It("kills the archiver at each of its steps, when a post is finished", func(ctx SpecContext) {
+		for _, k := range of() {
+			for _, point := range []string{post.PointBeforeKeep, post.PointAfterKeep} {
+				met := points.once(point, kill)
+				p := tm.post(ctx, k, "finished, killed "+point, k.targets()...)
+				restart(met, point)
+				out := &archived{p, finished(ctx, p), publishCallsEverywhere(ctx)}
+				kept.holds(ctx, out)
+				out.remove(ctx)
+				kept.leaves(ctx, out)
+				kept.comesBack(ctx, out)
+			}
+		}
+	})
+
+	It("kills the archiver at each of its steps, when a post is deleted", func(ctx SpecContext) {
+		for _, k := range of() {
+			for _, point := range []string{post.PointBeforeKeep, post.PointAfterKeep, post.PointBeforeRelease} {
+				out := published(ctx, k, "deleted, killed "+point)
+				kept.holds(ctx, out)
+				met := points.once(point, kill)
+				out.remove(ctx)
+				restart(met, point)
+				kept.leaves(ctx, out)
+				kept.comesBack(ctx, out)
+			}
+		}
+	})
+
+	// killed has posts leave by their team's retention while managers are killed at points.
+	killed := func(ctx SpecContext, posts []*archived, at ...string) {
+		GinkgoHelper()
+		for i, point := range at {
+			met := points.once(point, kill)
+			if i == 0 {
+				retain(ctx, v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Applied: true})
+			}
+			restart(met, point)
+		}
+		for _, p := range posts {
+			kept.leaves(ctx, p)
+		}
+		retain(ctx, v1alpha1.TeamRetention{})
+		// A sweep that has read the team as it was may still be under way; what comes back is to be seen.
+		wait(time.Second)
+		for _, p := range posts {
+			kept.comesBack(ctx, p)
+		}
+	}
+
+	It("kills the sweep at each of its steps", func(ctx SpecContext) {
+		if !long {
+			// One after the other: the posts stay until a manager lives long enough.
+			posts := []*archived{published(ctx, aText, "sweep 1"), published(ctx, aText, "sweep 2")}
+			posts[0].calls = posts[1].calls
+			killed(ctx, posts, wayOut...)
+			return
+		}
+		for _, k := range of() {
+			for _, point := range slices.Clone(wayOut) {
+				killed(ctx, []*archived{published(ctx, k, fmt.Sprintf("sweep, killed %s", point))}, point)
+			}
+		}
+	})
+})
