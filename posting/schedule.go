@@ -54,6 +54,17 @@ func Restored(post *v1alpha1.Post) bool {
 	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
+// createWithin is how long the apiserver may take to create a post whose birth it has noted.
+const createWithin = 5 * time.Second
+
+// Remade reports whether somebody else than the apiserver may have created the object of a
+// post that came through it, such as a person who deletes a post and applies it again. That
+// it took long to create is no proof, as Restored is, but reason to look for an earlier post.
+func Remade(post *v1alpha1.Post) bool {
+	noted, ok := born(post)
+	return ok && post.CreationTimestamp.Sub(noted) > createWithin
+}
+
 // born reads what the apiserver noted at a post's birth.
 func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]

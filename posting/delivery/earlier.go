@@ -62,18 +62,60 @@ func (f *Facts) earlier() []Action {
 	case EarlierKept:
 		return f.enterEarlier()
 	case EarlierNotKept:
+		return f.enterCopy()
+	}
+	return nil
+}
+
+// enterCopy enters, where no records are kept, that a copy was seen for what it is: what its
+// status holds from then on is its own.
+func (f *Facts) enterCopy() []Action {
+	if !record.Copied(f.Post) {
+		return nil
+	}
+	f.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(f.Post.UID)}
+	if f.unkeptCopy(nil) {
+		return f.askAboutCopy()
 	}
 	return nil
 }
 
 // wantsEarlier reports whether an earlier post matters now. For what an earlier version of
-// Herald has accepted it does when it is due.
+// Herald has accepted it does when it is due; for a copy that came with its status, at once.
 func (f *Facts) wantsEarlier() bool {
 	post := f.Post
 	if f.Unowned || post.Status.Finished || post.Spec.Draft || post.Spec.Cancelled || !record.Wanted(post) {
 		return false
 	}
-	return !f.accepted() || posting.Wait(post, f.Now) <= 0
+	return !f.accepted() || record.Copied(post) || posting.Wait(post, f.Now) <= 0
+}
+
+// unkeptCopy reports whether a post is due that came with the entries of the object which it
+// is a copy of, while nothing tells what became of that since: what its entries say may be
+// of before it was sent. A record tells if it has that object.
+func (f *Facts) unkeptCopy(found *record.Record) bool {
+	post := f.Post
+	if len(post.Status.Targets) == 0 || !record.Copied(post) || posting.Wait(post, f.Now) > 0 {
+		return false
+	}
+	return found == nil || !found.Covers(record.CopyOf(post))
+}
+
+// askAboutCopy leaves to a person the targets of a copy of which nothing is known, and whose
+// entries do not settle them.
+func (f *Facts) askAboutCopy() []Action {
+	f.enterTargets()
+	var asked bool
+	for i := range f.Post.Spec.Targets {
+		if t := posting.Target(f.Post, i); !attempt.Settled(t) {
+			fail(t, restored)
+			asked = true
+		}
+	}
+	if !asked {
+		return nil
+	}
+	return []Action{Write{Event{Warning: true, Reason: restored.Reason, Message: inWords(&restored)}}}
 }
 
 func (f *Facts) accepted() bool {
@@ -127,6 +169,9 @@ func (f *Facts) enterEarlier() []Action {
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
 	if found == nil {
 		post.Status.Earlier = known
+		if f.unkeptCopy(nil) {
+			return f.askAboutCopy()
+		}
 		return nil
 	}
 	known.Record = string(found.UID)
@@ -145,11 +190,15 @@ func (f *Facts) enterEarlier() []Action {
 	}
 	known.Targets = adopted.Targets
 	post.Status.Earlier = known
+	var actions []Action
+	if f.unkeptCopy(found) {
+		actions = f.askAboutCopy()
+	}
 	if len(adopted.Targets) == 0 {
-		return nil
+		return actions
 	}
 	f.enterTargets()
-	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
+	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
 }
 
 // account is the account that a Connection names.

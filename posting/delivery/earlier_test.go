@@ -29,6 +29,19 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
 }
 
+// copied makes the post a copy of the object "earlier", restored with its status.
+func (s *situation) copied() {
+	s.target.State = v1alpha1.TargetPending
+	s.entered()
+	s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+}
+
+func isUndecided(t *testing.T, p *v1alpha1.Post) {
+	if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided || p.Status.Earlier == nil || p.Status.Earlier.Object != string(p.UID) {
+		t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
+	}
+}
+
 func TestEarlier(t *testing.T) {
 	answered := func(r *record.Record) Earlier { return Earlier{State: EarlierKept, Record: r} }
 	away := Earlier{State: EarlierUnavailable, Problem: "it is away"}
@@ -162,6 +175,49 @@ func TestEarlier(t *testing.T) {
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "another"}
 			s.Earlier = Earlier{}
 		}, []string{"lookup [0]"}, nil},
+		"a copy with its status, and nothing is kept of it": {"it may have been sent since the backup", func(s *situation) {
+			s.copied()
+			s.Earlier = answered(nil)
+		}, []string{"write and warn of OutcomeUnknown"}, isUndecided},
+		"a copy with its status, where nothing is kept": {"it may have been sent since the backup", func(s *situation) {
+			s.copied()
+			s.Earlier = Earlier{State: EarlierNotKept}
+		}, []string{"write and warn of OutcomeUnknown"}, isUndecided},
+		"a copy with its status, and what is kept is older": {"that does not tell what became of the object in the backup", func(s *situation) {
+			s.copied()
+			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
+			}))
+			s.Earlier.Record.UID = "oldest"
+		}, []string{"write and warn of OutcomeUnknown"}, isUndecided},
+		"a copy with its status, which was refused": {"the record tells that it is not out", func(s *situation) {
+			s.copied()
+			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
+			}))
+		}, []string{"claim [0]", "wait"}, nil},
+		"a copy with its status, whose time lies ahead": {"it is looked up while that can still be told", func(s *situation) {
+			s.copied()
+			s.scheduled(time.Hour)
+			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
+			s.Earlier = Earlier{}
+		}, []string{"find earlier"}, nil},
+		"a copy with its status, of which a person has said that it is not out": {"who was asked once is not asked again", func(s *situation) {
+			s.copied()
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
+			s.Earlier = Earlier{}
+		}, []string{"claim [0]", "wait"}, nil},
+		"a copy whose own entry is out": {"it stays, whatever the record says", func(s *situation) {
+			s.copied()
+			s.Post.Status.Targets[0] = kept(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus
+			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
+			}))
+		}, []string{"write", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "8" {
+				t.Errorf("%+v", p.Status.Targets[0])
+			}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)

@@ -111,7 +111,13 @@ func TestDecideEnters(t *testing.T) {
 			restore(s)
 			s.scheduled(0)
 			s.entered().State = v1alpha1.TargetPending
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
 		}, states, "[pending]"},
+		"restored from a backup, with its status": {"it may have been sent since the backup", func(s *situation) {
+			restore(s)
+			s.scheduled(0)
+			s.entered().State = v1alpha1.TargetPending
+		}, states, "[undecided]"},
 		"restored from a backup, a target taken out and put back": {"that does not tell whether it was published", func(s *situation) {
 			restore(s)
 			s.pausedSecond()
@@ -130,6 +136,7 @@ func TestDecideEnters(t *testing.T) {
 			s.pausedSecond()
 			fail(s.entry(0), restored)
 			fail(s.entry(1), restored)
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
 			EnterResolutions(s.Post, "0=not-sent", nil, &s.Settings, t0)
 		}, states, "[pending undecided]"},
 		"no edit": {"what a target waits for stays", func(s *situation) {

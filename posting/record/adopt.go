@@ -7,13 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Wanted reports whether it must be known what became of an earlier post of this name
 // before anything is sent for a post. It need not for one that the API has made under a
-// name that nobody can guess or ask for again.
+// name that nobody can guess or ask for again, unless somebody has made it anew since.
 func Wanted(post *v1alpha1.Post) bool {
 	if earlier := post.Status.Earlier; earlier != nil {
 		return earlier.Object != string(post.UID)
@@ -21,11 +24,14 @@ func Wanted(post *v1alpha1.Post) bool {
 	if Copied(post) {
 		return true
 	}
-	if post.Status.Finished || posting.Started(post) {
+	switch {
+	case post.Status.Finished:
 		return false
+	case posting.Started(post):
+		return posting.Remade(post) // Its own entries may be those of the object before it.
 	}
 	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
-		return post.Annotations[v1alpha1.RequestAnnotation] != ""
+		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Remade(post)
 	}
 	return !Armed(post)
 }
@@ -33,11 +39,23 @@ func Wanted(post *v1alpha1.Post) bool {
 // Copied reports whether an object is a copy of another one, made anew from a backup: the
 // API noted its birth, or the manager the object, and it is not that one.
 func Copied(post *v1alpha1.Post) bool {
-	if posting.Restored(post) {
-		return true
-	}
+	return posting.Restored(post) || CopyOf(post) != ""
+}
+
+// CopyOf returns the uid of the object that an applied post is a copy of; empty for one that
+// is none, and for a post that came through the API, which does not say it.
+func CopyOf(post *v1alpha1.Post) types.UID {
 	name, uid, ok := strings.Cut(post.Annotations[v1alpha1.ArmedAnnotation], "/")
-	return ok && name == post.Name && uid != string(post.UID)
+	if !ok || name != post.Name || uid == string(post.UID) {
+		return ""
+	}
+	return types.UID(uid)
+}
+
+// Covers reports whether the record tells what became of an object. Which one is meant is not
+// known of a post that came through the API: no other one had its name.
+func (r *Record) Covers(object types.UID) bool {
+	return object == "" || object == r.UID || slices.Contains(r.Earlier, object)
 }
 
 // Armed reports whether earlier posts were looked for before this very object got its
@@ -56,10 +74,11 @@ type Adopted struct {
 	Unknown []string
 }
 
-// Adopt enters into a post, for which no call was claimed, what became of an earlier one of
-// its name: what is out reads posted, and what may be waits for a person. What was refused,
-// or never claimed, is left to be sent. Targets match by their account and, among those of
-// one account, by their turn.
+// Adopt enters into a post what became of an earlier one of its name: what is out reads
+// posted, and what may be waits for a person. What was refused, or never claimed, is left to
+// be sent. Targets match by their account and, among those of one account, by their turn. Of
+// the post itself no call is open. What its own entries say to be out, as those of a copy may
+// that came with its status, stays.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	var out Adopted
 	matches := make([]*Target, len(post.Spec.Targets))
@@ -82,7 +101,7 @@ func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.counts() {
+		if old == nil || !old.counts() || attempt.Posted(posting.Target(post, i)) {
 			continue
 		}
 		enter(post, i, old)

@@ -285,6 +285,8 @@ func TestWanted(t *testing.T) {
 		{"an annotation that says nothing", "it is as good as none", "x1", armed("launch"), true, false},
 		{"made by the API", "nobody else can have the name", "x1", born(created, false), false, false},
 		{"made by the API under a key", "the same key gives the same name", "x1", born(created, true), true, false},
+		{"made by the API, slowly", "the API server may take its time", "x1", born(created.Add(-5*time.Second), false), false, false},
+		{"made by the API, and by hand once more", "it may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
 		{"restored from a backup", "it may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
 		{"begun", "its own entries tell", "x1=refused", nil, false, false},
 		{"begun, and restored with its status", "it may have gone on since", "x1=refused", armed("launch/z"), true, true},
