@@ -40,7 +40,8 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files 
 	})
 	posts.Records = &post.Records{Archive: kept, Owner: teams.Owner, List: func(ctx context.Context, p *v1alpha1.Post) error {
 		owner, err := teams.Owner(ctx, p.Namespace)
-		if err != nil || owner == nil {
+		// What the archive has of a Team that is being deleted goes with it.
+		if err != nil || owner == nil || !owner.DeletionTimestamp.IsZero() {
 			return err
 		}
 		return shelf.List(ctx, owner, p)

@@ -98,13 +98,29 @@ func newRecords(o *Options, events *recorder) *records {
 	return rs
 }
 
-// team returns whose record a post has; false if none is kept.
+// team returns whose record a post has; false if none is kept. A Team that is being deleted
+// has its records until they are cleared.
 func (rs *records) team(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
-	if rs.archiver == nil {
-		return archive.Team{}, false, nil
+	owner, err := rs.owner(ctx, namespace)
+	if owner == nil {
+		return archive.Team{}, false, err
 	}
-	owner, err := rs.o.Records.Owner(ctx, namespace)
-	if err != nil || owner == nil {
+	return archive.Team{Namespace: namespace, Name: owner.Name}, true, nil
+}
+
+// owner is the Team of a namespace; nil if there is none, or nothing is kept here.
+func (rs *records) owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+	if rs.archiver == nil {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	return rs.o.Records.Owner(ctx, namespace)
+}
+
+// keeper returns under whose name the record of a post is written; false if none is to be,
+// also since the Team is being deleted: its records go with it.
+func (rs *records) keeper(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
+	owner, err := rs.owner(ctx, namespace)
+	if owner == nil || !owner.DeletionTimestamp.IsZero() {
 		return archive.Team{}, false, err
 	}
 	return archive.Team{Namespace: namespace, Name: owner.Name}, true, nil
@@ -116,7 +132,7 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 	if !record.Needed(post) {
 		return rs.keepRequest(ctx, post)
 	}
-	team, kept, err := rs.team(ctx, post.Namespace)
+	team, kept, err := rs.keeper(ctx, post.Namespace)
 	if err != nil || !kept {
 		return err
 	}
@@ -141,7 +157,18 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 		return err //nolint:wrapcheck // it says what was being done
 	}
 	rs.o.Failpoint(PointAfterKeep)
-	return nil
+	return rs.takeBack(ctx, team, post.Name)
+}
+
+// takeBack removes a record whose Team was deleted while it was written: what clears the
+// Team's records may have passed it by, and nobody would find it. The caches of this process
+// tell, which those who clear the records go by too.
+func (rs *records) takeBack(ctx context.Context, team archive.Team, name string) error {
+	_, kept, err := rs.keeper(ctx, team.Namespace)
+	if err != nil || kept {
+		return err
+	}
+	return rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
 }
 
 // unreadable says that the store answers, and that what lies there is no record.

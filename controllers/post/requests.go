@@ -19,7 +19,7 @@ func (rs *records) holdsKey(post *v1alpha1.Post) bool {
 
 // keepRequest keeps the request that created a post of which nothing was sent.
 func (rs *records) keepRequest(ctx context.Context, post *v1alpha1.Post) error {
-	team, kept, err := rs.team(ctx, post.Namespace)
+	team, kept, err := rs.keeper(ctx, post.Namespace)
 	if err != nil || !kept {
 		return err
 	}

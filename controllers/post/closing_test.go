@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/posting/record"
+)
+
+var _ = Describe("A post that is finished while its Team is being deleted", func() {
+	DescribeTable("leaves no record behind", func(ctx SpecContext, deletedAt string) {
+		var going atomic.Bool
+		k, kept := newKeeping(), make(chan struct{}, 100)
+		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+				owner, err := ownerOf(ctx, namespace)
+				if going.Load() {
+					owner.DeletionTimestamp = new(metav1.Now())
+				}
+				return owner, err
+			}
+			o.Failpoint = func(at string) {
+				if at == deletedAt {
+					going.Store(true)
+				}
+				if at == post.PointAfterKeep {
+					kept <- struct{}{}
+				}
+			}
+		})
+		DeferCleanup(func() { m.stop() })
+		acme := newTeam(ctx)
+		p := acme.apply(ctx, "launch", "hello")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		if deletedAt != post.PointAfterRecord {
+			Eventually(kept).Should(Receive(), "the write was under way")
+		}
+		of := func() *record.Record { return k.of(ctx, acme.namespace, "launch") }
+		Eventually(of).Should(BeNil())
+		Consistently(of, time.Second).Should(BeNil())
+
+		By("letting the post go, as what deletes the namespace wants")
+		remove(ctx, p)
+		Expect(of()).To(BeNil())
+	},
+		Entry("that was deleted before", post.PointAfterRecord),
+		Entry("that is deleted before the record is written", post.PointBeforeKeep),
+		Entry("that is deleted when the record is written", post.PointAfterKeep),
+	)
+})
