@@ -5,7 +5,6 @@ package access_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/person"
-	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -48,9 +46,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	admin = env.Client
-	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join("..", "..", "config", "rbac"))).To(Succeed())
-	reach = rest.CopyConfig(env.Config)
-	reach.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:herald-apiserver"}
+	reach, err = env.Installed(ctx, envtest.APIServerAccount)
+	Expect(err).NotTo(HaveOccurred())
 	for _, name := range []string{acme, beta} {
 		Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/sweeps"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -139,7 +140,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctl.Watches(&v1alpha1.Connection{}, r.noteDeleted()).Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
-	if err := errors.Join(mgr.Add(sweeper{r}), mgr.Add(r.Keeper())); err != nil {
+	sweep := sweeps.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: r.Clock}
+	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Keeper())); err != nil {
 		return fmt.Errorf("cannot set up what looks after tokens: %w", err)
 	}
 	return nil

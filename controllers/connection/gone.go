@@ -21,7 +21,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/deadline"
 )
 
 const (
@@ -163,29 +162,4 @@ func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// sweeper sweeps while this process leads.
-type sweeper struct{ *Reconciler }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (sweeper) NeedLeaderElection() bool { return true }
-
-// Start implements manager.Runnable.
-func (s sweeper) Start(ctx context.Context) error {
-	timer := s.Clock.NewTimer(firstSweep)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C():
-		}
-		sweeping, cancel := context.WithTimeout(ctx, deadline.Sweep)
-		if err := s.Sweep(sweeping); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot look for tokens without a connection everywhere; the next sweep tries again")
-		}
-		cancel()
-		timer.Reset(sweepEvery)
-	}
 }

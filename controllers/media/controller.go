@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/sweeps"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -176,7 +177,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
 	}
-	if err := mgr.Add(&sweeper{Reconciler: r}); err != nil {
+	sweep := sweeps.Sweep{
+		Name: "media-sweep", Do: (&sweeper{Reconciler: r}).sweep, First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: r.Clock,
+	}
+	if err := mgr.Add(sweep); err != nil {
 		return fmt.Errorf("cannot set up the sweep of media files: %w", err)
 	}
 	return nil

@@ -20,7 +20,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -29,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
@@ -82,7 +80,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	web = httptest.NewTLSServer(http.FileServer(http.Dir(files(map[string]string{"a.png": "0123456789"}))))
 	DeferCleanup(web.Close)
 
-	limited := asManager(ctx, env)
+	limited, err := env.Installed(ctx, envtest.ManagerAccount)
+	Expect(err).NotTo(HaveOccurred())
 	mgr := start(limited, env, managed, homeless)
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
@@ -107,24 +106,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 	Expect(hand.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
 })
-
-// asManager has the rights that the manager is installed with, and no others.
-func asManager(ctx context.Context, env *envtest.Environment) *rest.Config {
-	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "manager", "role.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	var role rbacv1.ClusterRole
-	Expect(yaml.Unmarshal(data, &role)).To(Succeed())
-	Expect(env.Client.Create(ctx, &role)).To(Succeed())
-	Expect(env.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
-	})).To(Succeed())
-	limited := rest.CopyConfig(env.Config)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: "manager"}
-	return limited
-}
 
 func start(config *rest.Config, env *envtest.Environment, namespaces ...string) ctrl.Manager {
 	GinkgoHelper()

@@ -15,7 +15,6 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/jitter"
 )
 
@@ -30,33 +29,6 @@ type sweeper struct {
 
 	// reviewed is when all Media of a namespace were last searched in all its posts.
 	reviewed map[string]time.Time
-}
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager sweeps.
-func (*sweeper) NeedLeaderElection() bool { return true }
-
-// Start implements manager.Runnable.
-func (s *sweeper) Start(ctx context.Context) error {
-	log := ctrllog.FromContext(ctx).WithName("media-sweep")
-	timer := s.Clock.NewTimer(firstSweep)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C():
-		}
-		if err := s.sweepInTime(ctx); err != nil && ctx.Err() == nil {
-			log.Error(err, "cannot sweep all media files; the next sweep tries again")
-		}
-		timer.Reset(sweepEvery)
-	}
-}
-
-func (s *sweeper) sweepInTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline.Sweep)
-	defer cancel()
-	return s.sweep(ctx)
 }
 
 // sweep continues after an error with the next namespace or step.

@@ -25,6 +25,8 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/sweeps"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -103,12 +105,6 @@ func New(o Options) (*Sweeper, error) {
 	return &Sweeper{Options: o, pace: rate.NewLimiter(rate.Limit(perSecond), perSecond), teams: map[string]*agenda{}}, nil
 }
 
-// SetupWithManager adds the sweep to a manager.
-func (s *Sweeper) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(s) }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager sweeps.
-func (*Sweeper) NeedLeaderElection() bool { return true }
-
 const (
 	// firstSweep is how long after its start a manager sweeps for the first time: at the
 	// start it has posts to send.
@@ -118,21 +114,16 @@ const (
 	sweepEvery = 30 * time.Second
 )
 
-// Start implements manager.Runnable.
-func (s *Sweeper) Start(ctx context.Context) error {
-	log := ctrl.Log.WithName("retention")
-	timer := s.Clock.NewTimer(firstSweep)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C():
-		}
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.Metrics.failed()
-			log.Error(err, "cannot let all posts leave whose time is over; the next sweep tries again")
-		}
-		timer.Reset(sweepEvery)
-	}
+// SetupWithManager adds the sweep to a manager.
+func (s *Sweeper) SetupWithManager(mgr ctrl.Manager) error {
+	return mgr.Add(sweeps.Sweep{
+		Name: "retention", First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: s.Clock,
+		Do: func(ctx context.Context) error {
+			err := s.sweep(ctx)
+			if err != nil {
+				s.Metrics.failed()
+			}
+			return err
+		},
+	})
 }

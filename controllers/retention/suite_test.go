@@ -6,8 +6,6 @@ package retention
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,13 +13,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
@@ -58,28 +53,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config.Bucket = "no-such-bucket"
 	gone, err = store.New(config)
 	Expect(err).NotTo(HaveOccurred())
-	manager = asManager(ctx, env)
+	limited, err := env.Installed(ctx, envtest.ManagerAccount)
+	Expect(err).NotTo(HaveOccurred())
+	manager, err = client.New(limited, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
 })
-
-// asManager has the rights that the manager is installed with, and no others.
-func asManager(ctx context.Context, env *envtest.Environment) client.Client {
-	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "manager", "role.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	var role rbacv1.ClusterRole
-	Expect(yaml.Unmarshal(data, &role)).To(Succeed())
-	Expect(env.Client.Create(ctx, &role)).To(Succeed())
-	Expect(env.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
-	})).To(Succeed())
-	limited := rest.CopyConfig(env.Config)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: "manager"}
-	c, err := client.New(limited, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
-	return c
-}
 
 // reads counts the lists of posts that are asked for.
 type reads struct {

@@ -43,7 +43,7 @@ const (
 	// pass as long as it lasts, and the next pass goes on with them.
 	Post = 15 * time.Minute
 
-	// Sweep is for one sweep of the store of media files: a million files, listed by the
-	// thousand, and a thousand of them deleted. It runs every hour.
+	// Sweep is for one sweep: of the store of media files, a million of them, listed by the
+	// thousand, and a thousand of them deleted; or of posts that leave, twenty in a second. The next one goes on.
 	Sweep = 50 * time.Minute
 )

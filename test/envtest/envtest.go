@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -35,6 +36,9 @@ type Environment struct {
 	controllers *controllerManager
 	temp        string
 }
+
+// startLimit bounds the start of etcd, and that of kube-apiserver.
+const startLimit = 3 * time.Minute
 
 // Option is what an Environment has beside etcd and kube-apiserver.
 type Option func(*Environment)
@@ -70,6 +74,8 @@ func (e *Environment) start(assets string) error {
 		BinaryAssetsDirectory: folder,
 		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
+		// A machine that does much else at once starts an API server in a minute, not in a second.
+		ControlPlaneStartTimeout: startLimit,
 	}
 	if e.Config, err = e.env.Start(); err != nil {
 		return fmt.Errorf("cannot start the API server from %s: %w", assets, err)

@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sweeps_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/sweeps"
+)
+
+func TestStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		do   func(context.Context) error
+		want []time.Duration
+	}{
+		"a sweep that succeeds": {
+			func(context.Context) error { return nil },
+			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
+		},
+		"one that fails does not end them": {
+			func(context.Context) error { return errors.New("the store is away") },
+			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
+		},
+		"one that hangs is cut off, and the pause follows": {
+			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			[]time.Duration{5 * time.Minute, 75 * time.Minute},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 130*time.Minute)
+				defer cancel()
+				var got []time.Duration
+				sweep := sweeps.Sweep{Name: "test", First: 5 * time.Minute, Every: time.Hour, Within: 10 * time.Minute, Clock: clock.RealClock{}}
+				sweep.Do = func(ctx context.Context) error {
+					got = append(got, time.Since(begin))
+					return tc.do(ctx)
+				}
+				if err := sweep.Start(ctx); err != nil {
+					t.Errorf("the end of the process is an error: %v", err)
+				}
+				if !slices.Equal(got, tc.want) {
+					t.Errorf("sweeps after %v, want %v", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestOneManagerSweeps(t *testing.T) {
+	if !(sweeps.Sweep{}).NeedLeaderElection() {
+		t.Error("each replica would sweep")
+	}
+}

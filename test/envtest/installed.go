@@ -1,0 +1,30 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/hack/local/cluster"
+)
+
+// The accounts of Herald's processes, as config/rbac has them.
+const (
+	ManagerAccount   = "system:serviceaccount:herald-system:herald-manager"
+	APIServerAccount = "system:serviceaccount:herald-system:herald-apiserver"
+)
+
+// Installed applies config/rbac, and returns how an account reaches the API server: with the rights that it is installed
+// with, held by the policies that it is installed with.
+func (e *Environment) Installed(ctx context.Context, account string) (*rest.Config, error) {
+	if err := cluster.ApplyFolders(ctx, e.Client, filepath.Join(Root(), "config", "rbac")); err != nil {
+		return nil, err
+	}
+	limited := rest.CopyConfig(e.Config)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: account}
+	return limited, nil
+}
