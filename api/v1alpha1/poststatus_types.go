@@ -254,6 +254,12 @@ type EarlierPost struct {
 	// record, so that the post is published whatever became of the earlier one.
 	// +optional
 	PublishAgain bool `json:"publishAgain,omitempty"`
+
+	// rewound is when it was noticed that the cluster had been put back to an earlier state,
+	// from which this post is, and what became of it was looked up; absent if that was never
+	// so.
+	// +optional
+	Rewound *Time `json:"rewound,omitempty"`
 }
 
 // PostStatus is what became of a post.

@@ -23,6 +23,9 @@ func Decide(f *Facts) []Action {
 	if len(f.Results) > 0 {
 		return []Action{Record{}}
 	}
+	if actions := f.rewound(); actions != nil {
+		return actions
+	}
 	if value, ok := post.Annotations[v1alpha1.SettleAnnotation]; ok {
 		return []Action{Resolve{value}}
 	}

@@ -56,6 +56,8 @@ type Facts struct {
 	Unowned bool
 	// Earlier is what is known of an earlier post of the name.
 	Earlier Earlier
+	// Rewound is what is known of the cluster having been put back to an earlier state.
+	Rewound Rewound
 	// NamespaceEnds is set if the post's namespace is being deleted, and was asked for
 	// because the post is. What could tell of its last call goes with it.
 	NamespaceEnds bool

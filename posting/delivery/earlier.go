@@ -58,7 +58,7 @@ func (f *Facts) earlier() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForEarlier()
+		return f.waitForRecord("whether an earlier post of this name was published cannot be looked up: " + f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterEarlier()
 	case EarlierNotKept:
@@ -75,7 +75,7 @@ func (f *Facts) enterCopy() []Action {
 	}
 	f.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(f.Post.UID)}
 	if f.unkeptCopy(nil) {
-		return f.askAboutCopy()
+		return f.askAbout(restored)
 	}
 	return nil
 }
@@ -101,21 +101,21 @@ func (f *Facts) unkeptCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// askAboutCopy leaves to a person the targets of a copy of which nothing is known, and whose
-// entries do not settle them.
-func (f *Facts) askAboutCopy() []Action {
+// askAbout leaves to a person the targets that the entries of a post do not settle, for a
+// reason. It returns no actions if there are none.
+func (f *Facts) askAbout(why v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	var asked bool
 	for i := range f.Post.Spec.Targets {
 		if t := posting.Target(f.Post, i); !attempt.Settled(t) {
-			fail(t, restored)
+			fail(t, why)
 			asked = true
 		}
 	}
 	if !asked {
 		return nil
 	}
-	return []Action{Write{Event{Warning: true, Reason: restored.Reason, Message: inWords(&restored)}}}
+	return []Action{Write{Event{Warning: true, Reason: why.Reason, Message: inWords(&why)}}}
 }
 
 func (f *Facts) accepted() bool {
@@ -143,12 +143,12 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// waitForEarlier says that a post waits for the archive. At its deadline it fails: it is
+// waitForRecord says that a post waits for the archive. At its deadline it fails: it is
 // never sent unasked.
-func (f *Facts) waitForEarlier() []Action {
+func (f *Facts) waitForRecord(problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,
-		Problem: "whether an earlier post of this name was published cannot be looked up: " + f.Earlier.Problem,
+		Problem: problem,
 		Remedy:  remedies[v1alpha1.ReasonRecordUnavailable],
 	}
 	actions := f.withhold(v1alpha1.ReasonRecordUnavailable, blocked.Problem, func(int) v1alpha1.Blocked { return blocked })
@@ -167,38 +167,55 @@ func (f *Facts) waitForEarlier() []Action {
 func (f *Facts) enterEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
+	var adopted bool
 	if found == nil {
 		post.Status.Earlier = known
-		if f.unkeptCopy(nil) {
-			return f.askAboutCopy()
+	} else {
+		var actions []Action
+		if adopted, actions = f.adopt(known); actions != nil || known.PublishAgain {
+			return actions
 		}
-		return nil
 	}
-	known.Record = string(found.UID)
-	known.PublishAgain = post.Annotations[v1alpha1.PublishAgainAnnotation] == known.Record
-	if known.PublishAgain {
-		post.Status.Earlier = known
-		return nil
-	}
-	adopted := found.Adopt(post, f.account)
-	if len(adopted.Unknown) > 0 {
-		problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
-			strings.Join(adopted.Unknown, ", "))
-		return f.withhold(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
-			return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}
-		})
-	}
-	known.Targets = adopted.Targets
-	post.Status.Earlier = known
 	var actions []Action
 	if f.unkeptCopy(found) {
-		actions = f.askAboutCopy()
+		actions = f.askAbout(restored)
 	}
-	if len(adopted.Targets) == 0 {
+	if !adopted {
 		return actions
 	}
-	f.enterTargets()
 	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
+}
+
+// adopt enters the record that was found, and of which it was. It returns actions if it
+// cannot be told of which targets it speaks.
+func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Action) {
+	post, found, before := f.Post, f.Earlier.Record, f.Post.Status.Earlier
+	known.Record = string(found.UID)
+	known.PublishAgain = found.UID != post.UID && post.Annotations[v1alpha1.PublishAgainAnnotation] == known.Record
+	post.Status.Earlier = known
+	if known.PublishAgain {
+		return false, nil
+	}
+	entered := found.Adopt(post, f.account)
+	if len(entered.Unknown) > 0 {
+		post.Status.Earlier = before
+		return false, f.nobodysAccounts(entered)
+	}
+	known.Targets = entered.Targets
+	if len(entered.Targets) == 0 {
+		return false, nil
+	}
+	f.enterTargets()
+	return true, nil
+}
+
+// nobodysAccounts withholds a post of which it cannot be told whether it is out.
+func (f *Facts) nobodysAccounts(adopted record.Adopted) []Action {
+	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
+		strings.Join(adopted.Unknown, ", "))
+	return f.withhold(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
+		return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}
+	})
 }
 
 // account is the account that a Connection names.
@@ -248,9 +265,13 @@ func alreadyPublished(post *v1alpha1.Post) string {
 		}
 		targets = append(targets, targetWord(post, int(index)))
 	}
-	message := fmt.Sprintf("an earlier post of this name (uid %s) was sent already, and what became of it stands here: %s. None of this is sent again, also if the "+
+	what := fmt.Sprintf("an earlier post of this name (uid %s) was sent already", earlier.Record)
+	if earlier.Record == string(post.UID) {
+		what = "this post was sent already, before the cluster was put back to an earlier state"
+	}
+	message := fmt.Sprintf("%s, and what became of it stands here: %s. None of this is sent again, also if the "+
 		"content differs. To publish it again, delete this post and apply it anew with the annotation\n  %s: %s",
-		earlier.Record, strings.Join(targets, ", "), v1alpha1.PublishAgainAnnotation, post.UID)
+		what, strings.Join(targets, ", "), v1alpha1.PublishAgainAnnotation, post.UID)
 	if asked := post.Annotations[v1alpha1.PublishAgainAnnotation]; asked != "" {
 		message += fmt.Sprintf("\nThe annotation names %q, which is not the latest record and does nothing.", text.Truncate(asked, maxUID))
 	}

@@ -74,11 +74,11 @@ type Adopted struct {
 	Unknown []string
 }
 
-// Adopt enters into a post what became of an earlier one of its name: what is out reads
-// posted, and what may be waits for a person. What was refused, or never claimed, is left to
-// be sent. Targets match by their account and, among those of one account, by their turn. Of
-// the post itself no call is open. What its own entries say to be out, as those of a copy may
-// that came with its status, stays.
+// Adopt enters into a post what became of an earlier one of its name, or of the post itself
+// before its cluster was put back to an earlier state: what is out reads posted, and what may
+// be waits for a person. What was refused, or never claimed, is left to be sent. Targets match
+// by their account and, among those of one account, by their turn. What the post's own entries
+// say to be out, as those of a copy may that came with its status, stays.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	var out Adopted
 	matches := make([]*Target, len(post.Spec.Targets))
@@ -104,7 +104,7 @@ func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 		if old == nil || !old.counts() || attempt.Posted(posting.Target(post, i)) {
 			continue
 		}
-		enter(post, i, old)
+		r.enter(post, i, old)
 		out.Targets = append(out.Targets, int32(i))
 	}
 	return out
@@ -127,7 +127,7 @@ func (r *Record) keyOf(connection string, account Account) (equals, bool) {
 }
 
 // enter enters what became of a target into entry i of a post.
-func enter(post *v1alpha1.Post, i int, old *Target) {
+func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
 	next.Phase, next.Reason, next.Message = "", "", ""
@@ -142,18 +142,40 @@ func enter(post *v1alpha1.Post, i int, old *Target) {
 			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
 		}
 		next.State = v1alpha1.TargetUndecided
-		next.Blocked = &v1alpha1.Blocked{
-			Reason:  v1alpha1.ReasonOutcomeUnknown,
-			Problem: "an earlier post of this name was sent, and whether it was published is unknown",
-		}
+		next.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: unknownOf[r.UID == post.UID]}
 	default: // the first cards of a tree are out, and the next one was refused
 		next.State, next.Blocked = v1alpha1.TargetPending, nil
 	}
 	if entry := posting.Target(post, i); entry != nil {
+		keepFacts(&next, entry)
 		*entry = next
 		return
 	}
 	post.Status.Targets = append(post.Status.Targets, next)
+}
+
+// unknownOf says of a target that nobody knows whether it is out: of the post itself, and of
+// an earlier one.
+var unknownOf = map[bool]string{
+	true:  "this post was sent before the cluster was put back to an earlier state, and whether it was published is unknown",
+	false: "an earlier post of this name was sent, and whether it was published is unknown",
+}
+
+// keepFacts keeps what an entry holds and is never removed from it: that a call was claimed,
+// and cards that are out.
+func keepFacts(next, entry *v1alpha1.TargetStatus) {
+	if next.Attempt == nil && entry.Attempt != nil {
+		next.Attempt = entry.Attempt.DeepCopy()
+		if attempt.IsOpen(next.Attempt) {
+			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
+		}
+	}
+	if len(next.Cards) < len(entry.Cards) {
+		next.Cards = entry.Cards
+	}
+	if entry.ExternalID != "" {
+		next.ExternalID = entry.ExternalID
+	}
 }
 
 // posted reports whether nothing is left to be sent of a target in a post of so many cards:

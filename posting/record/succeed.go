@@ -91,7 +91,8 @@ func (r *Record) join(older *Record) *Record {
 			case !old.counts():
 			case turn >= len(own):
 				joined.Before = append(joined.Before, *old)
-			case !own[turn].counts():
+			case !own[turn].counts(), older.UID == r.UID && attempt.Posted(&old.TargetStatus) && !attempt.Posted(&own[turn].TargetStatus):
+				// The second is of a cluster that was put back to before what the record tells.
 				kept := *old
 				kept.Index, kept.Connection = own[turn].Index, own[turn].Connection
 				*own[turn] = kept

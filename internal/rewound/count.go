@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rewound notices that a cluster was put back to an earlier state, such as a
+// snapshot of its etcd. Objects have their own UIDs then, and say less than what happened:
+// what was published since is scheduled again. Nothing in the cluster can tell.
+//
+// So the manager that works counts, once a minute and when it begins and ends: first on a
+// Lease in the cluster, and then in a document in the bucket, which no restore of the
+// cluster puts back. The cluster has never counted less than the bucket, unless it was put
+// back. Its resourceVersions tell as well: they do not go back, and etcdutl has them leap so
+// that no watch misses what is put back.
+package rewound
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// leap is by how much etcdutl lets revisions leap at least, where it is told to as the
+// Kubernetes documentation says (--bump-revision 1000000000). A busy cluster makes a
+// thousand of them a second, so that it takes eleven days without a count to come as far.
+const leap = 1_000_000_000
+
+// Rewind is a state to which the cluster was put back.
+type Rewind struct {
+	// From is when that state was counted last; zero if it never was.
+	From time.Time `json:"from,omitzero"`
+	// Noticed is when that was found out, by the clock of the Kubernetes API. What objects
+	// from before say may be less than what happened.
+	Noticed time.Time `json:"noticed"`
+	// Why says by what it was found out.
+	Why string `json:"why"`
+}
+
+// Count is how far a place has counted.
+type Count struct {
+	// Number grows by one with each count.
+	Number int64 `json:"number"`
+	// At is when it was counted, by the clock of the Kubernetes API.
+	At time.Time `json:"at"`
+	// ResourceVersion is that of the Lease with this count; the Lease itself does not say it.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Rewound is the last rewind; nil if there was none.
+	Rewound *Rewind `json:"rewound,omitempty"`
+}
+
+// parse reads a Count.
+func parse(data []byte) (Count, error) {
+	var c Count
+	if err := json.Unmarshal(data, &c); err != nil || c.Number < 1 {
+		return Count{}, fmt.Errorf("%.100q is no count of Herald's (%w)", data, cmp.Or(err, errUncounted))
+	}
+	return c, nil
+}
+
+var errUncounted = errors.New("counts begin at 1")
+
+// next is the count that follows what the cluster and the bucket say, and whether the
+// cluster was put back. Zero counts are those of places that have none. The bucket is read
+// before the cluster, so that another manager that counts in between makes the cluster no
+// less.
+func next(cluster, bucket Count, now time.Time) (count Count, rewound bool) {
+	count = Count{Number: max(cluster.Number, bucket.Number) + 1, At: now, Rewound: later(cluster.Rewound, bucket.Rewound)}
+	if cluster.Number >= bucket.Number {
+		return count, false
+	}
+	count.Rewound = &Rewind{From: cluster.At, Noticed: now, Why: fmt.Sprintf("the cluster has counted to %d, and the bucket to %d", cluster.Number, bucket.Number)}
+	return count, true
+}
+
+// went says how resourceVersions have gone from one noted in the bucket to one of now, if
+// only a cluster that was put back has them go so; "" otherwise, and where they are no
+// numbers, which Kubernetes lets other stores than etcd do.
+func went(from, to string) string {
+	was, err := strconv.ParseUint(from, 10, 64)
+	if err != nil {
+		return ""
+	}
+	is, err := strconv.ParseUint(to, 10, 64)
+	switch {
+	case err != nil:
+		return ""
+	case is < was:
+		return fmt.Sprintf("resourceVersions went back from %d to %d", was, is)
+	case is-was >= leap:
+		return fmt.Sprintf("resourceVersions leapt from %d to %d", was, is)
+	}
+	return ""
+}
+
+// later is the rewind that was noticed later; nil if there is none.
+func later(a, b *Rewind) *Rewind {
+	if a == nil || b != nil && b.Noticed.After(a.Noticed) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,323 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewound
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Annotation of the Lease has what the cluster has counted.
+const Annotation = "social.herald.dev/count"
+
+// Key is the key of the document with what was counted for a Lease of a cluster.
+func Key(cluster string, lease types.NamespacedName) string {
+	return store.Reserved + "clock/" + cluster + "/" + lease.Namespace + "/" + lease.Name + ".json"
+}
+
+const (
+	mimeType  = "application/json"
+	mostBytes = 16 << 10
+	// countEvery is how often it is counted: a snapshot that is put back within that time
+	// after it was taken may not be noticed.
+	countEvery = time.Minute
+	// tryEvery is how soon it is tried again while it cannot be told whether the cluster was
+	// put back.
+	tryEvery = 5 * time.Second
+	// countWithin bounds one count. Posts wait for the first one.
+	countWithin = 5 * time.Second
+	// lastWithin bounds the count of a process that ends.
+	lastWithin = 2 * time.Second
+	// recent is how old the cluster's own count may be so that the cluster is believed
+	// without the bucket: less than it takes to put a snapshot back, and more than an
+	// ordinary restart.
+	recent = 5 * time.Minute
+	// tries is how often it is counted again after another manager did at the same time.
+	tries = 3
+)
+
+// Documents keeps the count in the bucket; *store.Store implements it.
+type Documents interface {
+	ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error)
+	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
+}
+
+// State is what is known of rewinds.
+type State struct {
+	// Rewound is the last rewind; nil if there was none.
+	Rewound *Rewind
+	// Unsure is since when it cannot be told whether there was one; zero if it can. What was
+	// created later is not from before one.
+	Unsure time.Time
+	// Problem says why it cannot be told.
+	Problem string
+}
+
+// Options are what New needs. All but Registerer are required.
+type Options struct {
+	// Documents is the bucket.
+	Documents Documents
+	// Cluster returns the identity of this cluster; see package installation.
+	Cluster func(ctx context.Context) (string, error)
+	// Client writes the Lease, and Reader reads it from the API server.
+	Client client.Client
+	Reader client.Reader
+	// Lease is the Lease that the cluster counts on.
+	Lease types.NamespacedName
+	// Clock is that of the Kubernetes API.
+	Clock clock.WithTicker
+	// Registerer takes the metric; nil none.
+	Registerer prometheus.Registerer
+}
+
+// Counter counts, and knows whether the cluster was put back. It may be asked by many
+// goroutines at once.
+type Counter struct {
+	o       Options
+	noticed prometheus.Gauge
+
+	mu    sync.Mutex
+	state State
+	// first is closed once the state is known for the first time.
+	first chan struct{}
+	known bool
+}
+
+// New returns a Counter.
+func New(o Options) *Counter {
+	return &Counter{o: o, first: make(chan struct{}), noticed: promauto.With(o.Registerer).NewGauge(prometheus.GaugeOpts{
+		Name: "herald_cluster_rewound_timestamp_seconds",
+		Help: "When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, in seconds since 1970; 0 if it never was. " +
+			"By the manager that works.",
+	})}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*Counter) NeedLeaderElection() bool { return true }
+
+// Start counts at once, each minute, and once more when ctx ends.
+func (c *Counter) Start(ctx context.Context) error {
+	began := c.o.Clock.Now()
+	for {
+		pause := countEvery
+		if err := c.within(ctx, countWithin); err != nil && ctx.Err() == nil {
+			c.failed(ctx, began, err)
+			if !c.knows() {
+				pause = tryEvery
+			}
+		}
+		timer := c.o.Clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			// What was published within the last minute is after the last count.
+			if err := c.within(context.WithoutCancel(ctx), lastWithin); err != nil {
+				log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
+			}
+			return nil
+		}
+	}
+}
+
+func log(ctx context.Context) logr.Logger { return ctrllog.FromContext(ctx).WithName("clock") }
+
+func (c *Counter) within(ctx context.Context, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return c.Count(ctx)
+}
+
+// State returns what is known of rewinds. It waits until that is so for the first time, or
+// until ctx ends, which is the error.
+func (c *Counter) State(ctx context.Context) (State, error) {
+	select {
+	case <-c.first:
+	case <-ctx.Done():
+		return State{}, fmt.Errorf("stopped before it was known whether the cluster was put back to an earlier state: %w", ctx.Err())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state, nil
+}
+
+// Count counts once, and takes what that tells of rewinds. An error means that it could not
+// be counted everywhere; what is known of rewinds stands then as far as it could be read.
+func (c *Counter) Count(ctx context.Context) error {
+	var err error
+	for range tries {
+		if err = c.count(ctx); !errors.Is(err, store.ErrChanged) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("other managers count at the same time: %w", err)
+}
+
+func (c *Counter) count(ctx context.Context) error {
+	cluster, err := c.o.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	key := Key(cluster, c.o.Lease)
+	kept, etag, err := c.readBucket(ctx, key)
+	if err != nil {
+		return &bucketError{err}
+	}
+	lease, counted, err := c.readLease(ctx)
+	if err != nil {
+		return err
+	}
+	count, _ := next(counted, kept, c.o.Clock.Now().UTC().Truncate(time.Second))
+	if err := c.writeLease(ctx, lease, count); err != nil {
+		return err
+	}
+	if why := went(kept.ResourceVersion, lease.ResourceVersion); why != "" && (count.Rewound == nil || count.Rewound.Noticed.Before(count.At)) {
+		count.Rewound = &Rewind{From: counted.At, Noticed: count.At, Why: why}
+		if err := c.writeLease(ctx, lease, count); err != nil {
+			return err
+		}
+	}
+	c.take(ctx, State{Rewound: count.Rewound})
+	count.ResourceVersion = lease.ResourceVersion
+	data, err := json.Marshal(count)
+	if err != nil {
+		return err
+	}
+	if _, err := c.o.Documents.PutDocument(ctx, key, mimeType, append(data, '\n'), etag); err != nil {
+		return &bucketError{fmt.Errorf("cannot count in the bucket: %w", err)}
+	}
+	return nil
+}
+
+// bucketError says that it is the bucket that does not answer.
+type bucketError struct{ error }
+
+func (e *bucketError) Unwrap() error { return e.error }
+
+// readBucket returns what the bucket has counted, and the etag of that; both are zero if it
+// has not.
+func (c *Counter) readBucket(ctx context.Context, key string) (Count, string, error) {
+	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
+	if errors.Is(err, store.ErrNotFound) {
+		return Count{}, "", nil
+	}
+	if err != nil {
+		return Count{}, "", fmt.Errorf("cannot read what the bucket has counted: %w", err)
+	}
+	count, err := parse(data)
+	if err != nil {
+		return Count{}, "", fmt.Errorf("%s in the bucket: %w; remove it, and look at what was published since, if the cluster was put back to an earlier state", key, err)
+	}
+	return count, etag, nil
+}
+
+// readLease returns the Lease and what the cluster has counted on it; a new one if there is
+// none. What somebody has written there that is no count is none.
+func (c *Counter) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.o.Reader.Get(ctx, c.o.Lease, lease)
+	if apierrors.IsNotFound(err) {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.o.Lease.Namespace, Name: c.o.Lease.Name}}, Count{}, nil
+	}
+	if err != nil {
+		return nil, Count{}, fmt.Errorf("cannot read what the cluster has counted, on lease %s: %w", c.o.Lease, err)
+	}
+	count, err := parse([]byte(lease.Annotations[Annotation]))
+	if err != nil {
+		log(ctx).Info("the lease has no count; it is as if the cluster had counted nothing", "lease", c.o.Lease.String(), "error", err.Error())
+		return lease, Count{}, nil
+	}
+	return lease, count, nil
+}
+
+func (c *Counter) writeLease(ctx context.Context, lease *coordinationv1.Lease, count Count) error {
+	data, err := json.Marshal(count)
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, string(data))
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: count.At}
+	if lease.ResourceVersion == "" {
+		err = c.o.Client.Create(ctx, lease)
+	} else {
+		err = c.o.Client.Update(ctx, lease)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot count on lease %s: %w", c.o.Lease, err)
+	}
+	return nil
+}
+
+// failed takes that it could not be counted. What was known stays. At the begin, the
+// cluster alone is believed if it has counted a moment ago, since an ordinary restart must
+// not wait for the bucket; otherwise what is from before waits.
+func (c *Counter) failed(ctx context.Context, began time.Time, why error) {
+	if c.knows() {
+		log(ctx).Info("cannot count; an earlier state of the cluster would not be noticed if it were put back now", "error", why.Error())
+		return
+	}
+	log(ctx).Info("cannot tell yet whether the cluster was put back to an earlier state; trying again", "error", why.Error())
+	state := State{Unsure: began, Problem: "the manager's log has the error"}
+	var bucket *bucketError
+	if errors.As(why, &bucket) {
+		state.Problem = "the store of media files does not answer (the manager's log has the error)"
+		ctx, cancel := context.WithTimeout(ctx, countWithin)
+		defer cancel()
+		_, counted, err := c.readLease(ctx)
+		if err == nil && counted.Number > 0 && began.Sub(counted.At).Abs() <= recent {
+			state = State{}
+		}
+		if err == nil {
+			state.Rewound = counted.Rewound
+		}
+	}
+	c.set(ctx, state, false)
+}
+
+// take takes what a count has told.
+func (c *Counter) take(ctx context.Context, state State) { c.set(ctx, state, true) }
+
+func (c *Counter) set(ctx context.Context, state State, known bool) {
+	c.mu.Lock()
+	before := c.state.Rewound
+	// What was noticed, and could not be written, stays.
+	state.Rewound = later(before, state.Rewound)
+	c.state, c.known = state, c.known || known
+	select {
+	case <-c.first:
+	default:
+		close(c.first)
+	}
+	c.mu.Unlock()
+	if r := state.Rewound; r != nil {
+		c.noticed.Set(float64(r.Noticed.Unix()))
+		if before == nil || r.Noticed.After(before.Noticed) {
+			log(ctx).Info("the cluster was put back to an earlier state: what became of posts from before is looked up in the bucket, and where nothing is kept "+
+				"of one whose time had come, a person is asked", "noticed", r.Noticed, "lastCounted", r.From, "because", r.Why)
+		}
+	}
+}
+
+func (c *Counter) knows() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}

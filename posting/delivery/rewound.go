@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// Rewound is what is known of the cluster having been put back to an earlier state, such as
+// a snapshot of its etcd. What posts from before say may be less than what happened.
+type Rewound struct {
+	// Noticed is when that was noticed last; zero if it never was.
+	Noticed time.Time
+	// Unsure is since when it cannot be told; zero if it can. Problem says why.
+	Unsure  time.Time
+	Problem string
+}
+
+// rewound finds out, before anything more is done for a post of a cluster that was put back,
+// what became of it since, and enters it. It returns no actions if the post goes on.
+func (f *Facts) rewound() []Action {
+	if f.cannotHaveGoneOut() {
+		return nil
+	}
+	if !f.wantsRewound() {
+		if !isFrom(f.Post, f.Rewound.Unsure) {
+			return nil
+		}
+		return f.waitForRewound("whether the cluster was put back to an earlier state, in which this post was not published yet, cannot be told: " + f.Rewound.Problem)
+	}
+	switch f.Earlier.State {
+	case EarlierUnasked:
+		return []Action{FindEarlier{}}
+	case EarlierUnavailable:
+		return f.waitForRewound("what became of this post before the cluster was put back to an earlier state cannot be looked up: " + f.Earlier.Problem)
+	case EarlierKept:
+		return f.enterRewound()
+	case EarlierNotKept:
+	}
+	return nil
+}
+
+// waitForRewound has a post wait whose time has come, or that a person has answered for. Any
+// other is looked up later.
+func (f *Facts) waitForRewound(problem string) []Action {
+	if f.Post.Status.Finished {
+		return []Action{Wait{Until: f.Now.Add(askAgain)}}
+	}
+	if f.Post.Spec.Draft || posting.Wait(f.Post, f.Now) > 0 {
+		return nil
+	}
+	if actions := f.settleFirst(); actions != nil {
+		return actions
+	}
+	return f.waitForRecord(problem)
+}
+
+// cannotHaveGoneOut reports whether nothing is sent for a post whatever became of it: it is
+// finished, or withdrawn, or nothing is sent in its namespace. A person's answer about a
+// finished one is another matter.
+func (f *Facts) cannotHaveGoneOut() bool {
+	post := f.Post
+	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
+	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered || post.Spec.Cancelled && !posting.Started(post)
+}
+
+// wantsRewound reports whether the post is from before the cluster was put back, and was
+// not looked up since that was noticed.
+func (f *Facts) wantsRewound() bool {
+	if !isFrom(f.Post, f.Rewound.Noticed) {
+		return false
+	}
+	earlier := f.Post.Status.Earlier
+	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rewound.Noticed)
+}
+
+// isFrom reports whether a post was there at a time. Kubernetes keeps seconds: one that was
+// created within the same second was.
+func isFrom(post *v1alpha1.Post, at time.Time) bool {
+	return !at.IsZero() && !post.CreationTimestamp.After(at)
+}
+
+// enterRewound enters what the archive has told of a post of a cluster that was put back.
+// The post's own record says what became of each target. Where none was kept, the post may
+// have gone out if its time had come by when the cluster was found put back: a person is
+// asked.
+func (f *Facts) enterRewound() []Action {
+	post, found := f.Post, f.Earlier.Record
+	known := v1alpha1.EarlierPost{Object: string(post.UID)}
+	if earlier := post.Status.Earlier; earlier != nil && earlier.Object == known.Object {
+		known = *earlier.DeepCopy()
+	}
+	own := found != nil && found.Covers(post.UID)
+	var actions []Action
+	if found != nil && (own || string(found.UID) != known.Record) {
+		adopted, withheld := f.adopt(&known)
+		if withheld != nil {
+			return withheld
+		}
+		if adopted {
+			actions = append(actions, Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}})
+		}
+	}
+	if !own && !post.Spec.Draft && !posting.Due(post).After(f.Rewound.Noticed) {
+		post.Status.Earlier = &known
+		if first := f.settleFirst(); first != nil {
+			return first
+		}
+		actions = append(actions, f.askAbout(mayHaveGoneOut)...)
+	}
+	known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
+	post.Status.Earlier = &known
+	f.takeUp()
+	if len(actions) == 0 {
+		return []Action{Write{}}
+	}
+	return actions
+}
+
+// mayHaveGoneOut is why a post is not sent that the cluster says was not sent.
+var mayHaveGoneOut = v1alpha1.Blocked{
+	Reason: v1alpha1.ReasonOutcomeUnknown,
+	Problem: "not sent: the cluster was put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and whether it was " +
+		"published since is unknown",
+	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
+}
+
+// takeUp lets a post go on whose delivery had begun and that has waited for its record.
+func (f *Facts) takeUp() {
+	accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
+	if posting.Started(f.Post) && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {
+		f.admit()
+	}
+}
