@@ -5,10 +5,12 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"os"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -17,6 +19,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/rewound"
 )
 
 // storeCredentials is the file that media.credentialsFile names.
@@ -72,6 +75,22 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 		return nil, fmt.Errorf("cannot look whose the bucket is: %w", err)
 	}
 	return bucket, nil
+}
+
+// addClock returns what tells whether the cluster was put back to an earlier state, and adds what counts for that to the manager; nil
+// without a store, where nothing could tell.
+func addClock(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rewound.State, error), error) {
+	if files.Absent() {
+		return nil, nil //nolint:nilnil // without a store nothing is noticed, which is no error
+	}
+	counter := rewound.New(rewound.Options{
+		Documents: files, Cluster: installation.Cluster(mgr.GetAPIReader()), Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
+		Lease: types.NamespacedName{Namespace: namespace, Name: release + "-clock"}, Clock: now, Registerer: metrics.Registry,
+	})
+	if err := mgr.Add(counter); err != nil {
+		return nil, fmt.Errorf("cannot count for whether the cluster is put back to an earlier state: %w", err)
+	}
+	return counter.State, nil
 }
 
 // hostOf takes apart an address: the client of the store wants host and port, and whether to do without TLS.

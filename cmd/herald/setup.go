@@ -73,6 +73,9 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	images.LeaveRoom()
 	posts := postOptions(c)
+	if posts.Rewound, err = addClock(mgr, files, c.ReleaseName, namespace, now); err != nil {
+		return err
+	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	tokens := connection.NewTokens(store, cached, now)

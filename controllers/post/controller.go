@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/rewound"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
@@ -105,6 +106,9 @@ type Options struct {
 	// Records outlive posts; nil keeps none, so that what is deleted and created again is
 	// published again.
 	Records *Records
+	// Rewound tells whether the cluster was put back to an earlier state. It may wait until that is
+	// known; nil if it never is.
+	Rewound func(ctx context.Context) (rewound.State, error)
 	// Plans are what teams may do only so often; nil sets no limits.
 	Plans *Plans
 	// Events tells the owner of a post what happened to it; nil tells nothing.

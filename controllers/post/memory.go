@@ -5,6 +5,7 @@ package post
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,6 +25,9 @@ type memory struct {
 	prepare prepare.Memory
 	// earlier is what the archive has answered about an earlier post of the name; nil before.
 	earlier *delivery.Earlier
+	// askedFor is when it was noticed last that the cluster was put back, before the archive was
+	// asked; zero if it never was.
+	askedFor time.Time
 	// counting holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.
 	counting *wait.Backoff

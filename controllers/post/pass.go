@@ -57,6 +57,8 @@ type pass struct {
 	// that was so.
 	suspended   bool
 	suspensions []v1alpha1.Suspension
+	// rewound is what is known of the cluster having been put back.
+	rewound delivery.Rewound
 	// keepsSecret is set if uploads of the post are known to be kept in a Secret.
 	keepsSecret bool
 	// wrote is set once the pass has stored something, which wakes the post again, and
@@ -225,7 +227,30 @@ func (r *Reconciler) read(ctx context.Context, p *pass) (err error) {
 	if err := r.readSuspension(ctx, p); err != nil {
 		return err
 	}
+	if err := r.readRewound(ctx, p); err != nil {
+		return err
+	}
 	return r.readNamespace(ctx, p)
+}
+
+// readRewound reads whether the cluster was put back to an earlier state. What the archive
+// has answered about the post before that was noticed tells nothing of it.
+func (r *Reconciler) readRewound(ctx context.Context, p *pass) error {
+	if r.o.Rewound == nil {
+		return nil
+	}
+	state, err := r.o.Rewound(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was being done
+	}
+	p.rewound = delivery.Rewound{Unsure: state.Unsure, Problem: state.Problem}
+	if state.Rewound != nil {
+		p.rewound.Noticed = state.Rewound.Noticed
+	}
+	if p.memory.askedFor.Before(p.rewound.Noticed) {
+		p.memory.earlier, p.memory.askedFor = nil, p.rewound.Noticed
+	}
+	return nil
 }
 
 // readNamespace reads whose the namespace is and, for a post that goes although its last
@@ -294,7 +319,7 @@ func inputs[T any, P interface {
 func (r *Reconciler) facts(p *pass) *delivery.Facts {
 	f := &delivery.Facts{
 		Post: p.post, Now: p.now, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
-		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds, Suspended: p.suspended, Suspensions: p.suspensions,
+		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds, Suspended: p.suspended, Suspensions: p.suspensions, Rewound: p.rewound,
 		Results:            p.memory.publish.Recall(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}

@@ -120,6 +120,10 @@ var rightsOfManager = map[string][]right{
 	"in herald-system": {
 		{"events", "create patch", "who leads is told, in the old form of events; policy herald-events"},
 		{"leases.coordination.k8s.io", "create", "one manager leads"},
+		{
+			"leases.coordination.k8s.io herald-clock", "get update",
+			"minutes are counted there, and in the bucket, so that a cluster that was put back to an earlier state is noticed",
+		},
 		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "as above"},
 		{"secrets", "create", "the webhook's certificate is made; policy herald-manager-secrets"},
 		{"secrets herald-webhook-certificate", "get update", "as above"},
