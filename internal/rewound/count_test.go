@@ -1,0 +1,70 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewound
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func TestNext(t *testing.T) {
+	before := noon.Add(-time.Hour)
+	once := &Rewind{Noticed: before, Why: "once"}
+	for name, tt := range map[string]struct {
+		why             string
+		cluster, bucket Count
+		want            Count
+		rewound         bool
+	}{
+		"a new installation":  {"nothing was there to go back to", Count{}, Count{}, Count{Number: 1, At: noon}, false},
+		"as always":           {"both have counted the same", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
+		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
+		"the bucket was away": {"the cluster has counted on", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
+		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, Rewound: &Rewind{From: before, Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 7"}}, true},
+		"put back to before the first count": {
+			"its posts are of then", Count{}, Count{Number: 7, At: before},
+			Count{Number: 8, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 0, and the bucket to 7"}}, true,
+		},
+		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, Rewound: once}, Count{Number: 7, Rewound: once}, Count{Number: 8, At: noon, Rewound: once}, false},
+		"the bucket was not told": {"the cluster knows it", Count{Number: 8, Rewound: once}, Count{Number: 7}, Count{Number: 9, At: noon, Rewound: once}, false},
+		"put back twice": {
+			"the later one counts", Count{Number: 6}, Count{Number: 8, Rewound: once},
+			Count{Number: 9, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 8"}}, true,
+		},
+	} {
+		got, rewound := next(tt.cluster, tt.bucket, noon)
+		if diff := cmp.Diff(tt.want, got); diff != "" || rewound != tt.rewound {
+			t.Errorf("%s (%s): rewound %t, %s", name, tt.why, rewound, diff)
+		}
+	}
+}
+
+func TestWent(t *testing.T) {
+	for name, tt := range map[string]struct{ why, from, to, want string }{
+		"on":                 {"a cluster writes", "100", "2000100", ""},
+		"none noted":         {"it is the first count", "", "100", ""},
+		"no number":          {"Kubernetes lets a store name versions as it likes", "abc", "100", ""},
+		"no number any more": {"as above", "100", "abc", ""},
+		"back":               {"etcd counts on, unless it was put back", "100", "99", "resourceVersions went back from 100 to 99"},
+		"nearly a leap":      {"a cluster may have written as much", "100", "1000000099", ""},
+		"a leap":             {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
+	} {
+		if got := went(tt.from, tt.to); got != tt.want {
+			t.Errorf("%s: %q, want %q (%s)", name, got, tt.want, tt.why)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, text := range []string{"", "no count", "{}", `{"number":-1}`} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "no count of Herald's") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rewound_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+var (
+	noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	env  *envtest.Environment
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if env, err = envtest.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+const cluster = "0f6e-uid"
+
+// bench is a cluster and a bucket, whose managers come and go.
+type bench struct {
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	files *bucket
+	lease types.NamespacedName
+}
+
+// bucket is a real one, which can be away.
+type bucket struct {
+	*store.Store
+
+	away, refuses bool
+}
+
+var errAway = errors.New("the store is away")
+
+func (b *bucket) ReadDocument(ctx context.Context, key, known string, most int64) ([]byte, string, error) {
+	if b.away {
+		return nil, "", errAway
+	}
+	return b.Store.ReadDocument(ctx, key, known, most)
+}
+
+func (b *bucket) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
+	if b.away || b.refuses {
+		return "", errAway
+	}
+	return b.Store.PutDocument(ctx, key, mimeType, data, etag)
+}
+
+func newBench(t *testing.T, name string) *bench {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{
+		t: t, clock: clocktesting.NewFakeClock(noon), files: &bucket{Store: files},
+		lease: types.NamespacedName{Namespace: "default", Name: name},
+	}
+}
+
+// manager is a manager that begins.
+func (b *bench) manager(registry prometheus.Registerer) *rewound.Counter {
+	return rewound.New(rewound.Options{
+		Documents: b.files, Cluster: func(context.Context) (string, error) { return cluster, nil }, Client: env.Client, Reader: env.Client,
+		Lease: b.lease, Clock: b.clock, Registerer: registry,
+	})
+}
+
+// works has a manager count, and returns what it knows.
+func (b *bench) works(c *rewound.Counter) rewound.State {
+	b.t.Helper()
+	b.clock.Step(time.Minute)
+	if err := c.Count(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	state, err := c.State(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// begins has a manager begin as a process does, and end, and returns what it knew.
+func (b *bench) begins() rewound.State {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	state, err := c.State(ctx)
+	cancel()
+	if err := errors.Join(err, <-done); err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// snapshot is what a snapshot of the cluster has of the count; putBack puts it back.
+func (b *bench) snapshot() (annotation string) {
+	b.t.Helper()
+	var lease coordinationv1.Lease
+	if err := env.Client.Get(b.t.Context(), b.lease, &lease); err != nil {
+		b.t.Fatal(err)
+	}
+	return lease.Annotations[rewound.Annotation]
+}
+
+func (b *bench) putBack(annotation string) {
+	b.t.Helper()
+	var lease coordinationv1.Lease
+	if err := env.Client.Get(b.t.Context(), b.lease, &lease); err != nil {
+		b.t.Fatal(err)
+	}
+	lease.Annotations[rewound.Annotation] = annotation
+	if err := env.Client.Update(b.t.Context(), &lease); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestPutBack follows a cluster through the drill, with one manager after another.
+func TestPutBack(t *testing.T) {
+	b := newBench(t, "put-back")
+	if state := b.works(b.manager(nil)); state.Rewound != nil || !state.Unsure.IsZero() {
+		t.Fatalf("%+v of a new installation", state)
+	}
+	first := b.manager(nil)
+	b.works(first)
+	snapshot := b.snapshot()
+	if state := b.works(first); state.Rewound != nil {
+		t.Fatalf("%+v of one that works", state)
+	}
+	b.putBack(snapshot)
+	registry := prometheus.NewRegistry()
+	second := b.manager(registry)
+	state := b.works(second)
+	if state.Rewound == nil || !state.Rewound.Noticed.Equal(b.clock.Now()) || !state.Rewound.From.Equal(b.clock.Now().Add(-2*time.Minute)) {
+		t.Fatalf("%+v of a cluster that was put back", state.Rewound)
+	}
+	want := fmt.Sprintf("# HELP herald_cluster_rewound_timestamp_seconds When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, "+
+		"in seconds since 1970; 0 if it never was. By the manager that works.\n# TYPE herald_cluster_rewound_timestamp_seconds gauge\n"+
+		"herald_cluster_rewound_timestamp_seconds %d\n", state.Rewound.Noticed.Unix())
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	noticed := state.Rewound.Noticed
+	if state := b.works(second); !state.Rewound.Noticed.Equal(noticed) {
+		t.Errorf("%+v: it was noticed before", state.Rewound)
+	}
+	if state := b.works(b.manager(nil)); state.Rewound == nil || !state.Rewound.Noticed.Equal(noticed) {
+		t.Errorf("%+v: the next manager does not know of it", state.Rewound)
+	}
+	b.putBack(snapshot)
+	if state := b.works(second); !state.Rewound.Noticed.Equal(b.clock.Now()) {
+		t.Errorf("%+v: a manager that ran on has not noticed", state.Rewound)
+	}
+}
+
+// TestEnds shows that a snapshot is noticed although less than a minute was counted since.
+func TestEnds(t *testing.T) {
+	b := newBench(t, "ends")
+	b.works(b.manager(nil))
+	snapshot := b.snapshot()
+	b.begins()
+	b.putBack(snapshot)
+	if state := b.begins(); state.Rewound == nil {
+		t.Error("a manager that has worked for less than a minute, and ended in order, has not counted")
+	}
+}
+
+// TestLeap shows what the resourceVersion that the bucket noted tells.
+func TestLeap(t *testing.T) {
+	b := newBench(t, "leap")
+	b.works(b.manager(nil))
+	key := rewound.Key(cluster, b.lease)
+	data, etag, err := b.files.ReadDocument(t.Context(), key, "", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count rewound.Count
+	if err := json.Unmarshal(data, &count); err != nil || count.ResourceVersion == "" {
+		t.Fatalf("%s, %v", data, err)
+	}
+	count.ResourceVersion = "999999999"
+	if data, err = json.Marshal(count); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.files.PutDocument(t.Context(), key, "application/json", data, etag); err != nil {
+		t.Fatal(err)
+	}
+	state := b.works(b.manager(nil))
+	if state.Rewound == nil || !strings.Contains(state.Rewound.Why, "went back from 999999999") {
+		t.Fatalf("%+v", state.Rewound)
+	}
+	if next := b.works(b.manager(nil)); next.Rewound == nil || !next.Rewound.Noticed.Equal(state.Rewound.Noticed) {
+		t.Errorf("%+v: it is noticed once", next.Rewound)
+	}
+}
+
+// TestAway goes through what a manager knows that begins while the store is away.
+func TestAway(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why string
+		// since is how long ago the cluster has counted last; zero for never.
+		since  time.Duration
+		unsure bool
+	}{
+		"a restart":                 {"it must not wait for the store", time.Minute, false},
+		"a long pause":              {"it may be a snapshot that was put back", 6 * time.Minute, true},
+		"a cluster without a count": {"it may be a snapshot from before the first one", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "away-"+strings.ReplaceAll(name, " ", "-"))
+			if tt.since > 0 {
+				b.works(b.manager(nil))
+				b.clock.Step(tt.since)
+			}
+			b.files.away = true
+			state := b.begins()
+			if state.Unsure.IsZero() == tt.unsure || tt.unsure && (!state.Unsure.Equal(b.clock.Now()) || !strings.Contains(state.Problem, "store")) {
+				t.Errorf("%+v (%s)", state, tt.why)
+			}
+			b.files.away = false
+			if state := b.begins(); !state.Unsure.IsZero() || state.Rewound != nil {
+				t.Errorf("%+v, after the store is back", state)
+			}
+		})
+	}
+}
+
+// TestUnwritten shows that a rewind which the bucket was not told of is known to the next
+// manager, also while the store is away.
+func TestUnwritten(t *testing.T) {
+	b := newBench(t, "unwritten")
+	b.works(b.manager(nil))
+	snapshot := b.snapshot()
+	b.works(b.manager(nil))
+	b.putBack(snapshot)
+	b.files.refuses = true
+	if state := b.begins(); state.Rewound == nil {
+		t.Fatal("it was not noticed")
+	}
+	b.files.away = true
+	if state := b.begins(); state.Rewound == nil {
+		t.Error("it is not known any more")
+	}
+}
