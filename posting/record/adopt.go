@@ -166,6 +166,7 @@ var unknownOf = map[bool]string{
 func keepFacts(next, entry *v1alpha1.TargetStatus) {
 	if next.Attempt == nil && entry.Attempt != nil {
 		next.Attempt = entry.Attempt.DeepCopy()
+		next.Attempt.Checkpoint, next.Attempt.ContentHash = "", ""
 		if attempt.IsOpen(next.Attempt) {
 			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
 		}

@@ -92,6 +92,14 @@ func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	return p
 }
 
+// uncalled is such a post that a version has recorded which kept no attempts.
+func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
+	for i := range p.Status.Targets {
+		p.Status.Targets[i].Attempt = nil
+	}
+	return p
+}
+
 // fates says what became of the targets of a post, as post takes it, with the ids.
 func fates(p *v1alpha1.Post) []string {
 	list := []string{}
@@ -143,6 +151,10 @@ func TestAdopt(t *testing.T) {
 		{name: "a tree that is longer now", why: "what was out whole stays as it is", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 5, 0), want: []string{"0 posted a-card0 cards 3"}},
 		{name: "a tree that is a text now", why: "some of it is out", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
 		{name: "a text that is a tree now", why: "it is out", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
+		{name: "itself, put back to before a later call", why: "the record is of the last one", was: post("a", "x1=posted"), now: post("a", "x1=refused"), want: []string{"0 posted a-0"}},
+		{name: "itself, put back to an open call", why: "the record tells what became of it", was: post("a", "x1=posted"), now: post("a", "x1=open"), want: []string{"0 posted a-0"}},
+		{name: "itself, put back to fewer cards", why: "the record has more", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("a", "x1=open"), 3, 1), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a call, and the record of one that made none", why: "that a call was claimed is never forgotten", was: uncalled(post("a", "x1=posted")), now: post("bb", "x1=open"), want: []string{"0 posted a-0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			account := tt.account
@@ -176,6 +188,18 @@ func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
+// TestAdoptKeeps shows that what is out in the post stays as it is, whatever a record says.
+func TestAdoptKeeps(t *testing.T) {
+	now := post("a", "x1=posted")
+	before := now.DeepCopy()
+	if adopted := Of(post("a", "x1=unknown"), "acme", accounts).Adopt(now, accounts); len(adopted.Targets) > 0 {
+		t.Errorf("%+v", adopted)
+	}
+	if diff := cmp.Diff(before, now); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSucceed(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
@@ -186,6 +210,13 @@ func TestSucceed(t *testing.T) {
 	}{
 		{"one", "nothing was before", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{"the same again", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{
+			"put back to before a person told", "what the record knows stays",
+			[]*v1alpha1.Post{post("a", "x1=posted"), post("a", "x1=unknown")},
+			"a",
+			nil,
+			[]string{"0 posted a-0"},
+		},
 		{
 			"a target that was taken out", "it is out all the same",
 			[]*v1alpha1.Post{post("a", "x1=posted", "threads=posted"), post("bb", "x1=posted")},

@@ -1,0 +1,225 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// own is the record of the post itself, of a time to which the cluster was not put back.
+func own(change ...func(*v1alpha1.TargetStatus)) *record.Record {
+	r := kept(change...)
+	r.UID = "uid"
+	return r
+}
+
+// undecidedThen and refusedThen are what else a record may say of its target.
+func undecidedThen(t *v1alpha1.TargetStatus) {
+	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", "", v1alpha1.OutcomeUnknown
+}
+
+func refusedThen(t *v1alpha1.TargetStatus) {
+	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetFailed, "", "", v1alpha1.OutcomeRefused
+}
+
+// putBack has it noticed a second ago that the cluster was put back, and the archive answer.
+func (s *situation) putBack(found *record.Record) {
+	s.Rewound.Noticed = t0.Add(-time.Second)
+	s.Earlier = Earlier{State: EarlierKept, Record: found}
+}
+
+// resolved closes the attempt that claimed has opened.
+func (s *situation) resolved(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState) {
+	t := s.claimed(10 * time.Minute)
+	t.Attempt.Outcome, t.State = outcome, state
+}
+
+func TestRewound(t *testing.T) {
+	const ask, out, look = "write and warn of OutcomeUnknown", "write and warn of AlreadyPublished", "find earlier"
+	for name, tt := range map[string]struct {
+		why    string
+		change func(*situation)
+		want   []string
+		// state is that of the first target, and looked whether it is noted that it was looked up.
+		state  v1alpha1.TargetState
+		looked bool
+	}{
+		"not asked yet": {"nothing is sent unasked", func(s *situation) {
+			s.putBack(nil)
+			s.Earlier = Earlier{}
+		}, []string{look}, "", false},
+		"made through the API": {"it has its own UID and name again", func(s *situation) {
+			s.putBack(nil)
+			s.Earlier = Earlier{}
+			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
+		}, []string{look}, "", false},
+		"looked for an earlier one before": {"that told nothing of the post itself", func(s *situation) {
+			s.putBack(nil)
+			s.Earlier = Earlier{}
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
+		}, []string{look}, "", false},
+		"its delivery has begun":          {"it may have gone out by a later call", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"it went out":                     {"its record tells", func(s *situation) { s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it went out by a later call":     {"its record tells", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it went out by the call of then": {"its record tells more than a lookup", func(s *situation) { s.claimed(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a person told of it":             {"its record has the answer", func(s *situation) { s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it was unknown":                  {"a person tells", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
+		"it was refused":                  {"its record is complete: it is not out", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
+		"it went out, and was made anew": {"the later one's record has what became of it", func(s *situation) {
+			s.putBack(kept())
+			s.Earlier.Record.UID, s.Earlier.Record.Earlier = "later", []types.UID{"uid"}
+		}, []string{out}, v1alpha1.TargetPosted, true},
+		"another of its name went out":                {"what is out under a name is never sent again", func(s *situation) { s.putBack(kept()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"nothing is kept of it":                       {"it may have gone out", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"nothing but an earlier one that was refused": {"it tells nothing of this one", func(s *situation) { s.putBack(kept(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"published again on request": {"whether that was done is unknown", func(s *situation) {
+			s.putBack(kept())
+			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
+		}, []string{ask}, v1alpha1.TargetUndecided, true},
+		"its call is open":    {"the platform is asked first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
+		"its time lies ahead": {"it cannot have gone out", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time came since": {"it was not due when it was noticed", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time came in the second in which it was noticed": {"it may have gone out", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"its time lies ahead, and it went out":                {"somebody has moved its time", func(s *situation) { s.scheduled(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a draft":                                             {"it cannot have gone out", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
+		"a draft that went out":                               {"somebody has let it go", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a draft that is let go later": {"it was a draft when it was looked up", func(s *situation) {
+			s.putBack(nil)
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}
+		}, []string{"claim [0]", "wait"}, "", true},
+		"put back once more": {"what was looked up before tells nothing of since", func(s *situation) {
+			s.putBack(nil)
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed.Add(-time.Hour))}
+		}, []string{ask}, v1alpha1.TargetUndecided, true},
+		"created since": {"it is not from before", func(s *situation) {
+			s.Post.CreationTimestamp = metav1.NewTime(t0)
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierNotKept}
+		}, []string{"claim [0]", "wait"}, "", false},
+		"withdrawn":     {"nothing is sent", func(s *situation) { s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"write Cancelled"}, "", false},
+		"finished":      {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"of no team":    {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
+		"being deleted": {"nothing is sent", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{"release"}, "", false},
+		"answered before it was looked up": {"the answer may be from before", func(s *situation) {
+			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
+			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
+			s.putBack(own())
+		}, []string{out}, v1alpha1.TargetPosted, true},
+		"answered, and nothing is kept of it": {"the answer comes next", func(s *situation) {
+			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
+			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
+			s.putBack(nil)
+		}, []string{"write"}, v1alpha1.TargetUndecided, true},
+		"nothing is kept here": {"nothing could tell", func(s *situation) {
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierNotKept}
+		}, []string{"claim [0]", "wait"}, "", false},
+		"the archive is away": {"it is never sent unasked", func(s *situation) {
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
+		"the archive is away, and it was finished": {"the answer waits", func(s *situation) {
+			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
+			s.Post.Status.Finished, s.Post.Annotations = true, map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
+		"it cannot be told": {"it is never sent unasked", func(s *situation) { s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			[]string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
+		"it cannot be told, and a call is open": {"a lookup sends nothing", func(s *situation) { s.claimed(time.Hour); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			[]string{"lookup [0]"}, "", false},
+		"it cannot be told, and its time lies ahead": {"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rewound = Rewound{Unsure: t0} },
+			[]string{"write Scheduled", "wait"}, v1alpha1.TargetPending, false},
+		"it cannot be told, and it was created since": {"it is not from before", func(s *situation) { s.Rewound = Rewound{Unsure: t0.Add(-time.Minute)} },
+			[]string{"claim [0]", "wait"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			got := words(Decide(f))
+			for i := range got {
+				if strings.HasPrefix(got[i], "wait") {
+					got[i] = "wait"
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			if entry := posting.Target(f.Post, 0); tt.state != "" && (entry == nil || posting.StateOf(entry) != tt.state) {
+				t.Errorf("%+v, want %s (%s)", entry, tt.state, tt.why)
+			}
+			earlier := f.Post.Status.Earlier
+			if looked := earlier != nil && earlier.Rewound != nil && earlier.Rewound.Equal(v1alpha1.NewTimePtr(f.Rewound.Noticed)); looked != tt.looked {
+				t.Errorf("%+v, want that it was looked up: %t (%s)", earlier, tt.looked, tt.why)
+			}
+		})
+	}
+}
+
+// TestRewoundGoesOn follows posts after they were looked up.
+func TestRewoundGoesOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*situation)
+		then   string
+	}{
+		"of which a person says that it was not sent": {func(s *situation) { s.putBack(nil) }, "claim [0]"},
+		"whose time comes": {func(s *situation) {
+			s.scheduled(time.Minute)
+			s.putBack(nil)
+		}, "claim [0]"},
+		"that was refused": {func(s *situation) { s.putBack(own(refusedThen)) }, "claim [0]"},
+		"that waited for the archive": {func(s *situation) {
+			s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending)
+			setAccepted(s.Post, t0, v1alpha1.ReasonRecordUnavailable, "away")
+			attempt.Block(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable, Problem: "away"})
+			s.putBack(own(refusedThen))
+		}, "claim [0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			if got := words(Decide(f)); len(got) != 1 {
+				t.Fatalf("%v, want that it is written", got)
+			}
+			Describe(f.Post, t0)
+			if attempt.Undecided(posting.Target(f.Post, 0)) {
+				if problems := EnterResolutions(f.Post, "0=not-sent", nil, &f.Settings, t0); len(problems) > 0 {
+					t.Fatal(problems)
+				}
+			}
+			f.Now = t0.Add(time.Minute)
+			if got := words(Decide(f)); len(got) == 0 || got[0] != tt.then {
+				t.Errorf("%v, want %s", got, tt.then)
+			}
+			if c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted); c != nil && c.Status != metav1.ConditionTrue {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// TestRewoundSays holds what people read about a post that went out.
+func TestRewoundSays(t *testing.T) {
+	f := facts(func(s *situation) { s.putBack(own()) })
+	Decide(f)
+	Describe(f.Post, t0)
+	adopted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAdopted)
+	if adopted == nil || !strings.HasPrefix(adopted.Message, "this post was sent already, before the cluster was put back") || !strings.Contains(adopted.Message, "https://x.example/7") {
+		t.Errorf("%+v", adopted)
+	}
+	if !f.Post.Status.Finished {
+		t.Error("nothing is left to be done")
+	}
+}
