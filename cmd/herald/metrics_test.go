@@ -33,6 +33,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/rewound"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -63,6 +64,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
 	installation.NewWatch(nil, clock.RealClock{}, manager)
+	rewound.New(rewound.Options{Registerer: manager})
 	team.NewMetrics(manager)
 	retention.NewMetrics(manager)
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil, nil))
