@@ -65,9 +65,13 @@ func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1a
 }
 
 // overdue reads posts anew, no faster than they may leave, and returns those whose time in
-// the cluster is over. Others are entered again, or are somebody else's concern: one that
+// the cluster is over, and which no lookup needs. Others are entered again, or are somebody else's concern: one that
 // is being deleted is let go by package post.
 func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, entries []entry) ([]*v1alpha1.Post, error) {
+	doubt, err := s.inDoubt(ctx, team.Spec.Namespace, a.times)
+	if err != nil {
+		return nil, err
+	}
 	var posts []*v1alpha1.Post
 	for _, e := range entries {
 		if err := s.pace.Wait(ctx); err != nil {
@@ -86,6 +90,10 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 		}
 		if at := s.leavesAt(post, a.times); s.Clock.Now().Before(at) {
 			a.add([]entry{{name: e.name, at: at}})
+			continue
+		}
+		if doubt.concerns(post, s.Clock.Now()) {
+			a.add([]entry{{name: e.name, at: s.Clock.Now().Add(retryAfter)}})
 			continue
 		}
 		posts = append(posts, post)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -56,6 +57,34 @@ var _ = Describe("A finished post", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
+	})
+
+	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		lost := d.post(ctx, "lost", 0, asking(d.clock.Now(), 10*time.Minute))
+		d.post(ctx, "before", 20*time.Minute)
+		d.post(ctx, "since", 5*time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("lost", "since"))
+		Expect(d.late()).To(BeZero(), "it is not due before it is looked at again")
+
+		By("finding out what became of the call")
+		lost.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
+		Expect(k8s.Status().Update(ctx, lost)).To(Succeed())
+		d.clock.Step(retryAfter)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("lost"))
+
+		By("never finding it out")
+		d.post(ctx, "unknown", 0, asking(d.clock.Now(), time.Minute))
+		d.post(ctx, "next", 0)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.clock.Step(23 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("lost", "unknown", "next"))
+		d.clock.Step(hour + time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("lost", "unknown"))
 	})
 
 	It("stays if it was applied, unless the team says otherwise", func(ctx SpecContext) {
@@ -234,6 +263,56 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(BeEmpty())
 	})
+
+	It("keeps a post whose Idempotency-Key holds for its day, though its team lowers the time in the archive meanwhile", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
+			s.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{Duration: 10 * day}}
+		})
+		d.clock.SetTime(time.Now().Add(time.Second))
+		d.post(ctx, "plain", 0)
+		d.post(ctx, "with-key", 0, asked)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(ConsistOf("plain", "with-key"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+		d.team.Spec.Retention.Archived = &metav1.Duration{Duration: hour}
+		Expect(k8s.Update(ctx, d.team)).To(Succeed())
+		d.clock.Step(23 * hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "plain", "with-key")).To(ConsistOf("with-key"))
+		d.clock.Step(3 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "with-key")).To(BeEmpty())
+	})
+
+	DescribeTable("writes its lists anew from the records when a file of them is damaged", func(ctx SpecContext, doing func(SpecContext, *desk), posts int) {
+		d := newDesk(ctx)
+		d.shelf.Lists.Shrink(2, 2, 4)
+		for i := range 5 {
+			d.post(ctx, fmt.Sprint("old-", i), 5*day)
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.restart()
+		d.shelf.Lists.Shrink(2, 2, 4)
+		for object, err := range bucket.List(ctx, d.of().Prefix()+"segments/") {
+			Expect(err).NotTo(HaveOccurred())
+			_, err := bucket.PutDocument(ctx, object.Key, "text/plain", []byte("rot"), store.Any)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		_, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
+		Expect(err).To(MatchError(lists.ErrDamaged))
+		doing(ctx, d)
+		Expect(d.sweep(ctx)).To(Succeed())
+		view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(view.Posts()).To(Equal(posts))
+		Expect(d.stored(ctx)).To(BeEmpty())
+	},
+		Entry("when a post leaves", func(ctx SpecContext, d *desk) { d.post(ctx, "next", 5*day) }, 6),
+		Entry("when it looks for what is over its time", func(ctx SpecContext, d *desk) {
+			d.clock.Step(5*day + hour)
+			Expect(d.sweep(ctx)).To(Succeed())
+		}, 0),
+	)
 
 	It("forgets nothing in a bucket that is another cluster's", func(ctx SpecContext) {
 		d := newDesk(ctx)

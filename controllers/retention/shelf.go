@@ -5,6 +5,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -21,6 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/record"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -98,7 +101,13 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 		entries = append(entries, entry)
 	}
 	of := teamOf(team)
-	if err := s.Lists.Add(ctx, lists.Team(of), entries); err != nil {
+	err := s.Lists.Add(ctx, lists.Team(of), entries)
+	if errors.Is(err, lists.ErrDamaged) {
+		if err = s.rebuild(ctx, team, err); err == nil {
+			err = s.Lists.Add(ctx, lists.Team(of), entries)
+		}
+	}
+	if err != nil {
 		return err //nolint:wrapcheck // it says what could not be done
 	}
 	s.note(of)
@@ -156,8 +165,11 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 		return false, err
 	}
 	n, err := s.Lists.Expire(ctx, lists.Team(of), now.Add(-times.Archived), expireMost, func(ctx context.Context, posts []lists.Ref) error {
-		return s.forget(ctx, of, posts)
+		return s.forget(ctx, of, times, posts)
 	})
+	if errors.Is(err, lists.ErrDamaged) {
+		return true, s.rebuild(ctx, team, err)
+	}
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what could not be done
 	}
@@ -169,8 +181,9 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 }
 
 // forget removes the records of posts that leave the archive, unless a post of the name is in
-// the cluster: it is the record of that one too.
-func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
+// the cluster, whose record it is too, or its Idempotency-Key still holds: then the daily sweep
+// of records removes it.
+func (s *Shelf) forget(ctx context.Context, of archive.Team, times retention.Times, posts []lists.Ref) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(keepAtOnce)
 	for _, post := range posts {
@@ -178,10 +191,43 @@ func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) 
 			if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
 				return err
 			}
+			if holds, err := s.keyHolds(ctx, of, times, post.Name); holds || err != nil {
+				return err
+			}
 			return s.Archive.Delete(ctx, of, post.Name)
 		})
 	}
 	return group.Wait() //nolint:wrapcheck // it says what could not be done
+}
+
+// keyHolds reports whether a post that leaves the archive was made with an Idempotency-Key that
+// holds. It can be where its team has shortened the time in the archive since it was entered.
+func (s *Shelf) keyHolds(ctx context.Context, of archive.Team, times retention.Times, name string) (bool, error) {
+	if times.Archived >= posting.KeyHolds {
+		return false, nil
+	}
+	kept, err := s.kept(ctx, of, name)
+	if err != nil || kept == nil {
+		return false, err
+	}
+	return s.Clock.Now().Before(posting.KeyHeldUntil(kept.Post())), nil
+}
+
+// kept returns the record of a post; nil if there is none, or what is there is no record.
+func (s *Shelf) kept(ctx context.Context, of archive.Team, name string) (*record.Record, error) {
+	data, err := s.Archive.Get(ctx, of, name)
+	if errors.Is(err, archive.ErrNotFound) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which record
+	}
+	kept, err := record.Decode(data)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "what lies in the place of a record is none", "namespace", of.Namespace, "name", name)
+		return nil, nil //nolint:nilnil // it is of no use to anybody
+	}
+	return kept, nil
 }
 
 // sweepRecords removes, once a day, records that are over their time and in no list, and

@@ -176,6 +176,18 @@ func cancelled(post *v1alpha1.Post) {
 	post.Status.Phase, post.Status.Targets = v1alpha1.PhaseCancelled, nil
 }
 
+// asking makes the post one that is not finished, since the answer to a call was lost that began
+// so long ago.
+func asking(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
+	return func(post *v1alpha1.Post) {
+		at := v1alpha1.NewTime(now.Add(-ago))
+		post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhaseProcessing, Targets: []v1alpha1.TargetStatus{{
+			Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, State: v1alpha1.TargetPending,
+			Attempt: &v1alpha1.Attempt{Number: 1, ID: "lost", AccountID: "17", StartedAt: at, SendBefore: at},
+		}}}
+	}
+}
+
 func asked(post *v1alpha1.Post) {
 	post.Annotations = map[string]string{v1alpha1.RequestAnnotation: "2:abc"}
 }

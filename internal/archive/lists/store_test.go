@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +134,59 @@ func TestRefusesDamage(t *testing.T) {
 		t.Errorf("an index that was copied from another team: %v", err)
 	}
 }
+
+// TestRebuild shows that lists of which a file is damaged or gone are whole again when they were
+// written anew, and that they stand as they are until then.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	flip := func(data []byte) []byte { data[len(data)/2] ^= 1; return data }
+	gone := func([]byte) []byte { return nil }
+	for name, tc := range map[string]struct {
+		reason, part string
+		damage       func([]byte) []byte
+	}{
+		"index damaged":    {"nothing else tells what there is", "index", flip},
+		"segments damaged": {"a merge reads them", "segments/", flip},
+		"segments gone":    {"somebody has emptied the folder", "segments/", gone},
+	} {
+		files := storetest.NewMemory(time.Now)
+		clock := clocktesting.NewFakePassiveClock(epoch)
+		if err := small(lists.NewWriter(files, clock)).Add(t.Context(), acme, many(20)); err != nil {
+			t.Fatal(err)
+		}
+		for key, data := range files.Files {
+			if strings.Contains(key, "/"+tc.part) {
+				if files.Files[key] = tc.damage(data); files.Files[key] == nil {
+					delete(files.Files, key)
+				}
+			}
+		}
+		w := small(lists.NewWriter(files, clock))
+		if err := w.Add(t.Context(), acme, many(30)[20:]); !errors.Is(err, lists.ErrDamaged) {
+			t.Fatalf("%s: %s, and the error is %v", name, tc.reason, err)
+		}
+		before := maps.Clone(files.Files)
+		cut := func(yield func([]lists.Entry, error) bool) { _ = yield(many(9), nil) && yield(nil, errCut) }
+		if _, err := w.Rebuild(t.Context(), acme, cut); !errors.Is(err, errCut) || string(files.Files[indexKey]) != string(before[indexKey]) {
+			t.Errorf("%s: a rebuild that was cut off has changed the index, or says %v", name, err)
+		}
+		whole := func(yield func([]lists.Entry, error) bool) { _ = yield(many(9), nil) && yield(many(20), nil) }
+		if n, err := w.Rebuild(t.Context(), acme, whole); err != nil || n != 20 {
+			t.Errorf("%s: %d posts, %v; want 20", name, n, err)
+		}
+		if err := w.Add(t.Context(), acme, many(30)[20:]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		view, err := lists.NewReader(files, 1<<20).Open(t.Context(), acme, nil)
+		if err != nil || view.Posts() != 30 || view.Revision() < 2 {
+			t.Errorf("%s: %+v, %v; want 30 posts", name, view, err)
+		}
+	}
+}
+
+const indexKey = "_herald/archive/team-acme/acme/index"
+
+var errCut = errors.New("cut off")
 
 // TestRefusesEntries shows which posts are not archived.
 func TestRefusesEntries(t *testing.T) {

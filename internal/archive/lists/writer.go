@@ -80,20 +80,28 @@ func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names =
 // an error. A post that is listed already is not entered twice; one of its name with another
 // UID, or with other facts, takes its place.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
-	known := newKinds()
-	rows := map[string]*Row{}
-	for i := range entries {
-		row, err := rowOf(&entries[i], known)
-		if err != nil {
-			return err
-		}
-		rows[row.Name] = row
+	rows, err := rowsOf(entries)
+	if err != nil {
+		return err
 	}
-	err := w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, of, now, rows) })
+	err = w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, of, now, rows) })
 	if err != nil {
 		return fmt.Errorf("cannot enter %d posts into the archive of team %s: %w", len(rows), of.Name, err)
 	}
 	return nil
+}
+
+// rowsOf are the rows of entries, by name.
+func rowsOf(entries []Entry) (map[string]*Row, error) {
+	known, rows := newKinds(), map[string]*Row{}
+	for i := range entries {
+		row, err := rowOf(&entries[i], known)
+		if err != nil {
+			return nil, err
+		}
+		rows[row.Name] = row
+	}
+	return rows, nil
 }
 
 // Expire takes posts out of a team's lists that were finished before a time, at most so many
@@ -162,7 +170,15 @@ func (w *Writer) change(ctx context.Context, of Team, remake func(context.Contex
 			return err
 		}
 	}
+	if errors.Is(last, store.ErrNotFound) {
+		return missing(last) // Read anew, the index names what is not there.
+	}
 	return last
+}
+
+// missing says that a file is gone that the lists name.
+func missing(err error) error {
+	return fmt.Errorf("%w: a file that it names is gone: %w", ErrDamaged, err)
 }
 
 // store writes an index in the place of the one that was read.
@@ -195,7 +211,11 @@ func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	}
 	now.index, now.etag = *x, etag
 	if x.manifest != (ID{}) {
-		if now.manifest, err = readManifest(ctx, w.bucket, t.Team, x.manifest); err != nil {
+		now.manifest, err = readManifest(ctx, w.bucket, t.Team, x.manifest)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, missing(err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,90 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"iter"
+
+	"golang.org/x/sync/errgroup"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/posting"
+)
+
+// rebuildAtOnce is how many records are read before what they say is entered.
+const rebuildAtOnce = 200
+
+// rebuild writes the lists of a team anew, from the records of its posts, since a file of them
+// is damaged or gone. They hold every post that was finished, so that posts of the cluster are
+// listed too, as they will be when they leave it.
+func (s *Shelf) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
+	of := teamOf(team)
+	log := ctrl.LoggerFrom(ctx).WithValues("team", team.Name, "namespace", of.Namespace)
+	log.Error(why, "the lists of a team's archived posts are written anew, from the records of its posts")
+	posts, err := s.Lists.Rebuild(ctx, lists.Team(of), s.entries(ctx, team))
+	if err != nil {
+		return err //nolint:wrapcheck // it says what could not be done
+	}
+	log.Info("the lists of a team's archived posts are whole again", "posts", posts)
+	s.note(of)
+	return nil
+}
+
+// entries goes through what the lists of a team have to hold.
+func (s *Shelf) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]lists.Entry, error] {
+	of := teamOf(team)
+	return func(yield func([]lists.Entry, error) bool) {
+		var names []string
+		for entry, err := range s.Archive.Entries(ctx, of) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if names = append(names, entry.Post); len(names) < rebuildAtOnce {
+				continue
+			}
+			if !yield(s.entriesOf(ctx, team, of, names)) {
+				return
+			}
+			names = nil
+		}
+		yield(s.entriesOf(ctx, team, of, names))
+	}
+}
+
+// entriesOf reads records, and returns the entries of posts that were finished.
+func (s *Shelf) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.Team, names []string) ([]lists.Entry, error) {
+	found := make([]*lists.Entry, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(keepAtOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			kept, err := s.kept(ctx, of, name)
+			if err != nil || kept == nil || kept.FinishedAt == nil {
+				return err
+			}
+			post := kept.Post()
+			if posting.Unfinished(posting.PhaseOf(post)) {
+				return nil // Somebody wrote its status; see List.
+			}
+			entry, err := s.entry(ctx, team, post)
+			found[i] = &entry
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err //nolint:wrapcheck // it says which record
+	}
+	entries := make([]lists.Entry, 0, len(found))
+	for _, entry := range found {
+		if entry != nil {
+			entries = append(entries, *entry)
+		}
+	}
+	return entries, nil
+}
