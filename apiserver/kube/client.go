@@ -11,9 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kubehttp"
 	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/internal/quota"
 )
@@ -43,20 +41,6 @@ import (
 
 // FieldOwner is the owner of the fields that the apiserver writes.
 const FieldOwner = "herald-apiserver"
-
-const (
-	// idleConnections is how many connections to the Kubernetes API are kept
-	// open. Requests of many clients go out side by side; each new TLS
-	// connection would cost more than the request.
-	idleConnections = 256
-	// dialTimeout and handshakeTimeout bound the making of a connection.
-	dialTimeout      = 10 * time.Second
-	handshakeTimeout = 10 * time.Second
-)
-
-// keepAlive finds out within half a minute that a watch's connection is dead:
-// until then a revoked key would still be good.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // NewClient returns a client for the resources of Herald. It does not throttle
 // itself: the Kubernetes API has its own priority and fairness.
@@ -83,7 +67,7 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
 	cfg.Wrap(pages.Count)
-	httpClient, err := newHTTPClient(cfg)
+	httpClient, err := kubehttp.NewClient(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -97,36 +81,6 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
 	}
 	return client, nil
-}
-
-// newHTTPClient speaks HTTP/1.1 over many connections: one HTTP/2 connection,
-// which is client-go's default, makes concurrent writes wait for one another.
-func newHTTPClient(cfg *rest.Config) (*http.Client, error) {
-	tlsConfig, err := rest.TLSConfigFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("read the TLS settings of the Kubernetes client: %w", err)
-	}
-	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext,
-		TLSClientConfig:     tlsConfig,
-		TLSHandshakeTimeout: handshakeTimeout,
-		MaxIdleConns:        idleConnections,
-		MaxIdleConnsPerHost: idleConnections,
-		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true,
-	}
-	if cfg.Proxy != nil {
-		transport.Proxy = cfg.Proxy
-	}
-	if cfg.Dial != nil {
-		transport.DialContext = cfg.Dial
-	}
-	wrapped, err := rest.HTTPWrappersForConfig(cfg, transport)
-	if err != nil {
-		return nil, fmt.Errorf("read the credentials of the Kubernetes client: %w", err)
-	}
-	return &http.Client{Transport: wrapped, Timeout: cfg.Timeout}, nil
 }
 
 // object is a resource of Herald; T is its struct.

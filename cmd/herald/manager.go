@@ -37,6 +37,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/kubehttp"
 	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
@@ -215,6 +216,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
 		}
 	}
+	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
@@ -255,6 +257,16 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		return nil, fmt.Errorf("cannot serve the probes: %w", err)
 	}
 	return mgr, nil
+}
+
+// newClient returns the client of the controllers. Caches have one connection for all their watches, which
+// is enough for them; claims and records have many.
+func newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	var err error
+	if options.HTTPClient, err = kubehttp.NewClient(config); err != nil {
+		return nil, err
+	}
+	return client.New(config, options)
 }
 
 // release gives the lease back. If it cannot, the election does when the process has stopped.
