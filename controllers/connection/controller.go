@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
@@ -83,6 +84,9 @@ type Options struct {
 	Metrics *Metrics
 	// Namespaces are those that are watched; empty means all.
 	Namespaces configv1alpha1.Namespaces
+	// Safe keeps renewed tokens over the end of the process until they are stored; nil keeps
+	// none.
+	Safe *safe.Folder
 	// Grace is how long the manager takes to stop at most: as long renewed tokens are stored.
 	Grace time.Duration
 	// MaxConcurrentReconciles is how many connections are examined at once, most of
@@ -109,7 +113,8 @@ type Reconciler struct {
 	stopping atomic.Bool
 }
 
-// New returns a reconciler; an error says which of the required options is missing.
+// New returns a reconciler, which knows of the renewed tokens that lie in Safe; an error says
+// which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store, Owned and Clock")
@@ -117,9 +122,11 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	return &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
+	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
-	}}, nil
+	}}
+	r.takeOut()
+	return r, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when

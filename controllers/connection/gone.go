@@ -21,6 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
 )
 
 const (
@@ -117,7 +118,7 @@ func (r *Reconciler) settle(ctx context.Context, namespace string, entry credent
 		return err
 	}
 	r.entered.Delete(key)
-	r.unsaved.Delete(key)
+	r.settled(ctx, key, safe.Account{Namespace: namespace, Platform: entry.Platform, AccountID: entry.AccountID})
 	ctrl.LoggerFrom(ctx).Info("the tokens of an account without a connection were removed",
 		"namespace", namespace, "platform", entry.Platform, "account", entry.AccountID)
 	return nil

@@ -9,6 +9,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/herald-social/herald/internal/credentials/safe"
 )
 
 // keeper stores, while the manager stops, the renewed tokens that are not stored yet: examinations
@@ -46,7 +48,7 @@ func (k keeper) keep(ctx context.Context) {
 				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored while the manager stopped; the account may have to be connected again", "copy", key)
 				return
 			}
-			k.unsaved.Delete(key)
+			k.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
 		})
 		return true
 	})

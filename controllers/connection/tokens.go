@@ -17,6 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -46,6 +47,11 @@ const (
 type unsaved struct {
 	conn    *v1alpha1.Connection
 	renewal credentials.Renewal
+	// from is the fingerprint of the token that it was obtained with.
+	from string
+	// left is true if an earlier process renewed it, of which the sealed token is all that is
+	// known.
+	left bool
 }
 
 // renew exchanges the refresh token for a new token and stores that. If it fails, the
@@ -76,7 +82,10 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return new(ofFailure(failure))
 	}
-	pending := unsaved{conn: e.conn, renewal: credentials.Renewal{Token: e.ofApp(credentials.Token(renewed)), Before: e.read}}
+	pending := unsaved{
+		conn: e.conn, from: e.read.Token.Fingerprint(),
+		renewal: credentials.Renewal{Token: e.ofApp(credentials.Token(renewed)), Before: e.read},
+	}
 	stored, err := e.save(ctx, pending)
 	if err != nil {
 		return new(ofCredentials(err))
@@ -138,8 +147,8 @@ func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
 // save stores a renewed token before it is used, and keeps it in memory for the next
 // examination if the API server does not answer.
 func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
-	key := workingKey(pending.conn)
-	r.unsaved.Store(key, pending)
+	r.unsaved.Store(workingKey(pending.conn), pending)
+	r.seal(ctx, pending)
 	within := saveWithin
 	if r.stopping.Load() {
 		within = max(within, r.Grace) // there is no next examination
@@ -148,10 +157,10 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 	defer cancel()
 	stored, err := r.store(saving, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, the account has to be connected again")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, and has kept it nowhere, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
-	r.unsaved.Delete(key)
+	r.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
 	}
@@ -159,11 +168,21 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 }
 
 // store writes a renewed token. If the working copy was changed meanwhile, it writes the
-// token all the same, unless the copy holds another token: then that one counts.
+// token all the same, unless the copy holds another token: then that one counts. A token that
+// an earlier process left is not stored if the copy is gone.
 func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	renewal := pending.renewal
-	old := renewal.Before.Token
 	var err error
+	if pending.left {
+		renewal.Before, err = r.Store.Working(ctx, pending.conn)
+		if credentials.ReasonOf(err) == credentials.NotFound {
+			return credentials.Credentials{}, nil // the account was disconnected meanwhile
+		}
+		if err != nil || renewal.Before.Token.Fingerprint() != pending.from {
+			return renewal.Before, err
+		}
+	}
+	old := renewal.Before.Token
 	for range mostConflicts {
 		var version string
 		if version, err = r.Store.Save(ctx, pending.conn, renewal); err == nil {
@@ -179,7 +198,7 @@ func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Cr
 		if loadErr != nil {
 			return credentials.Credentials{}, loadErr
 		}
-		if found.Token.Access != old.Access || found.Token.Refresh != old.Refresh {
+		if found.Token.Fingerprint() != pending.from {
 			return found, nil
 		}
 		renewal.Before = found
@@ -197,7 +216,7 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 }
 
 // rescue stores a token that an earlier examination could not store, of this connection or
-// of another one of the account. It returns the version of the working copy that holds it;
+// of another one of the account, or by a process before this one. It returns the version of the working copy that holds it;
 // "" if there was none, or the copy holds another one.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
 	v, ok := r.unsaved.Load(workingKey(conn))

@@ -84,9 +84,8 @@ func (a Apps) code(platform v1alpha1.Platform, access, refresh string) []byte {
 	if secret == "" || access == "" {
 		return nil
 	}
-	key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
+	key, err := Key(secret, purpose)
 	if err != nil {
-		// The length is a constant that HKDF takes. In FIPS mode a short secret is refused.
 		return nil
 	}
 	mac := hmac.New(sha256.New, key)
@@ -95,4 +94,11 @@ func (a Apps) code(platform v1alpha1.Platform, access, refresh string) []byte {
 		fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
 	return mac.Sum(nil)
+}
+
+// Key derives a key of 32 bytes from a secret, for one purpose: whoever has the key of
+// one purpose has not that of another. The length is one that HKDF takes; the error is
+// that in FIPS mode a short secret is refused.
+func Key(secret, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
 }

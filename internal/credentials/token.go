@@ -56,6 +56,10 @@ type Token struct {
 	App string
 }
 
+// Fingerprint identifies what is sent to the platform, the access and the refresh token,
+// without saying it: another token has another one.
+func (t Token) Fingerprint() string { return hashTexts(t.Access, t.Refresh) }
+
 // Credentials is a token as it was read from a working copy, or from an input of which there
 // is none yet.
 type Credentials struct {

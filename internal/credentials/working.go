@@ -69,9 +69,17 @@ func workingNameOf(platform v1alpha1.Platform, accountID string) string {
 
 // hashOf identifies what people put into a Secret, without saying it.
 func hashOf(secret *corev1.Secret) string {
-	sum := sha256.New()
+	values := make([]string, 0, len(tokenKeys))
 	for _, key := range tokenKeys {
-		value := strings.TrimSpace(string(secret.Data[key]))
+		values = append(values, strings.TrimSpace(string(secret.Data[key])))
+	}
+	return hashTexts(values...)
+}
+
+// hashTexts identifies texts without saying them.
+func hashTexts(values ...string) string {
+	sum := sha256.New()
+	for _, value := range values {
 		fmt.Fprintf(sum, "%d:%s", len(value), value) // the length keeps the parts apart
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])

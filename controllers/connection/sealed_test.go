@@ -1,0 +1,242 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// pod is what outlives a container: its folder.
+type pod struct {
+	platform v1alpha1.Platform
+	client   platforms.Platform
+	folder   string
+}
+
+// start makes a reconciler as the pod's container has it, with a client of the Kubernetes API.
+func (p pod) start(api client.Client) *connection.Reconciler {
+	GinkgoHelper()
+	kept, err := safe.Open(p.folder, func() string { return strings.Repeat("k", safe.LeastKey) }, GinkgoLogr)
+	Expect(err).NotTo(HaveOccurred())
+	r, err := connection.New(connection.Options{
+		Client: api, APIReader: api, Clock: clock.RealClock{}, Owned: envtest.EveryNamespace, Grace: time.Minute, Safe: kept,
+		Platforms: platforms.Registry{p.platform: p.client},
+		Store:     credentials.NewStore(api, api, clock.RealClock{}, "the pod", apps),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// kept counts the tokens in the folder.
+func (p pod) kept() int {
+	GinkgoHelper()
+	files, err := os.ReadDir(p.folder)
+	Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for _, file := range files {
+		if !file.IsDir() {
+			n++
+		}
+	}
+	return n
+}
+
+// account makes one of the pod's platform whose token is due to be renewed.
+func (p pod) account(ctx context.Context) *account {
+	GinkgoHelper()
+	id := fmt.Sprint(1000 + serial.Add(1))
+	made, err := site.Account(ctx, string(p.platform), id, nil)
+	Expect(err).NotTo(HaveOccurred())
+	made.ExpiresAt = time.Now().Add(time.Minute)
+	meta := metav1.ObjectMeta{Namespace: byHand, Name: string(p.platform) + "-" + id}
+	a := (&account{
+		Account: made,
+		conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
+			Platform: p.platform, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
+		}},
+		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
+	}).create(ctx)
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
+		Expect(site.ClearFaults(ctx)).To(Succeed())
+	})
+	return a
+}
+
+// renewals counts what the platform was asked.
+func (p pod) renewals(ctx context.Context) int {
+	GinkgoHelper()
+	counts, err := site.Calls(ctx, string(p.platform))
+	Expect(err).NotTo(HaveOccurred())
+	return counts["refresh_token"]
+}
+
+// killed has the container renew the token of an account, and end without a word while the
+// Kubernetes API does not take the new one.
+func (p pod) killed(ctx context.Context, a *account) {
+	GinkgoHelper()
+	var away atomic.Bool
+	api := interceptor.NewClient(k8s, interceptor.Funcs{
+		Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if away.Load() {
+				runtime.Goexit()
+			}
+			return api.Patch(ctx, obj, patch, opts...)
+		},
+	})
+	p.client = watched{Platform: p.client, after: func(context.Context) { away.Store(true) }}
+	r, ended := p.start(api), make(chan struct{})
+	go func() {
+		defer GinkgoRecover()
+		defer close(ended)
+		_, _ = r.Reconcile(ctx, a.request())
+		Fail("it was not killed")
+	}()
+	Eventually(ended).Should(BeClosed())
+	Expect(string(a.working(ctx).Data["refreshToken"])).To(Equal(a.RefreshToken), "the new token was stored nowhere in the cluster")
+	Expect(p.kept()).To(Equal(1))
+}
+
+// works has an account examined, which must be connected then.
+func (p pod) works(ctx context.Context, r *connection.Reconciler, a *account) {
+	GinkgoHelper()
+	probe := a.probe(ctx)
+	_, err := r.Reconcile(ctx, a.request())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+}
+
+var _ = Describe("A renewed token that the Kubernetes API did not take before the process was killed", func() {
+	newPod := func(on v1alpha1.Platform) pod {
+		p := pod{platform: on, client: platform, folder: GinkgoT().TempDir()}
+		if on == v1alpha1.PlatformTikTok {
+			p.client = tiktok.New(tiktok.Config{
+				APIURL: site.URL + "/tiktok", WebURL: site.URL + "/tiktok", ClientKey: "herald", ClientSecret: func() string { return "secret" },
+			}, transport.New(transport.Options{}))
+		}
+		return p
+	}
+
+	DescribeTable("is stored by the next start of the container, which does not lead", func(ctx SpecContext, on v1alpha1.Platform) {
+		p := newPod(on)
+		a, before := p.account(ctx), p.renewals(ctx)
+		p.killed(ctx, a)
+		p.start(k8s).Recover(ctx)
+		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.ClaimAnnotation))
+		Expect(p.kept()).To(BeZero())
+
+		By("having another replica lead, which looks at the account")
+		other := pod{platform: on, client: p.client, folder: GinkgoT().TempDir()}.start(k8s)
+		p.works(ctx, other, a)
+		Expect(p.renewals(ctx)-before).To(Equal(1), "a refresh token is worth one call")
+
+		By("renewing with what was stored")
+		Expect(site.Fault(ctx, sandboxtest.Fault{Platform: string(on), Account: a.ID, Operation: "identity", Kind: "token_expired", Times: 1})).To(Succeed())
+		p.works(ctx, other, a)
+		Expect(p.renewals(ctx) - before).To(Equal(2))
+	},
+		Entry("on X", v1alpha1.PlatformX),
+		Entry("on TikTok", v1alpha1.PlatformTikTok),
+	)
+
+	It("is stored by an examination that comes first, and the one before is not spent again", func(ctx SpecContext) {
+		p := newPod(v1alpha1.PlatformX)
+		a, before := p.account(ctx), p.renewals(ctx)
+		p.killed(ctx, a)
+		p.works(ctx, p.start(k8s), a)
+		Expect(p.renewals(ctx) - before).To(Equal(1))
+		Expect(p.kept()).To(BeZero())
+	})
+
+	It("is kept over starts, and stored once the Kubernetes API is back", func(ctx SpecContext) {
+		p := newPod(v1alpha1.PlatformX)
+		a, before := p.account(ctx), p.renewals(ctx)
+		p.killed(ctx, a)
+		var away atomic.Bool
+		away.Store(true)
+		tries := make(chan struct{}, 100)
+		api := interceptor.NewClient(k8s, interceptor.Funcs{
+			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if away.Load() {
+					tries <- struct{}{}
+					return apierrors.NewServiceUnavailable("away")
+				}
+				return api.Get(ctx, key, obj, opts...)
+			},
+		})
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.start(api).Recover(running) }()
+		Eventually(tries).Should(Receive())
+		stop()
+		Eventually(ended).Should(BeClosed())
+		Expect(p.kept()).To(Equal(1))
+
+		again := make(chan struct{})
+		go func() { defer close(again); p.start(api).Recover(ctx) }()
+		Eventually(tries).Should(Receive())
+		away.Store(false)
+		Eventually(again).Should(BeClosed())
+		p.works(ctx, p.start(k8s), a)
+		Expect(p.renewals(ctx) - before).To(Equal(1))
+		Expect(p.kept()).To(BeZero())
+	})
+
+	DescribeTable("is dropped", func(ctx SpecContext, meanwhile func(context.Context, *account)) {
+		p := newPod(v1alpha1.PlatformX)
+		a := p.account(ctx)
+		p.killed(ctx, a)
+		meanwhile(ctx, a)
+		var before corev1.SecretList
+		Expect(k8s.List(ctx, &before, client.InNamespace(byHand))).To(Succeed())
+		p.start(k8s).Recover(ctx)
+		var after corev1.SecretList
+		Expect(k8s.List(ctx, &after, client.InNamespace(byHand))).To(Succeed())
+		Expect(after.Items).To(Equal(before.Items), "nothing was written")
+		Expect(p.kept()).To(BeZero())
+	},
+		Entry("if the account has another one by now", func(ctx context.Context, a *account) {
+			secret := a.working(ctx)
+			secret.Data["refreshToken"] = []byte("newer")
+			Expect(k8s.Update(ctx, secret)).To(Succeed())
+		}),
+		Entry("if the account was disconnected", func(ctx context.Context, a *account) {
+			Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
+		}),
+	)
+
+	It("is not what becomes of one that was stored", func(ctx SpecContext) {
+		p := newPod(v1alpha1.PlatformX)
+		a := p.account(ctx)
+		p.works(ctx, p.start(k8s), a)
+		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+		Expect(p.kept()).To(BeZero())
+	})
+})

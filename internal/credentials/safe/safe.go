@@ -1,0 +1,231 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package safe keeps renewed tokens that are not stored in the Kubernetes API yet, sealed in
+// a folder that outlives the process: where a refresh token is replaced at each renewal, the
+// new one is all that an account has, and a process may end before the API takes it.
+package safe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	// MostEntries is how many tokens are kept. In an outage no renewal is begun, so there
+	// are no more than accounts are examined at once.
+	MostEntries = 1024
+	// MostBytes is the size of a file. A token is a header of HTTP, and so far below.
+	MostBytes = 32 << 10
+	// LeastKey is the length of a key's text.
+	LeastKey = 32
+
+	// aside is the folder of files that cannot be read, and mostAside how many are kept.
+	aside     = "aside"
+	mostAside = 64
+	// temporary begins the names of files that are being written, and probe is one that shows
+	// that files can be.
+	temporary = ".tmp-"
+	probe     = temporary + "probe"
+)
+
+var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
+
+// Folder holds sealed tokens. Its methods may be called at the same time. A nil Folder keeps
+// nothing.
+type Folder struct {
+	path string
+	key  func() string
+	log  logr.Logger
+	mu   sync.Mutex
+}
+
+// Open opens a folder, and makes it if it is not there. The key is asked for at each use:
+// a text of LeastKey characters or more that is hard to guess. The error says that files
+// cannot be written there, or that the key is too short.
+func Open(path string, key func() string, log logr.Logger) (*Folder, error) {
+	if len(key()) < LeastKey {
+		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
+	}
+	f := &Folder{path: path, key: key, log: log}
+	err := os.MkdirAll(filepath.Join(path, aside), 0o700)
+	if err == nil {
+		err = f.replace(probe, nil)
+	}
+	if err == nil {
+		err = os.Remove(filepath.Join(path, probe))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// nameOf is the file of an account. All Connections of an account in one namespace share
+// its tokens, so they share the file.
+func nameOf(a Account) string {
+	sum := sha256.Sum256([]byte(a.Namespace + "\x00" + string(a.Platform) + "\x00" + a.AccountID))
+	return hex.EncodeToString(sum[:16]) + ".token"
+}
+
+// Put keeps a token, in the place of an earlier one of the account. It is on the disk when
+// Put returns.
+func (f *Folder) Put(e Entry) error {
+	if f == nil {
+		return nil
+	}
+	file, err := seal(f.key(), e)
+	if err == nil && len(file) > MostBytes {
+		err = fmt.Errorf("it has %d bytes, and %d are the most", len(file), MostBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot seal a renewed token: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, err := f.names()
+	if err != nil {
+		return fmt.Errorf("cannot keep a renewed token: %w", err)
+	}
+	name := nameOf(e.Account)
+	if !all[name] && len(all) >= MostEntries {
+		return fmt.Errorf("cannot keep a renewed token: folder %s holds %d already, which no process has taken out", f.path, len(all))
+	}
+	if err := f.replace(name, file); err != nil {
+		return fmt.Errorf("cannot keep a renewed token: %w", err)
+	}
+	return nil
+}
+
+// Remove forgets the token of an account; none is no error.
+func (f *Folder) Remove(a Account) error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := os.Remove(filepath.Join(f.path, nameOf(a))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("a renewed token was stored, and its file stays: %w", err)
+	}
+	return nil
+}
+
+// Entries returns the tokens that an earlier process left. A file that is none of them is
+// told in the log and set aside; it keeps nobody from starting.
+func (f *Folder) Entries() []Entry {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	files, err := os.ReadDir(f.path)
+	if err != nil {
+		f.log.Error(err, "cannot look for renewed tokens that an earlier process could not store; see what became of the folder", "folder", f.path)
+		return nil
+	}
+	var entries []Entry
+	for _, file := range files {
+		name := file.Name()
+		switch {
+		case file.IsDir():
+		case strings.HasPrefix(name, temporary):
+			// A process ended while it wrote: the file before, if there was one, is whole.
+			_ = os.Remove(filepath.Join(f.path, name))
+		default:
+			e, err := f.read(file)
+			if err != nil {
+				f.setAside(name, err)
+			} else if len(entries) < MostEntries {
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries
+}
+
+// names are the tokens that are there.
+func (f *Folder) names() (map[string]bool, error) {
+	files, err := os.ReadDir(f.path)
+	names := map[string]bool{}
+	for _, file := range files {
+		if isName.MatchString(file.Name()) {
+			names[file.Name()] = true
+		}
+	}
+	return names, err
+}
+
+// read reads one file.
+func (f *Folder) read(file fs.DirEntry) (Entry, error) {
+	if !isName.MatchString(file.Name()) || !file.Type().IsRegular() {
+		return Entry{}, errors.New("it is no file of Herald's")
+	}
+	opened, err := os.Open(filepath.Join(f.path, file.Name()))
+	if err != nil {
+		return Entry{}, err
+	}
+	defer opened.Close() //nolint:errcheck // it is only read
+	data, err := io.ReadAll(io.LimitReader(opened, MostBytes+1))
+	if err != nil {
+		return Entry{}, err
+	}
+	if len(data) > MostBytes {
+		return Entry{}, fmt.Errorf("it has more than %d bytes", MostBytes)
+	}
+	e, err := open(f.key(), data)
+	if err == nil && nameOf(e.Account) != file.Name() {
+		err = errors.New("it is the token of another account")
+	}
+	return e, err
+}
+
+// setAside moves a file out of the way, or removes it if many lie there.
+func (f *Folder) setAside(name string, why error) {
+	folder := filepath.Join(f.path, aside)
+	lying, err := os.ReadDir(folder)
+	if err == nil && len(lying) < mostAside {
+		err = os.Rename(filepath.Join(f.path, name), filepath.Join(folder, name))
+	} else if err == nil {
+		err = os.Remove(filepath.Join(f.path, name))
+	}
+	f.log.Error(errors.Join(why, err), "a file among the sealed tokens cannot be used and was set aside; "+
+		"if it held the token of an account, that account has to be connected again", "file", filepath.Join(f.path, name), "aside", folder)
+}
+
+// replace writes a file at once: what is read afterwards, by whatever process, is the old
+// file or the new one, and never a part.
+func (f *Folder) replace(name string, data []byte) error {
+	file, err := os.CreateTemp(f.path, temporary+"*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(f.path, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return syncFolder(f.path)
+}
+
+// syncFolder writes the names in a folder to the disk.
+func syncFolder(path string) error {
+	folder, err := os.Open(path) //nolint:gosec // the path is the operator's own configuration
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
