@@ -99,8 +99,7 @@ type secrets struct {
 func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
 
 // open returns what reads the secret of a platform's app, "" if there is none. The file is read at each call: tokens are
-// renewed every few minutes at most, and a secret that was replaced holds from the next renewal on. While it cannot be
-// read, as in the moment in which it is replaced, the last one holds.
+// renewed every few minutes at most, and a secret that was replaced holds from the next renewal on.
 func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if s == nil || c.ClientSecretFile == "" {
 		return func() string { return "" }
@@ -108,31 +107,38 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if opened := s.opened[name]; opened != nil {
 		return opened
 	}
-	var last atomic.Pointer[string]
-	read := func() error {
-		secret, err := secretIn("platforms."+name+".clientSecretFile", c.ClientSecretFile)
-		if err == nil {
-			last.Store(&secret)
-		}
-		return err
-	}
-	switch err := read(); {
-	case err != nil && s.optional:
+	read, err := reread("platforms."+name+".clientSecretFile", c.ClientSecretFile, s.log)
+	if err != nil && s.optional {
 		s.log.Warn("The secret of a platform's app cannot be read; accounts cannot be connected there", "error", err)
-		last.Store(new(string))
-	default:
+	} else {
 		s.err = errors.Join(s.err, err)
 	}
 	if s.opened == nil {
 		s.opened = map[string]func() string{}
 	}
-	s.opened[name] = func() string {
+	s.opened[name] = read
+	return read
+}
+
+// reread returns what reads the secret in a file, which setting names, at each call; the error is that of the first time.
+// While it cannot be read, as in the moment in which it is replaced, the last one holds, "" at first.
+func reread(setting, file string, log *slog.Logger) (func() string, error) {
+	var last atomic.Pointer[string]
+	last.Store(new(string))
+	read := func() error {
+		secret, err := secretIn(setting, file)
+		if err == nil {
+			last.Store(&secret)
+		}
+		return err
+	}
+	err := read()
+	return func() string {
 		if err := read(); err != nil {
-			s.log.Warn("The secret of a platform's app cannot be read; the last one is used", "error", err)
+			log.Warn("A secret cannot be read; the last one is used", "error", err)
 		}
 		return *last.Load()
-	}
-	return s.opened[name]
+	}, err
 }
 
 // rootsOf returns the authorities of the system and those of a PEM file, which setting names; nil, which means those of

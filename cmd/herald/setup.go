@@ -82,6 +82,10 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Owned, posts.Suspension, posts.Brake = teams.Owned, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
+	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, now)
+	if err != nil {
+		return err
+	}
 	setup := func(c controller, err error) error { return add(mgr, c, err) }
 	return errors.Join(
 		setup(team.New(team.Options{
@@ -95,11 +99,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned,
 			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
-		setup(connection.New(connection.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
-			Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Namespaces: c.Namespaces,
-			Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), MaxConcurrentReconciles: c.Concurrency.Connections,
-		})),
+		setup(accounts, nil),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
 			Store: files, MayDelete: bucket.MayDelete, Owner: teams.Owner, Requests: archive.New(files),

@@ -65,6 +65,16 @@ func TestValues(t *testing.T) {
 		{"a share", "minimal", "apiserver: {pdb: {minAvailable: 50%}}", "PodDisruptionBudget", "outreach-apiserver", "{.spec.minAvailable}", "50%"},
 		{"none", "minimal", "apiserver: {pdb: {enabled: false}}", "PodDisruptionBudget", "outreach-apiserver", "", "-"},
 
+		{"a renewed token outlives the container", "minimal", "", "ConfigMap", "outreach-manager", config, "unsaved:\n    directory: /var/lib/herald/unsaved\n    keyFile: /etc/herald/unsaved-key/key\n"},
+		{"in a folder of the pod", "minimal", "", "Deployment", "outreach-manager", pod + ".volumes[?(@.name==\"unsaved\")].emptyDir.sizeLimit}", "64Mi"},
+		{"that is written", "minimal", "", "Deployment", "outreach-manager", container + ".volumeMounts[?(@.name==\"unsaved\")]}", `{"mountPath":"/var/lib/herald/unsaved","name":"unsaved"}`},
+		{"sealed with a key that the chart makes", "minimal", "", "Secret", "outreach-unsaved-tokens", "{.data}", `"key":"`},
+		{"for this process alone", "minimal", "", "Deployment", "outreach-apiserver", pod + ".volumes[*].name}", "!unsaved"},
+		{"or with one that is there", "full", "", "Deployment", "outreach-manager", pod + ".volumes[?(@.name==\"unsaved-key\")].secret}", `{"items":[{"key":"text","path":"key"}],"secretName":"token-key"}`},
+		{"the chart makes none then", "full", "", "Secret", "outreach-unsaved-tokens", "", "-"},
+		{"in memory alone", "minimal", "manager: {unsavedTokens: {enabled: false}}", "ConfigMap", "outreach-manager", config, "!credentials"},
+		{"without a Secret", "minimal", "manager: {unsavedTokens: {enabled: false}}", "Secret", "outreach-unsaved-tokens", "", "-"},
+
 		{"the app's secret is a file", "full", "", "ConfigMap", "outreach-manager", config, "clientSecretFile: /etc/herald/platforms/x/client-secret"},
 		{"of a Secret that is there", "full", "", "Deployment", "outreach-manager", pod + ".volumes[?(@.name==\"platforms\")]..secret}", `{"items":[{"key":"secret","path":"x/client-secret"}],"name":"x-app"}`},
 		{"the apiserver connects accounts, and has it too", "full", "", "Deployment", "outreach-apiserver", pod + ".volumes[?(@.name==\"platforms\")]..secret}", `{"items":[{"key":"secret","path":"x/client-secret"}],"name":"x-app"}`},

@@ -95,4 +95,7 @@ func (p *Platforms) Sections() map[string]**Platform {
 // Off reports whether nothing is served there.
 func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0" }
 
+// Off reports whether renewed tokens wait in memory alone.
+func (u Unsaved) Off() bool { return u.Directory == "" }
+
 func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

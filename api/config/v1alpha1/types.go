@@ -43,6 +43,8 @@ type ManagerConfiguration struct {
 	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
 	// Webhook is the admission webhook.
 	Webhook Webhook `json:"webhook,omitzero"`
+	// Credentials says how the tokens of accounts are kept safe.
+	Credentials Credentials `json:"credentials,omitzero"`
 	// Thumbnails are the pictures that are taken out of videos.
 	Thumbnails Thumbnails `json:"thumbnails,omitzero"`
 	// Egress is the way to the platforms. A proxy comes from the environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
@@ -282,6 +284,22 @@ type Webhook struct {
 	// CertDir is a folder with tls.crt and tls.key, and caBundle is yours to set (cert-manager does both). Empty makes a
 	// certificate and sets caBundle.
 	CertDir string `json:"certDir,omitempty"`
+}
+
+// Credentials says how the tokens of accounts are kept safe.
+type Credentials struct {
+	// Unsaved is where renewed tokens wait that the Kubernetes API has not taken yet; absent, in memory alone.
+	Unsaved Unsaved `json:"unsaved,omitzero"`
+}
+
+// Unsaved is where renewed tokens wait that the Kubernetes API has not taken yet. Where a refresh token is replaced at each
+// renewal, as on X and TikTok, an account whose new one is lost has to be connected again.
+type Unsaved struct {
+	// Directory is a folder of this process alone that outlives it, such as an emptyDir of the pod. What is written there is
+	// sealed.
+	Directory string `json:"directory,omitempty"`
+	// KeyFile holds the text from which the key is derived, of 32 characters or more. It is read at each use.
+	KeyFile string `json:"keyFile,omitempty"`
 }
 
 // Thumbnails are the pictures that are taken out of videos.

@@ -102,6 +102,12 @@ webhook:
   certDir: /etc/herald/webhook
   {{- end }}
 {{- end }}
+{{- if include "herald.unsavedTokens" . }}
+credentials:
+  unsaved:
+    directory: /var/lib/herald/unsaved
+    keyFile: /etc/herald/unsaved-key/key
+{{- end }}
 thumbnails:
   ffmpeg: {{ ternary "ffmpeg" "" .Values.thumbnails.enabled | quote }}
 {{- if .Values.caBundle.configMap }}

@@ -138,6 +138,15 @@ readOnlyRootFilesystem: true
     secretName: {{ . }}
 {{- end }}
 {{- if eq .process "manager" }}
+{{- if include "herald.unsavedTokens" .root }}
+- name: unsaved
+  emptyDir: {sizeLimit: 64Mi}
+- name: unsaved-key
+  secret:
+    secretName: {{ include "herald.unsavedTokens" .root }}
+    items:
+    - {key: {{ .root.Values.manager.unsavedTokens.key.key }}, path: key}
+{{- end }}
 {{- if and .root.Values.webhook.enabled .root.Values.webhook.certManager.enabled }}
 - name: webhook
   secret:
@@ -189,11 +198,24 @@ readOnlyRootFilesystem: true
 {{- end -}}
 {{- end }}
 
-{{/* Where the volumes of a process are mounted: each under its own name. */}}
+{{/* The Secret with the key of renewed tokens that are not stored yet; nothing if they are not kept. */}}
+{{- define "herald.unsavedTokens" -}}
+{{- with .Values.manager.unsavedTokens -}}
+{{- if .enabled -}}
+{{- .key.name | default (printf "%s-unsaved-tokens" (include "herald.fullname" $)) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Where the volumes of a process are mounted: each under its own name, and for reading alone unless it is there to be written. */}}
 {{- define "herald.container.mounts" -}}
 {{- range include "herald.pod.volumes" . | fromYamlArray }}
 - name: {{ .name }}
+  {{- if hasKey . "emptyDir" }}
+  mountPath: /var/lib/herald/{{ .name }}
+  {{- else }}
   mountPath: /etc/herald/{{ .name }}
   readOnly: true
+  {{- end }}
 {{- end }}
 {{- end }}

@@ -88,6 +88,8 @@ func TestMistakes(t *testing.T) {
 		"section as text":      {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
 		"unlocked lease":       {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
 		"one try":              {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 9s}\n", "renewDeadline: it leaves no time"},
+		"no key":               {"tokens are never written as they are", managerHead + "credentials: {unsaved: {directory: /data}}\n", "credentials.unsaved.keyFile: it is missing"},
+		"no folder":            {"there is nothing to seal", managerHead + "credentials: {unsaved: {keyFile: /key}}\n", "credentials.unsaved.directory: it is missing"},
 		"no pace":              {"posts would never leave", managerHead + "retention: {postsPerSecond: 0}\n", "retention.postsPerSecond: 0 is too small"},
 		"kept for less":        {"time does not run back", managerHead + "retention: {archived: 168h, inCluster: 168h, leastInCluster: -1h}\n", "retention.leastInCluster: it is negative"},
 		"below the floor":      {"no team could have the default", managerHead + "retention: {inCluster: 30m}\n", "retention.inCluster: it is less than any team can have; write 1h0m0s or more"},

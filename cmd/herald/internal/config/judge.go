@@ -65,11 +65,23 @@ func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
 	j.times(c)
+	j.unsaved(c.Credentials.Unsaved)
 	j.listens(&c.Common, "webhook.bindAddress", c.Webhook.BindAddress)
 	for i, host := range c.Webhook.Hosts {
 		if host == "" {
 			j.says(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
 		}
+	}
+}
+
+// unsaved judges where renewed tokens wait: a folder is of no use without a key, nor a key without a folder.
+func (j *judge) unsaved(u configv1alpha1.Unsaved) {
+	const section = "credentials.unsaved"
+	switch {
+	case u.Directory != "" && u.KeyFile == "":
+		j.says(section+".keyFile", "it is missing", "name a file with 32 characters or more that are hard to guess, or remove directory")
+	case u.KeyFile != "" && u.Directory == "":
+		j.says(section+".directory", "it is missing", "name a folder that outlives the process, such as an emptyDir, or remove keyFile")
 	}
 }
 

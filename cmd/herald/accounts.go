@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/apiclock"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/platforms"
+)
+
+// newConnections returns the controller of connections. Renewed tokens that the process before could not store are being
+// stored from now on, until ctx ends: neither the lease nor the caches are waited for.
+func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry,
+	store *credentials.Store, tokens connection.Tokens, teams *quota.Teams, now *apiclock.Clock,
+) (*connection.Reconciler, error) {
+	folder, err := unsavedTokens(c.Credentials.Unsaved, mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+	r, err := connection.New(connection.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
+		Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Namespaces: c.Namespaces,
+		Safe: folder, Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), MaxConcurrentReconciles: c.Concurrency.Connections,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go r.Recover(ctrl.LoggerInto(ctx, mgr.GetLogger().WithName("connection")))
+	return r, nil
+}
+
+// unsavedTokens opens the folder of renewed tokens that are not stored yet; nil without one, which it says.
+func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*safe.Folder, error) {
+	if c.Off() {
+		log.Info("a renewed token that the Kubernetes API does not take before this process ends is lost, and its account has to be connected again: " +
+			"there is no folder for it (name one in credentials.unsaved)")
+		return nil, nil //nolint:nilnil // nil keeps none
+	}
+	key, err := reread("credentials.unsaved.keyFile", c.KeyFile, slog.New(logr.ToSlogHandler(log)))
+	if err != nil {
+		return nil, err
+	}
+	folder, err := safe.Open(c.Directory, key, log.WithName("unsaved-tokens"))
+	if err != nil {
+		return nil, fmt.Errorf("credentials.unsaved: %w", err)
+	}
+	return folder, nil
+}

@@ -1,0 +1,52 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+func TestUnsavedTokens(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	key := file("key", strings.Repeat("k", 64)+"\n")
+	tests := map[string]struct {
+		reason, directory, keyFile string
+		kept                       bool
+		says, fails                string
+	}{
+		"as the chart has it": {"both are mounted", filepath.Join(folder, "unsaved"), key, true, "", ""},
+		"none":                {"an installation by hand may have none, and is told once", "", "", false, "credentials.unsaved", ""},
+		"no key":              {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
+		"short key":           {"it could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has less than 32"},
+		"not a folder":        {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var said strings.Builder
+			log := funcr.New(func(prefix, args string) { fmt.Fprintln(&said, prefix, args) }, funcr.Options{})
+			got, err := unsavedTokens(configv1alpha1.Unsaved{Directory: tc.directory, KeyFile: tc.keyFile}, log)
+			if (got != nil) != tc.kept || (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%s: got %v, %v", tc.reason, got, err)
+			}
+			if (said.Len() > 0) != (tc.says != "") || !strings.Contains(said.String(), tc.says) {
+				t.Errorf("%s: the log says %q", tc.reason, said.String())
+			}
+		})
+	}
+}
