@@ -116,7 +116,7 @@ var rows = []row{
 	{"a backlog is worked off", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x80 0x60`}, "109m", 0, "", ""},
 	{"nothing leaves", "HeraldRetentionOverdue", []string{
 		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x200`, `herald_retention_lag_seconds{namespace="herald-system",pod="m-2"} 0x200`,
-	}, "92m", 1, "namespace=herald-system", "ago"},
+	}, "92m", 1, "namespace=herald-system", "1h 32m 0s"},
 
 	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
 	{"two replicas hold the same posts", "HeraldTooManyPosts", []string{
