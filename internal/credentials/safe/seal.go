@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,8 +63,18 @@ type content struct {
 
 // secrets are what of an entry is sealed.
 type secrets struct {
-	Token credentials.Token `json:"token"`
-	From  string            `json:"from"`
+	Token token  `json:"token"`
+	From  string `json:"from"`
+}
+
+// token has the fields of credentials.Token, so that one converts to the other.
+type token struct {
+	Access           string    `json:"access"`
+	Refresh          string    `json:"refresh"`
+	ExpiresAt        time.Time `json:"expiresAt,omitzero"`
+	RefreshExpiresAt time.Time `json:"refreshExpiresAt,omitzero"`
+	Scopes           string    `json:"scopes,omitempty"`
+	App              string    `json:"app,omitempty"`
 }
 
 var errNotSealed = errors.New("it was changed, or sealed with another key")
@@ -87,7 +98,7 @@ func seal(secret string, e Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := json.Marshal(secrets{e.Token, e.From})
+	plain, err := json.Marshal(secrets{token(e.Token), e.From})
 	if err != nil {
 		return nil, err
 	}
@@ -112,5 +123,5 @@ func open(secret string, file []byte) (Entry, error) {
 	if json.Unmarshal(plain, &s) != nil || s.Token.Access == "" || s.From == "" {
 		return Entry{}, errors.New("it is of another version of Herald")
 	}
-	return Entry{Account: c.Account, Token: s.Token, From: s.From}, nil
+	return Entry{Account: c.Account, Token: credentials.Token(s.Token), From: s.From}, nil
 }
