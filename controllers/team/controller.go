@@ -54,7 +54,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=create
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=get;list;watch;update,resourceNames=budget.social.herald.dev
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;create;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -141,8 +141,8 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
 // its namespace, a role binding of Herald there or its ResourceQuota changes, and when
-// another Team that wants the same namespace does; all are when the web application comes
-// or goes.
+// another Team that wants the same namespace does, and when something is counted of it; all
+// are when the web application comes or goes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -157,7 +157,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
 	if r.counts() {
-		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			WatchesMetadata(&v1alpha1.Usage{}, r.counted(), builder.WithPredicates(countsXPosts))
 	}
 	if r.Brake != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.followBrake))

@@ -7,12 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -21,22 +26,23 @@ import (
 )
 
 const (
-	// sweepEvery is how often the Usages of a team are swept; showEvery, how often the
-	// status of a team shows them whose posts to X are limited, and budgetEvery, of any
-	// other.
-	sweepEvery  = 10 * time.Minute
-	showEvery   = time.Minute
-	budgetEvery = 5 * time.Minute
+	// sweepEvery is how often the Usages of a team are swept, and showEvery, how often the
+	// status of a team shows what it uses.
+	sweepEvery = 10 * time.Minute
+	showEvery  = 5 * time.Minute
+	// showWithin is how soon it shows posts to X that are counted: of a team that publishes
+	// without a pause, the status is written as often.
+	showWithin = 20 * time.Second
 )
 
 // counts reports whether anything is counted.
 func (r *Reconciler) counts() bool { return r.Owner != nil && r.Quota != nil }
 
-// teamOf finds the team of a connection.
+// teamOf finds the team of an object in its namespace.
 func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	team, err := r.Owner(ctx, obj.GetNamespace())
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of a connection that changed", "namespace", obj.GetNamespace())
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of what changed", "namespace", obj.GetNamespace())
 		return nil
 	}
 	if team == nil {
@@ -44,6 +50,31 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
+
+// counted has the team of a Usage shown anew, once for all that is counted in a while.
+func (r *Reconciler) counted() handler.EventHandler {
+	soon := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, team := range r.teamOf(ctx, obj) {
+			queue.AddAfter(team, showWithin)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			soon(ctx, e.Object, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			soon(ctx, e.ObjectNew, queue)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			soon(ctx, e.Object, queue)
+		},
+	}
+}
+
+// countsXPosts picks, by their names, the Usages that a team's status shows.
+var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
+	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
+})
 
 // count sweeps the team's Usages if it is time to, and returns what the team uses
 // and when to count again. What cannot be read now stays as it was.
@@ -80,7 +111,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		r.swept.Store(team.Name, now)
 	}
 	if !limited {
-		return shown, budgetEvery
+		return shown, showEvery
 	}
 	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.XPosts(now))
 	if err != nil {

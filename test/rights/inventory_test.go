@@ -104,7 +104,7 @@ var rightsOfManager = map[string][]right{
 		{"teams.social.herald.dev/status", "get patch update", "the status is the manager's"},
 		{"tokenreviews.authentication.k8s.io", "create", "the metrics are shown to those who may read them"},
 		{
-			"usages.social.herald.dev", "create delete get list",
+			"usages.social.herald.dev", "create delete get list watch",
 			"what plans limit is counted, and swept; policy herald-usages",
 		},
 		{"usages.social.herald.dev/status", "update", "as above"},
