@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -22,6 +23,7 @@ type Metrics struct {
 	ready     *prometheus.Desc
 	expiry    *prometheus.Desc
 	reconnect *prometheus.Desc
+	ignored   *prometheus.Desc
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]standing
@@ -35,7 +37,15 @@ type standing struct {
 	expires  time.Time
 	// reconnectBy is when the token can no longer be renewed.
 	reconnectBy time.Time
+	// ignores is why the Secret that people gave is not used, as the label says it; empty if it is.
+	ignores string
 }
+
+// Why a Secret that people gave is not used.
+const (
+	ignoresSuperseded = "superseded"
+	ignoresRefused    = "refused"
+)
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
@@ -52,6 +62,9 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
 			"Seconds until nothing can renew the account's token any more and a person has to connect it again, negative afterwards. "+
 				"Absent where no such time is known.", labels, nil),
+		ignored: prometheus.NewDesc("herald_connections_ignoring_credentials",
+			"Connections that go on with the tokens that they have, and not with those in the Secret that they name, by the team's namespace and by why: "+
+				"superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).", []string{"namespace", "why"}, nil),
 		known: map[types.NamespacedName]standing{},
 	}
 	if r != nil {
@@ -65,6 +78,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.ready
 	ch <- m.expiry
 	ch <- m.reconnect
+	ch <- m.ignored
 }
 
 // Collect implements prometheus.Collector.
@@ -72,7 +86,15 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	ignoring := map[[2]string]int{}
 	for name, s := range m.known {
+		for _, why := range []string{ignoresSuperseded, ignoresRefused} {
+			if key := [2]string{name.Namespace, why}; s.ignores == why {
+				ignoring[key]++
+			} else {
+				ignoring[key] += 0 // a series begins at zero
+			}
+		}
 		if !s.disabled {
 			ready := 0.0
 			if s.ready {
@@ -86,6 +108,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
+	for of, n := range ignoring {
+		ch <- prometheus.MustNewConstMetric(m.ignored, prometheus.GaugeValue, float64(n), of[0], of[1])
+	}
 }
 
 // show records the state of a connection.
@@ -96,6 +121,12 @@ func (m *Metrics) show(conn *v1alpha1.Connection) {
 	}
 	if by := conn.Status.ReconnectBy; by != nil {
 		s.reconnectBy = by.Time
+	}
+	switch {
+	case meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionCredentialsRefused):
+		s.ignores = ignoresRefused
+	case meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionCredentialsSuperseded):
+		s.ignores = ignoresSuperseded
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -173,6 +175,10 @@ func TestMetrics(t *testing.T) {
 	bad.Name = "old"
 	off := conn("Disabled")
 	off.Name, off.Spec.Disabled = "off", true
+	// What is superseded is no trouble of its own beside what is refused.
+	for _, why := range []string{v1alpha1.ConditionCredentialsRefused, v1alpha1.ConditionCredentialsSuperseded} {
+		meta.SetStatusCondition(&bad.Status.Conditions, metav1.Condition{Type: why, Status: metav1.ConditionTrue, Reason: "Because"})
+	}
 	m.show(good)
 	m.show(bad)
 	m.show(off)
@@ -188,6 +194,10 @@ herald_connection_reconnect_seconds{connection="acme",namespace="team",platform=
 # HELP herald_connection_token_expiry_seconds Seconds until the access token ends, negative afterwards. Absent where it does not end.
 # TYPE herald_connection_token_expiry_seconds gauge
 herald_connection_token_expiry_seconds{connection="acme",namespace="team",platform="x"} 3540
+# HELP herald_connections_ignoring_credentials Connections that go on with the tokens that they have, and not with those in the Secret that they name, by the team's namespace and by why: superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).
+# TYPE herald_connections_ignoring_credentials gauge
+herald_connections_ignoring_credentials{namespace="team",why="refused"} 1
+herald_connections_ignoring_credentials{namespace="team",why="superseded"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)

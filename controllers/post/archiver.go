@@ -87,6 +87,7 @@ func (a *archiver) next(ctx context.Context) bool {
 	}
 	defer a.queue.Done(key)
 	err := a.work(ctx, key)
+	a.records.tried(key, err != nil)
 	switch {
 	case err == nil:
 		a.queue.Forget(key)

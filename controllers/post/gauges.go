@@ -20,7 +20,7 @@ import (
 // The manager that leads tells them, and no other: a sum over all is that of the installation.
 type gauges struct {
 	posts, due, overdue        *prometheus.Desc
-	suspended                  *prometheus.Desc
+	suspended, waiting         *prometheus.Desc
 	attempts, undecided        *prometheus.Desc
 	lateUploads, bytes, upload *prometheus.Desc
 	queue, held                *prometheus.Desc
@@ -35,6 +35,9 @@ func newGauges() gauges {
 			[]string{labelNamespace}, nil),
 		suspended: prometheus.NewDesc("herald_suspended_posts",
 			"Posts whose time has come and that wait since their team is suspended, by the team's namespace.", []string{labelNamespace}, nil),
+		waiting: prometheus.NewDesc("herald_posts_waiting_for_store",
+			"Posts that wait for the store of media files, by the team's namespace and by what for: record (what became of a finished or deleted post is to be kept) "+
+				"or lookup (it is not known whether an earlier post of that name was published).", []string{labelNamespace, "for"}, nil),
 		overdue: prometheus.NewDesc("herald_oldest_due_post_age_seconds",
 			"How long ago the time of the oldest of herald_due_posts came, by the team's namespace.", []string{labelNamespace}, nil),
 		attempts: prometheus.NewDesc("herald_open_attempts",
@@ -65,7 +68,7 @@ func newGauges() gauges {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
 		ch <- desc
 	}
 }
@@ -101,6 +104,8 @@ type count struct {
 	phases    map[[2]string]int
 	due       map[string]int
 	suspended map[string]int
+	// waiting are the posts that wait for the store, by namespace and by what for.
+	waiting   map[[2]string]int
 	overdue   map[string]time.Duration
 	attempts  map[account]map[string]int
 	undecided map[account]int
@@ -116,7 +121,7 @@ type count struct {
 // count looks through the posts of the cache. It cannot fail: a scrape would, with all other metrics.
 func (r *Reconciler) count() *count {
 	c := &count{
-		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{},
+		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{}, waiting: map[[2]string]int{},
 		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
 		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
 	}
@@ -125,7 +130,9 @@ func (r *Reconciler) count() *count {
 	}
 	r.census.connections.each(func(conn *v1alpha1.Connection) {
 		c.accounts[account{conn.Namespace, string(conn.Spec.Platform)}] = true
+		c.waiting[[2]string{conn.Namespace, forRecord}], c.waiting[[2]string{conn.Namespace, forLookup}] = 0, 0
 	})
+	r.records.countUnkept(c.waiting)
 	now := r.o.Clock.Now()
 	c.held = r.limits.apps.held(r.census.connections.each, now)
 	r.census.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
@@ -154,6 +161,9 @@ func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 		c.due[post.Namespace]++
 		c.overdue[post.Namespace] = max(c.overdue[post.Namespace], age)
 	}
+	if waitsForLookup(post) {
+		c.waiting[[2]string{post.Namespace, forLookup}]++
+	}
 	for n := range post.Status.Targets {
 		t := &post.Status.Targets[n]
 		of := account{post.Namespace, string(t.Platform)}
@@ -167,6 +177,22 @@ func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 			c.undecided[of]++
 		}
 	}
+}
+
+// What posts wait for that wait for the store.
+const (
+	forRecord = "record"
+	forLookup = "lookup"
+)
+
+// waitsForLookup reports whether it is to be looked up whether an earlier post of this name was published.
+func waitsForLookup(post *v1alpha1.Post) bool {
+	for i := range post.Status.Targets {
+		if t := &post.Status.Targets[i]; !attempt.Settled(t) && attempt.BlockedBy(t, v1alpha1.ReasonRecordUnavailable) {
+			return true
+		}
+	}
+	return false
 }
 
 // waitsSuspended reports whether a post waits for the end of its team's suspension, and no call of
@@ -219,6 +245,9 @@ func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
 	}
 	for namespace, n := range c.suspended {
 		say(g.suspended, float64(n), namespace)
+	}
+	for of, n := range c.waiting {
+		say(g.waiting, float64(n), of[0], of[1])
 	}
 	for of, windows := range c.attempts {
 		for window, n := range windows {

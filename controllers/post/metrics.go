@@ -36,6 +36,7 @@ type Metrics struct {
 	settles   *prometheus.CounterVec
 	results   *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
+	abandoned *prometheus.CounterVec
 
 	// reconciler is whose posts are counted at each scrape; nil before it is set up.
 	reconciler atomic.Pointer[leading]
@@ -84,6 +85,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "herald_upload_bytes_total",
 			Help: "Bytes of media files that were read to be sent to the platform. Files that a platform fetches itself are not among them.",
 		}, []string{labelPlatform}),
+		abandoned: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_records_abandoned_total",
+			Help: "Posts that were deleted without a record of what became of them, since the store of media files was away for an hour or the namespace " +
+				"was being deleted, by the team's namespace. One that is created again is published again.",
+		}, []string{labelNamespace}),
 		gauges: newGauges(),
 	}
 	if registerer != nil {
@@ -145,6 +151,7 @@ func (m *Metrics) served(accounts map[account]bool) {
 	teams := map[string]bool{}
 	for of := range accounts {
 		teams[of.namespace] = true
+		m.abandoned.WithLabelValues(of.namespace)
 		m.late.WithLabelValues(of.namespace, of.platform)
 		m.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetPosted), "")
 		m.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetFailed), v1alpha1.ReasonRefused)
@@ -154,6 +161,7 @@ func (m *Metrics) served(accounts map[account]bool) {
 			gone := prometheus.Labels{labelNamespace: namespace}
 			m.late.DeletePartialMatch(gone)
 			m.results.DeletePartialMatch(gone)
+			m.abandoned.DeletePartialMatch(gone)
 		}
 	}
 	m.teams = teams

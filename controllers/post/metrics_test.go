@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,17 @@ func TestGauges(t *testing.T) {
 			herald_suspended_posts{namespace="acme"} 1`,
 		},
 		{
+			"what waits for the store is told by what for, and a team that waits for nothing says so",
+			[]client.Object{
+				connected("acme"), connected("beta"), unfinished("acme", "a", -time.Hour, text, lookupTarget), unfinished("acme", "b", -time.Hour, text),
+			},
+			[]string{"herald_posts_waiting_for_store"},
+			`herald_posts_waiting_for_store{for="lookup",namespace="acme"} 1
+			herald_posts_waiting_for_store{for="lookup",namespace="beta"} 0
+			herald_posts_waiting_for_store{for="record",namespace="acme"} 0
+			herald_posts_waiting_for_store{for="record",namespace="beta"} 0`,
+		},
+		{
 			"teams are told apart, and so are phases",
 			[]client.Object{
 				unfinished("acme", "a", time.Hour, text), unfinished("acme", "b", time.Hour, text), unfinished("beta", "c", -time.Minute, text, sentAt(0)),
@@ -244,10 +256,40 @@ func TestGauges(t *testing.T) {
 	}
 }
 
+// lookupTarget has a target wait for what is known of an earlier post.
+func lookupTarget(p *v1alpha1.Post) {
+	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
+}
+
+// TestUnkeptRecords: a record waits from the first try that failed until one succeeds.
+func TestUnkeptRecords(t *testing.T) {
+	m, registry := measured(t, connected("acme"))
+	rs := m.reconciler.Load().records
+	one, two := types.NamespacedName{Namespace: "acme", Name: "one"}, types.NamespacedName{Namespace: "acme", Name: "two"}
+	for _, tc := range []struct {
+		reason string
+		of     types.NamespacedName
+		waits  bool
+		want   string
+	}{
+		{"the store is away", one, true, "1"},
+		{"it is tried again", one, true, "1"},
+		{"another one", two, true, "2"},
+		{"it was kept", one, false, "1"},
+		{"one that never waited", one, false, "1"},
+		{"nothing waits", two, false, "0"},
+	} {
+		rs.tried(tc.of, tc.waits)
+		if got := values(t, registry, "herald_posts_waiting_for_store"); !slices.Contains(got, `herald_posts_waiting_for_store{for="record",namespace="acme"} `+tc.want) {
+			t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
+		}
+	}
+}
+
 // TestSeriesOfTeams holds that series begin at zero with an account and end with the team.
 func TestSeriesOfTeams(t *testing.T) {
 	m, registry := measured(t, connected("acme"), connected("beta"))
-	names := []string{"herald_late_targets_total", "herald_target_results_total"}
+	names := []string{"herald_late_targets_total", "herald_records_abandoned_total", "herald_target_results_total"}
 	values(t, registry, names...)
 	m.begun(connected("acme"), nine.Add(-time.Minute), nine)
 	m.begun(connected("acme"), nine.Add(-9*time.Second), nine)
@@ -258,6 +300,8 @@ func TestSeriesOfTeams(t *testing.T) {
 	m.changed(failed, &failed.Status)
 	all := `herald_late_targets_total{namespace="acme",platform="youtube"} 1
 		herald_late_targets_total{namespace="beta",platform="youtube"} 0
+		herald_records_abandoned_total{namespace="acme"} 0
+		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="acme",platform="youtube",reason="",state="posted"} 0
 		herald_target_results_total{namespace="acme",platform="youtube",reason="Refused",state="failed"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
@@ -269,6 +313,7 @@ func TestSeriesOfTeams(t *testing.T) {
 	m.served(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
 	m.served(map[account]bool{{"beta", "youtube"}: true})
 	left := `herald_late_targets_total{namespace="beta",platform="youtube"} 0
+		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0`
 	m.reconciler.Store(nil)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,14 +89,36 @@ type records struct {
 	mu sync.Mutex
 	// away is since when the store has not answered; zero while it does.
 	away time.Time
+	// unkept are the posts whose record could not be kept when it was tried last.
+	unkept map[types.NamespacedName]bool
 }
 
 func newRecords(o *Options, events *recorder) *records {
-	rs := &records{o: o, recorder: events}
+	rs := &records{o: o, recorder: events, unkept: map[types.NamespacedName]bool{}}
 	if o.Records != nil && !o.Records.Archive.Absent() {
 		rs.archiver = newArchiver(rs)
 	}
 	return rs
+}
+
+// tried remembers whether the record of a post waits for the store.
+func (rs *records) tried(post types.NamespacedName, waits bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if waits {
+		rs.unkept[post] = true
+	} else {
+		delete(rs.unkept, post)
+	}
+}
+
+// countUnkept adds the posts whose record waits for the store.
+func (rs *records) countUnkept(to map[[2]string]int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for post := range rs.unkept {
+		to[[2]string{post.Namespace, forRecord}]++
+	}
 }
 
 // team returns whose record a post has; false if none is kept. A Team that is being deleted
@@ -231,6 +254,8 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	if err == nil {
 		err = rs.keep(ctx, post)
 	}
+	key := client.ObjectKeyFromObject(post)
+	rs.tried(key, err != nil)
 	if err == nil {
 		return nil
 	}
@@ -251,6 +276,8 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	}
 	log.Error(err, "a post goes without a record: it is published again if it is created again", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	rs.recorder.recordAbandoned(post, ends)
+	rs.tried(key, false)
+	rs.o.Metrics.abandoned.WithLabelValues(post.Namespace).Inc()
 	return nil
 }
 

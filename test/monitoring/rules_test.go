@@ -102,6 +102,22 @@ var rows = []row{
 		`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 7200x300`,
 	}, "215m", 0, "", ""},
 
+	{"the store is away", "HeraldWaitsForStore", []string{
+		`herald_posts_waiting_for_store{namespace="acme",for="lookup"} 2x30`, `herald_posts_waiting_for_store{namespace="acme",for="record"} 0x30`,
+	}, "11m", 1, "namespace=acme,for=lookup", "2"},
+	{"it is back after some minutes", "HeraldWaitsForStore", []string{`herald_posts_waiting_for_store{namespace="acme",for="record"} 9x5 0x30`}, "11m", 0, "", ""},
+	{"both are told", "HeraldWaitsForStore", []string{
+		`herald_posts_waiting_for_store{namespace="acme",for="lookup"} 2x30`, `herald_posts_waiting_for_store{namespace="acme",for="record"} 1x30`,
+	}, "11m", 2, "", ""},
+	{"a post went without a record", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x10 1x120`}, "60m", 1, "", ""},
+	{"a day ago", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x10 1x2000`}, "1400m", 0, "", ""},
+	{"no post did", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x120`}, "60m", 0, "", ""},
+	{"a person put a wrong token there", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x90`}, "61m", 1, "namespace=acme", "1"},
+	{"a tool put an old token back", "HeraldCredentialsRefused", []string{
+		`herald_connections_ignoring_credentials{namespace="acme",why="superseded"} 1x90`, `herald_connections_ignoring_credentials{namespace="acme",why="refused"} 0x90`,
+	}, "61m", 0, "", ""},
+	{"it was mended within the hour", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x50 0x60`}, "61m", 0, "", ""},
+
 	{"the manager that works sees another cluster's marker", "HeraldBucketForeign", []string{
 		`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x60`, `herald_bucket_foreign{namespace="herald-system",pod="m-2"} 0x60`,
 	}, "16m", 1, "namespace=herald-system", ""},
