@@ -362,12 +362,12 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	  $(call not_run,suites with an API server; there are none)
 	  exit 0
 	fi
-	$(MAKE) controlplane
+	$(MAKE) controlplane $(BIN)/kubectl
 	KUBEBUILDER_ASSETS=$(ASSETS) $(go_test) $$packages
 
 .PHONY: test-oldest
 test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest Kubernetes that Herald works with
-	@$(MAKE) controlplane
+	@$(MAKE) controlplane $(BIN)/kubectl
 	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
 	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
 
