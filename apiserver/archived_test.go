@@ -11,22 +11,38 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/record"
+	"github.com/herald-social/herald/test/storetest"
 )
+
+// onBoth is a post to both accounts.
+func onBoth(caption string) string {
+	return fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":%q},{"connection_id":"acme-threads","caption":"and here"}]}`, caption)
+}
 
 // finished makes a post and has it finished, posted to X and, where failed says so, failed on
 // Threads.
 func (t *team) finished(ctx context.Context, caption string, failed bool) string {
 	GinkgoHelper()
-	id := t.create(ctx, fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":%q},{"connection_id":"acme-threads","caption":"and here"}]}`, caption)).ID
+	id := t.create(ctx, onBoth(caption)).ID
+	t.finish(ctx, id, failed)
+	return id
+}
+
+// finish has a post on both accounts finished.
+func (t *team) finish(ctx context.Context, id string, failed bool) {
+	GinkgoHelper()
 	now := time.Now()
 	at := v1alpha1.NewTime(now)
 	Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
@@ -46,7 +62,6 @@ func (t *team) finished(ctx context.Context, caption string, failed bool) string
 			s.Phase = v1alpha1.PhaseFailed
 		}
 	})).To(Succeed())
-	return id
 }
 
 // archive does what the manager does with a finished post: a record, an entry in the lists.
@@ -151,6 +166,43 @@ var _ = Describe("posts that left the cluster", func() {
 		t.leave(ctx, ids[0])
 		Eventually(func() string { return t.call(ctx, "DELETE", "/posts/"+ids[0], "").body }).Should(Equal(cancel.body))
 		Expect(newTeam(ctx).call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusNotFound))
+	})
+
+	It("are answered 503, with a time to come back, by a server that cannot reach the store", func(ctx context.Context) {
+		t.archive(ctx, ids[0])
+		t.leave(ctx, ids[0])
+		t.resource.Status.Archive = &v1alpha1.TeamArchive{Posts: 1, Revision: 1} // as the manager tells
+		Expect(admin.Status().Update(ctx, t.resource)).To(Succeed())
+		config := storetest.Start(GinkgoT())
+		config.Endpoint = "127.0.0.1:1"
+		away, err := store.New(config)
+		Expect(err).NotTo(HaveOccurred())
+		other := start(restricted, func(c *apiserver.Config) { c.Bucket = away })
+		defer other.stop()
+		for _, path := range []string{"/posts", "/posts/" + ids[0]} {
+			r := do(ctx, other, "GET", base+path, "", map[string]string{"Authorization": "Bearer " + t.token})
+			r.mustFail(http.StatusServiceUnavailable, "INTERNAL_ERROR", "try again in half a minute")
+			Expect(r.header.Get("Retry-After")).NotTo(BeEmpty())
+		}
+		r := do(ctx, other, "DELETE", base+"/posts/"+ids[0], "", map[string]string{"Authorization": "Bearer " + t.token})
+		r.mustFail(http.StatusServiceUnavailable, "INTERNAL_ERROR", "try again in half a minute")
+		r = do(ctx, other, "GET", base+"/posts/"+ids[1], "", map[string]string{"Authorization": "Bearer " + t.token})
+		Expect(r.status).To(Equal(http.StatusOK), "what is in the cluster can be read: %s", r.body)
+	})
+
+	It("hold their Idempotency-Key when somebody has deleted them in Kubernetes", func(ctx context.Context) {
+		send := func() reply {
+			return do(ctx, instance, "POST", base+"/posts", onBoth("once"), map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "archived-key"})
+		}
+		first := as[postBody](send()).Data.ID
+		t.finish(ctx, first, false)
+		t.archive(ctx, first)
+		t.leave(ctx, first)
+		again := send()
+		Expect(again.status).To(Equal(http.StatusCreated), again.body)
+		Expect(as[postBody](again).Data.ID).To(Equal(first))
+		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "nothing is made anew"))
 	})
 
 	It("are gone when their time is over, though the sweep is late", func(ctx context.Context) {

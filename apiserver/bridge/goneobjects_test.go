@@ -78,6 +78,60 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}
 }
 
+// TestLeftIsNotChanged asks for changes of a post that is in the archive alone, one whose outcome
+// nobody knows among them.
+func TestLeftIsNotChanged(t *testing.T) {
+	t.Parallel()
+	seen := bridge.Version(kept())
+	acts := map[string]func(context.Context, *stage) error{
+		"Cancel": func(ctx context.Context, s *stage) error { return s.CancelPost(ctx, person, "p1") },
+		"Update": func(ctx context.Context, s *stage) error {
+			_, err := s.UpdateDraft(ctx, person, "p1", seen, kept().Spec)
+			return err
+		},
+		"Publish": func(ctx context.Context, s *stage) error {
+			spec := kept().Spec
+			spec.Targets[0].Caption = "something else"
+			_, err := s.Publish(ctx, person, "p1", seen, spec, nil)
+			return err
+		},
+		"Reschedule": func(ctx context.Context, s *stage) error {
+			_, err := s.Reschedule(ctx, person, "p1", seen, tomorrow)
+			return err
+		},
+		"Settle": func(ctx context.Context, s *stage) error { return s.Settle(ctx, person, "p1", 0, bridge.Verdict{}) },
+	}
+	left := kept(func(p *v1alpha1.Post) {
+		p.ResourceVersion, p.Spec.Draft = "", false
+		p.Status.Phase, p.Status.Finished, p.Status.FinishedAt = v1alpha1.PhaseFailed, true, v1alpha1.NewTimePtr(now)
+		p.Status.Targets = []v1alpha1.TargetStatus{{
+			State: v1alpha1.TargetUndecided, Phase: v1alpha1.PhaseFailed, Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", Outcome: v1alpha1.OutcomeUnknown},
+		}}
+	})
+	for name, act := range acts {
+		for reason, tc := range map[string]struct {
+			archive archived
+			want    string
+		}{
+			"it reads as finished, and stays so":            {archived{post: left}, "CONFLICT"},
+			"it may be there, and cannot be read right now": {archived{err: bridge.ErrArchiveAway}, "away"},
+			"nobody has it": {archived{}, "NOT_FOUND"},
+		} {
+			s := staged(kept())
+			delete(s.posts.stored, "p1")
+			s.Archive = tc.archive
+			err := act(t.Context(), s)
+			got := code(err)
+			if errors.Is(err, bridge.ErrArchiveAway) {
+				got = "away"
+			}
+			if got != tc.want || len(s.posts.stored) != 0 {
+				t.Errorf("%s: %v, want %s (%s)", name, err, tc.want, reason)
+			}
+		}
+	}
+}
+
 // TestKeyOfWhatIsGone sends a request again whose object was deleted by others, with what the
 // manager keeps of it then in the real store.
 func TestKeyOfWhatIsGone(t *testing.T) {

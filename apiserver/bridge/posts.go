@@ -182,6 +182,10 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 	return post, nil
 }
 
+// hasLeft reports whether a post is not in the cluster any more: it was read from the archive,
+// which knows no resource versions.
+func hasLeft(post *v1alpha1.Post) bool { return post.ResourceVersion == "" }
+
 // archiveError says what was being done, and tells clients of an archive that is away.
 func archiveError(doing string, err error) error {
 	switch {

@@ -51,6 +51,9 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 			return errorf(CodeValidation, "post %s has no target %d", id, target)
 		}
 		value, err := withVerdict(post, given[0], entry)
+		if err == nil && value != "" && hasLeft(post) {
+			return errorf(CodeConflict, "post %s has left for the archive, where nothing of it can be changed; if it is not on the account, make a new post", id)
+		}
 		switch {
 		case err != nil:
 			return err
