@@ -230,7 +230,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	alive := healthz.Ping
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
-			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + "-manager"},
+			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + leaseSuffix},
 			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection, Clock: clk,
 			Stop: func() { stop(errLeaseLost) },
 		})
@@ -240,7 +240,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, held
 		alive = held.Check
 		// A process that stops claims nothing more; another one need not wait for the calls that this one has begun.
-		context.AfterFunc(ctx, func() { release(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
+		context.AfterFunc(ctx, func() { giveBack(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
 	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {
@@ -269,8 +269,8 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 	return client.New(config, options)
 }
 
-// release gives the lease back. If it cannot, the election does when the process has stopped.
-func release(ctx context.Context, held *lease.Lock, within time.Duration) {
+// giveBack gives the lease back. If it cannot, the election does when the process has stopped.
+func giveBack(ctx context.Context, held *lease.Lock, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := held.Release(ctx); err != nil {

@@ -196,6 +196,9 @@ const turnsPerStep = 16
 
 // work reads what the post refers to, decides and acts.
 func (r *Reconciler) work(ctx context.Context, p *pass) error {
+	if held, err := r.hold(ctx, p); err != nil || held {
+		return err
+	}
 	if err := r.read(ctx, p); err != nil {
 		return err
 	}

@@ -1,0 +1,119 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
+)
+
+// story tells what a lease reads at a time since the beginning; nil if there is none.
+type story struct {
+	typedcoordinationv1.LeaseInterface
+
+	begun time.Time
+	tell  func(since time.Duration) (*coordinationv1.Lease, error)
+}
+
+func (s *story) Leases(string) typedcoordinationv1.LeaseInterface { return s }
+
+func (s *story) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	found, err := s.tell(time.Since(s.begun))
+	if err == nil && found == nil {
+		err = apierrors.NewNotFound(coordinationv1.Resource("leases"), name)
+	}
+	return found, err
+}
+
+// by is a lease of 15 seconds that was renewed at a time of the holder's clock.
+func by(holder string, at time.Duration) *coordinationv1.Lease {
+	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: &holder, LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: time.Unix(0, 0).Add(at)},
+	}}
+}
+
+func TestObserver(t *testing.T) {
+	away := errors.New("away")
+	for name, tc := range map[string]struct {
+		reason   string
+		tell     func(since time.Duration) (*coordinationv1.Lease, error)
+		patience time.Duration
+		holder   string
+		err      error
+		// took is how long it was watched.
+		took time.Duration
+	}{
+		"None": {
+			reason: "Herald was uninstalled, and its lease with it",
+			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return nil, nil },
+		},
+		"GivenBack": {
+			reason: "the manager stopped in order",
+			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return by("", 0), nil },
+		},
+		"Renewed": {
+			reason: "a manager works, whatever the time in the lease, which is that of a clock that stands in 1970",
+			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
+				return by("them", since/2/time.Second*time.Second), nil
+			},
+			holder: "them", took: 2 * time.Second,
+		},
+		"Killed": {
+			reason: "a name stays on the lease of a manager that was killed, and nobody renews it",
+			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return by("them", time.Hour), nil },
+			took:   15 * time.Second,
+		},
+		"TakenOver": {
+			reason: "another replica went on",
+			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
+				if since < 10*time.Second {
+					return by("them", 0), nil
+				}
+				return by("others", 0), nil
+			},
+			holder: "others", took: 10 * time.Second,
+		},
+		"Patient": {
+			reason: "it waits for a manager that is about to stop",
+			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
+				if since < 40*time.Second {
+					return by("them", since/time.Second*time.Second), nil
+				}
+				return by("", 0), nil
+			},
+			patience: time.Minute, took: 40 * time.Second,
+		},
+		"OutOfPatience": {
+			reason:   "that manager goes on",
+			tell:     func(since time.Duration) (*coordinationv1.Lease, error) { return by("them", since), nil },
+			patience: 30 * time.Second, holder: "them", took: 30 * time.Second,
+		},
+		"Away": {
+			reason: "nothing is known of the lease",
+			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return nil, away },
+			err:    away,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				o := Observer{Leases: &story{begun: begun, tell: tc.tell}, Clock: clock.RealClock{}}
+				holder, err := o.Free(t.Context(), types.NamespacedName{Namespace: "herald", Name: "herald-manager"}, tc.patience)
+				if holder != tc.holder || !errors.Is(err, tc.err) || time.Since(begun) != tc.took {
+					t.Errorf("%s: got holder %q, error %v after %s; want %q, %v after %s", tc.reason, holder, err, time.Since(begun), tc.holder, tc.err, tc.took)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/pages"
+)
+
+const (
+	// atOnce is how many objects are released side by side.
+	atOnce = 16
+	// tries is how often an object is read and written that somebody else changes meanwhile.
+	tries = 10
+	// fieldOwner is who changed the metadata, as managedFields tells it.
+	fieldOwner = "herald-release"
+)
+
+// releaseKind reads all objects of a kind, page by page, releases those of each page, and
+// returns how many had a finalizer and what failed. The error is one of reading them.
+func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []error, err error) {
+	namespaces := []string(r.Namespaces)
+	if len(namespaces) == 0 || k.everywhere {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	wanted, err := r.wanted(ctx, k)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, namespace := range namespaces {
+		here, problems, err := r.releaseIn(ctx, k, namespace, wanted)
+		for apierrors.IsResourceExpired(err) {
+			// The list is longer than etcd remembers what it was at its beginning. What is done is not done again.
+			here, problems, err = r.releaseIn(ctx, k, namespace, wanted)
+		}
+		// Where the definitions are gone, the objects are too.
+		if client.IgnoreNotFound(err) != nil {
+			return 0, nil, fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
+		}
+		found += here
+		failed = append(failed, problems...)
+	}
+	return found, failed, nil
+}
+
+// releaseIn is releaseKind for one namespace, or for all.
+func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted func(name string) bool) (found int, failed []error, err error) {
+	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(namespace)
+	err = pages.Each(ctx, func(paged context.Context, of pages.Page) (string, error) {
+		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
+		if err != nil {
+			return "", err
+		}
+		held := heldOf(page.Items, wanted)
+		found += len(held)
+		// With a context of its own: the other one has the size of the page counted.
+		failed = append(failed, r.releaseAll(ctx, k, held)...)
+		return page.Continue, ctx.Err()
+	})
+	return found, failed, err
+}
+
+// wanted reports which objects of a kind belong to the namespaces that are released. A Team
+// says in its spec which namespace is its own.
+func (r *run) wanted(ctx context.Context, k kind) (func(name string) bool, error) {
+	if !k.everywhere || len(r.Namespaces) == 0 {
+		return func(string) bool { return true }, nil
+	}
+	ours := map[string]bool{}
+	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(k.resource))
+	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+		page, err := objects.List(ctx, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			namespace, _, _ := unstructured.NestedString(page.Items[i].Object, "spec", "namespace")
+			ours[page.Items[i].GetName()] = r.Namespaces.Include(namespace)
+		}
+		return page.GetContinue(), nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot list %s to see which belong to the namespaces; run this again: %w", k.resource, err)
+	}
+	return func(name string) bool { return ours[name] }, nil
+}
+
+// heldOf returns the objects that have a finalizer of Herald.
+func heldOf(items []metav1.PartialObjectMetadata, wanted func(name string) bool) (held []*metav1.PartialObjectMetadata) {
+	for i := range items {
+		if ours, _ := split(items[i].Finalizers); len(ours) > 0 && wanted(items[i].Name) {
+			held = append(held, &items[i])
+		}
+	}
+	return held
+}
+
+// releaseAll releases objects of a kind, and returns what failed.
+func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
+	if r.DryRun {
+		for _, m := range held {
+			ours, _ := split(m.Finalizers)
+			if _, err := fmt.Fprintf(r.Out, "would take %s off %s %s\n", strings.Join(ours, " and "), k.name, nameOf(m)); err != nil {
+				return []error{err}
+			}
+		}
+		return nil
+	}
+	var (
+		group errgroup.Group
+		mu    sync.Mutex
+	)
+	group.SetLimit(atOnce)
+	for _, m := range held {
+		group.Go(func() error {
+			objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(m.Namespace)
+			err := takeOff(ctx, objects, m)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = append(failed, fmt.Errorf("cannot take the finalizer off %s %s: %w", k.name, nameOf(m), err))
+			} else {
+				r.off[k.resource]++
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is among those that failed
+	if len(held) > 0 {
+		if _, err := fmt.Fprintf(r.Out, "%s: %d so far\n", k.resource, r.off[k.resource]); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed
+}
+
+// takeOff takes Herald's finalizers off an object as it was read. If somebody else has changed
+// it since, it is read again. An object that is gone has none.
+func takeOff(ctx context.Context, objects metadata.ResourceInterface, m *metav1.PartialObjectMetadata) error {
+	var conflict error
+	for range tries {
+		ours, others := split(m.Finalizers)
+		if len(ours) == 0 {
+			return nil
+		}
+		change, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": others}})
+		if err != nil {
+			return err
+		}
+		_, conflict = objects.Patch(ctx, m.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldOwner})
+		if !apierrors.IsConflict(conflict) {
+			return client.IgnoreNotFound(conflict)
+		}
+		if m, err = objects.Get(ctx, m.Name, metav1.GetOptions{}); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	return fmt.Errorf("something changes it again and again: %w", conflict)
+}
+
+// nameOf is how kubectl's users know an object.
+func nameOf(m *metav1.PartialObjectMetadata) string {
+	if m.Namespace == "" {
+		return m.Name
+	}
+	return m.Namespace + "/" + m.Name
+}

@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
+)
+
+// lookEvery is the pause between two looks whether pods have ended.
+const lookEvery = time.Second
+
+// Scaler stops the pods of Deployments. Every field is required.
+type Scaler struct {
+	Client kubernetes.Interface
+	// Namespace is that of the Deployments.
+	Namespace string
+	Clock     clock.Clock
+	// Out is told what is done.
+	Out io.Writer
+}
+
+// Down scales Deployments to 0 and waits until their pods have ended, for so long at most: the
+// manager's ends the calls that it has begun, and records what became of them. A Deployment
+// that does not exist has none.
+func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duration) error {
+	selectors := map[string]string{}
+	for _, name := range names {
+		selector, err := s.toZero(ctx, name)
+		if err != nil {
+			return err
+		}
+		selectors[name] = selector
+	}
+	until := s.Clock.Now().Add(patience)
+	for _, name := range names {
+		if err := s.ended(ctx, name, selectors[name], until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended waits until the pods of a Deployment have ended.
+func (s *Scaler) ended(ctx context.Context, name, selector string, until time.Time) error {
+	for selector != "" {
+		left, err := s.pods(ctx, selector)
+		switch {
+		case err != nil:
+			return err
+		case len(left) == 0:
+			return nil
+		case !s.Clock.Now().Before(until):
+			return fmt.Errorf("pods of Deployment %s/%s still run: %s; see why they do not end, and whether something scales it up again, then run this again, with a longer --wait if they only need more time",
+				s.Namespace, name, strings.Join(left, ", "))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stopped while pods of Deployment %s/%s were ending: %w", s.Namespace, name, ctx.Err())
+		case <-s.Clock.After(lookEvery):
+		}
+	}
+	return nil
+}
+
+// toZero scales a Deployment to 0 and returns the selector of its pods; "" if there is none.
+func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err error) {
+	deployments := s.Client.AppsV1().Deployments(s.Namespace)
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		scale, err := deployments.GetScale(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		selector = scale.Status.Selector
+		if scale.Spec.Replicas == 0 {
+			return nil
+		}
+		scale.Spec.Replicas = 0
+		_, err = deployments.UpdateScale(ctx, name, scale, metav1.UpdateOptions{FieldManager: fieldOwner})
+		return err
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = fmt.Fprintf(s.Out, "there is no Deployment %s/%s to scale down\n", s.Namespace, name)
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("cannot scale Deployment %s/%s to 0; do so by hand, or run this again: %w", s.Namespace, name, err)
+	}
+	_, err = fmt.Fprintf(s.Out, "Deployment %s/%s is scaled to 0; waiting for its pods to end\n", s.Namespace, name)
+	return selector, err
+}
+
+// pods returns the names of the pods that have not ended.
+func (s *Scaler) pods(ctx context.Context, selector string) (names []string, err error) {
+	found, err := s.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the pods with %s in namespace %s; run this again: %w", selector, s.Namespace, err)
+	}
+	for i := range found.Items {
+		if phase := found.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			names = append(names, found.Items[i].Name)
+		}
+	}
+	return names, nil
+}

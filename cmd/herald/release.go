@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientgo "k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/lease"
+	"github.com/herald-social/herald/cmd/herald/internal/release"
+)
+
+const (
+	// releaseRate is how many requests a second `herald release` makes by itself: ten
+	// thousand objects take a minute.
+	releaseRate = 200
+	// leaseSuffix follows the name of a release in that of its manager's lease.
+	leaseSuffix = "-manager"
+)
+
+// releaseFlags are the flags of `herald release`.
+type releaseFlags struct {
+	commonFlags
+
+	install, releaseName string
+	scaleDown            names
+	wait                 time.Duration
+	force, dryRun        bool
+	rate                 int
+	teams                configv1alpha1.Namespaces
+}
+
+// names is a flag of names that are separated by commas.
+type names []string
+
+func (n *names) String() string { return strings.Join(*n, ",") }
+
+// Set implements flag.Value.
+func (n *names) Set(text string) error {
+	*n = strings.Split(text, ",")
+	for _, name := range *n {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("%q is no name of an object; write small letters, digits and dashes, and commas between names", name)
+		}
+	}
+	return nil
+}
+
+func parseReleaseFlags(args []string) (*releaseFlags, error) {
+	f := &releaseFlags{}
+	flags := newFlagSet("release")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
+	flags.Var((*names)(&f.teams), "namespace", "namespaces of the teams to release, separated by commas; empty for all")
+	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its lease and Deployments are; empty has the lease looked for in all")
+	flags.StringVar(&f.releaseName, "release-name", configv1alpha1.DefaultManager().ReleaseName, "name of the installation, with which the names of its objects begin")
+	flags.Var(&f.scaleDown, "scale-down", "Deployments in --install-namespace to scale to 0 first, separated by commas, such as herald-manager,herald-apiserver")
+	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for their pods to end, and then for the manager's lease to be free")
+	flags.BoolVar(&f.force, "force", false, "go on although a manager holds the lease; it puts finalizers on again")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	flags.IntVar(&f.rate, "rate", releaseRate, "requests a second at most; 0 leaves it to the Kubernetes API")
+	if err := parse(flags, args); err != nil {
+		return nil, err
+	}
+	return f, f.judge()
+}
+
+// judge refuses what cannot be meant.
+func (f *releaseFlags) judge() error {
+	switch {
+	case f.wait < 0:
+		return usageError{fmt.Errorf("--wait=%s: want a time such as 3m", f.wait)}
+	case f.rate < 0:
+		return usageError{fmt.Errorf("--rate=%d: want a number of requests a second, or 0", f.rate)}
+	case len(f.scaleDown) > 0 && f.install == "":
+		return usageError{errors.New("--scale-down needs --install-namespace: name the namespace of the Deployments")}
+	}
+	return nil
+}
+
+// runRelease takes Herald's finalizers off, so that what it looked after can be deleted without it.
+func runRelease(ctx context.Context, args []string) error {
+	f, err := parseReleaseFlags(args)
+	if err != nil {
+		return err
+	}
+	cluster, err := f.kubeConfig("herald-release")
+	if err != nil {
+		return err
+	}
+	client, err := clientgo.NewForConfig(cluster.Config)
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
+	}
+	if !f.dryRun {
+		if err := f.stopManager(ctx, client, os.Stdout); err != nil {
+			return err
+		}
+	}
+	return release.Run(ctx, release.Options{Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, Rate: f.rate, Out: os.Stdout})
+}
+
+// stopManager returns when no manager runs, or an error.
+func (f *releaseFlags) stopManager(ctx context.Context, client clientgo.Interface, out io.Writer) error {
+	scaler := release.Scaler{Client: client, Namespace: f.install, Clock: clock.RealClock{}, Out: out}
+	if err := scaler.Down(ctx, f.scaleDown, f.wait); err != nil || f.force {
+		return err
+	}
+	leases, err := f.leases(ctx, client)
+	if err != nil {
+		return err
+	}
+	observer := lease.Observer{Leases: client.CoordinationV1(), Clock: clock.RealClock{}}
+	for _, name := range leases {
+		holder, err := observer.Free(ctx, name, f.wait)
+		switch {
+		case err != nil:
+			return err
+		case holder != "":
+			return fmt.Errorf("a manager runs: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
+		}
+		if _, err := fmt.Fprintf(out, "no manager holds the lease %s\n", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leases are those that a manager of this installation may hold.
+func (f *releaseFlags) leases(ctx context.Context, client clientgo.Interface) ([]types.NamespacedName, error) {
+	name := f.releaseName + leaseSuffix
+	if f.install != "" {
+		return []types.NamespacedName{{Namespace: f.install, Name: name}}, nil
+	}
+	found, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for the manager's lease %s in all namespaces; name the namespace of Herald with --install-namespace: %w", name, err)
+	}
+	var out []types.NamespacedName
+	for i := range found.Items {
+		out = append(out, types.NamespacedName{Namespace: found.Items[i].Namespace, Name: name})
+	}
+	return out, nil
+}
