@@ -22,6 +22,7 @@ const (
 	container = "{.spec.template.spec.containers[0]"
 	env       = container + ".env[?(@.name==\"%\")]"
 	config    = "{.data.config\\.yaml}"
+	hooks     = "{.metadata.annotations.helm\\.sh/hook}"
 )
 
 // TestValues shows what each value does: the part of an object, as kubectl prints it by JSONPath, is or contains the text.
@@ -38,6 +39,21 @@ func TestValues(t *testing.T) {
 		{"thumbnails need ffmpeg", "minimal", "thumbnails: {enabled: true}", "Deployment", "outreach-manager", container + ".image}", "/herald-ffmpeg:v0.1.0"},
 		{"and the configuration says so", "minimal", "thumbnails: {enabled: true}", "ConfigMap", "outreach-manager", config, "ffmpeg: \"ffmpeg\""},
 		{"pods are pulled with a Secret", "full", "", "Deployment", "outreach-manager", pod + ".imagePullSecrets}", `[{"name":"registry"}]`},
+
+		{"an uninstall takes finalizers off first", "minimal", "", "Job", "outreach-release", hooks, "pre-delete"},
+		{"nobody has its rights while Herald is installed", "minimal", "", "ClusterRole", "outreach-release", hooks, "pre-delete"},
+		{"nor later", "minimal", "", "ClusterRoleBinding", "outreach-release", "{.metadata.annotations.helm\\.sh/hook-delete-policy}", "hook-succeeded"},
+		{"the policy that holds it is there before", "minimal", "", "ValidatingAdmissionPolicy", "outreach-release", hooks, ""},
+		{"both processes end first", "minimal", "", "Job", "outreach-release", container + ".args}", "--scale-down=outreach-apiserver,outreach-manager"},
+		{"as long as calls may take", "minimal", "manager: {terminationGracePeriodSeconds: 200}", "Job", "outreach-release", container + ".args}", "--wait=260s"},
+		{"all teams are released", "minimal", "", "Job", "outreach-release", container + ".args}", "!--namespace"},
+		{"those of another installation are not", "full", "", "Job", "outreach-release", container + ".args}", "--namespace=team-acme,team-beta"},
+		{"it runs where the manager may", "full", "", "Job", "outreach-release", pod + ".tolerations}", "dedicated"},
+		{"it is the plain image", "minimal", "thumbnails: {enabled: true}", "Job", "outreach-release", container + ".image}", "!ffmpeg"},
+		{"it reaches the Kubernetes API", "minimal", "networkPolicy: {egressPorts: [16443]}", "NetworkPolicy", "outreach-release", "{.spec.egress[1].ports[*].port}", "16443"},
+		{"nobody reaches it", "minimal", "", "NetworkPolicy", "outreach-release", "{.spec.ingress}", "[]"},
+		{"who does it by hand has none of it", "minimal", "release: {enabled: false}", "Job", "outreach-release", "", "-"},
+		{"and no account for it", "minimal", "release: {enabled: false}", "ClusterRoleBinding", "outreach-release", "", "-"},
 
 		{"two managers, so that one can take over", "minimal", "", "Deployment", "outreach-manager", "{.spec.replicas}", "2"},
 		{"as many as are wanted", "minimal", "apiserver: {replicas: 5}", "Deployment", "outreach-apiserver", "{.spec.replicas}", "5"},
@@ -234,6 +250,7 @@ func TestValuesOfAnOlderChart(t *testing.T) {
 		"no threshold of the alert": "metrics: {prometheusRule: {enabled: true, tooManyPosts: null}}",
 		"no web application":        "web: null",
 		"no agents":                 "mcp: null",
+		"no release":                "release: null",
 		"no provider":               "web: {oidc: null}",
 		"half of a provider":        "web: {oidc: {issuerURL: 'https://id.example.com', clientID: a, clientSecret: null, scopes: null}}",
 		"none of what is new":       "web: null\ntracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
@@ -275,7 +292,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	for _, name := range []string{"minimal", "evaluation", "full"} {
 		var found []string
 		for _, object := range rendered(t, valuesOf(t, name)) {
-			if object.GetKind() != "Deployment" {
+			if object.GetKind() != "Deployment" && object.GetKind() != "Job" {
 				continue
 			}
 			found = append(found, object.GetName())
@@ -298,7 +315,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				}
 			}
 		}
-		want := []string{"outreach-apiserver", "outreach-manager"}
+		want := []string{"outreach-apiserver", "outreach-manager", "outreach-release"}
 		if name == "evaluation" {
 			want = append(want, "outreach-sandbox", "outreach-store")
 		}

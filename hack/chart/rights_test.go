@@ -25,6 +25,7 @@ func TestRights(t *testing.T) {
 		{"minimal", "", "apiserver", "apiserver"},
 		{"evaluation", "", "manager", "manager"},
 		{"evaluation", "", "apiserver", "apiserver"},
+		{"minimal", "", "release", "release"},
 		// Who lets in no people gives no rights for them.
 		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
 	} {
@@ -84,7 +85,7 @@ func TestRightsOfTrials(t *testing.T) {
 // TestNoWildcards: a right to everything is a right to what does not exist yet. Roles for people may say "all that can be
 // done with posts".
 func TestNoWildcards(t *testing.T) {
-	for _, account := range []string{"manager", "apiserver"} {
+	for _, account := range []string{"manager", "apiserver", "release"} {
 		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
 			if strings.Contains(right, "*") {
 				t.Errorf("the %s may: %s", account, right)
