@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights_test checks what Herald's two accounts may do in a cluster that has
+// Package rights_test checks what Herald's accounts may do in a cluster that has
 // config/rbac as it is shipped: what an attacker gains who has one of the processes.
 package rights_test
 
@@ -63,13 +63,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	admin, adminConfig = env.Client, env.Config
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join("..", "..", "config", "rbac"))).To(Succeed())
 	grantAll(ctx)
-	as := func(account string, groups ...string) client.Client {
-		config := rest.CopyConfig(env.Config)
-		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account, Groups: groups}
-		c, err := client.New(config, client.Options{Scheme: env.Scheme})
-		Expect(err).NotTo(HaveOccurred())
-		return c
-	}
 	manager, powerful = as("herald-manager"), as("herald-manager", "powerful")
 	apiserver, broken = as("herald-apiserver"), as("herald-apiserver", "powerful")
 
@@ -99,6 +92,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(storeMedia(ctx)).To(Succeed())
 	waitForPolicies(ctx)
 })
+
+// as acts as an account of the installation that is in groups.
+func as(account string, groups ...string) client.Client {
+	GinkgoHelper()
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account, Groups: groups}
+	c, err := client.New(config, client.Options{Scheme: admin.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
 
 // grantAll gives the group "powerful" what RBAC would refuse.
 func grantAll(ctx context.Context) {

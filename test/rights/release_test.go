@@ -1,0 +1,62 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// held is a post of the suite with finalizers of Herald and of somebody else.
+func held() *v1alpha1.Post {
+	p := born("held")
+	p.Finalizers = []string{"example.com/kept", v1alpha1.DeliveryFinalizer}
+	return p
+}
+
+// ofRelease is the account of `herald release`, with every right to Herald's kinds.
+var ofRelease client.Client
+
+var _ = Describe("Whatever roles the release has, its policy holds it", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		ofRelease = as("herald-release", "powerful")
+		Expect(admin.Create(ctx, held())).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(admin.Patch(ctx, held(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(admin.Delete(ctx, held())).To(Succeed())
+		})
+		Eventually(func() error { return ofRelease.Delete(ctx, held(), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-release")))
+	})
+
+	DescribeTable("it changes", func(ctx SpecContext, patch string, words ...string) {
+		outcomeIs(change(ctx, ofRelease, held(), patch), words...)
+	},
+		Entry("Herald's finalizer, which goes", `{"metadata":{"finalizers":["example.com/kept"]}}`, nobody),
+		Entry("somebody else's, which stays", `{"metadata":{"finalizers":null}}`, policy, "herald-release", "finalizers"),
+		Entry("none but those that are there", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery","social.herald.dev/more"]}}`, policy, "herald-release"),
+		Entry("no text", `{"metadata":{"finalizers":["example.com/kept"]},"spec":{"targets":[{"connectionRef":{"name":"x"},"caption":"mine"}]}}`, policy, "herald-release"),
+		Entry("no draft, so that it is sent", `{"spec":{"draft":false}}`, policy, "herald-release"),
+		Entry("no annotation, such as a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent"}}}`, policy, "herald-release"),
+		Entry("no label", `{"metadata":{"labels":{"app":"b"}}}`, policy, "herald-release"),
+		Entry("no owner, with which it would be collected", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "herald-release"),
+	)
+
+	DescribeTable("it does nothing else", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
+		outcomeIs(attempt(ctx), words...)
+	},
+		Entry("such as entering that a post is out", func(ctx context.Context) error {
+			return changeStatus(ctx, ofRelease, held(), `{"status":{"finished":true}}`)
+		}, policy, "herald-release"),
+		Entry("such as publishing", func(ctx context.Context) error { return ofRelease.Create(ctx, born("new"), client.DryRunAll) }, policy, "herald-release"),
+		Entry("such as giving a team another plan", func(ctx context.Context) error { return change(ctx, ofRelease, acme(), richer) }, policy, "herald-release"),
+		Entry("such as deleting a team", func(ctx context.Context) error { return ofRelease.Delete(ctx, acme(), client.DryRunAll) }, policy, "herald-release"),
+		Entry("such as revoking a key", func(ctx context.Context) error { return change(ctx, ofRelease, key(), `{"spec":{"revoked":true}}`) }, policy, "herald-release"),
+	)
+})
