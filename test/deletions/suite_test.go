@@ -40,6 +40,10 @@ var (
 	admin    client.Client
 	platform sandboxtest.Client
 	serial   atomic.Int64
+
+	installation managertest.Installation
+	// manager runs while a spec does, unless that stops it.
+	manager *managertest.Process
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -60,11 +64,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(server.Close()).To(Succeed())
 	})
 	platform = sandboxtest.Client{URL: site.URL}
-	installation := managertest.Installation{
+	installation = managertest.Installation{
 		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: storetest.Start(GinkgoT()),
 	}
-	installation.Manager(GinkgoT(), installation.Config(GinkgoT()))
 })
+
+var _ = BeforeEach(startManager)
+
+func startManager() {
+	GinkgoHelper()
+	manager = installation.Manager(GinkgoT(), installation.Config(GinkgoT()))
+}
 
 // team is a team with an account of X.
 type team struct {

@@ -39,6 +39,8 @@ const (
 	Namespace        = "herald-system"
 	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
 	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
+	// ReleaseAccount has rights only where the chart's hook has given them.
+	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
 // Installation is where processes run: the API server, the program, and what stands outside.
@@ -138,22 +140,33 @@ func (i *Installation) APIServer(t TB) *Process {
 	return i.start(t, APIServerAccount, c, "apiserver")
 }
 
+// Release starts `herald release` with its other arguments. It ends by itself.
+func (i *Installation) Release(t TB, args ...string) *Process {
+	t.Helper()
+	return i.launch(t, ReleaseAccount, append([]string{"release"}, args...)...)
+}
+
 func (i *Installation) start(t TB, account string, config any, args ...string) *Process {
+	t.Helper()
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	configFile := filepath.Join(t.TempDir(), "config.yaml")
+	writeFile(t, configFile, text)
+	return i.launch(t, account, append(args, "--config", configFile)...)
+}
+
+func (i *Installation) launch(t TB, account string, args ...string) *Process {
 	t.Helper()
 	kubeconfig, err := i.Env.Kubeconfig(account, Namespace)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	folder := t.TempDir()
-	kubeconfigFile, configFile := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "config.yaml")
+	kubeconfigFile := filepath.Join(t.TempDir(), "kubeconfig")
 	writeFile(t, kubeconfigFile, kubeconfig)
-	writeFile(t, configFile, text)
 	p := &Process{done: make(chan struct{}), log: &logbook{}}
-	p.command = exec.Command(i.Program, append(args, "--kubeconfig", kubeconfigFile, "--config", configFile)...)
+	p.command = exec.Command(i.Program, append(args, "--kubeconfig", kubeconfigFile)...)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {

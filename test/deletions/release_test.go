@@ -1,0 +1,205 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletions_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/chart"
+	"github.com/herald-social/herald/test/managertest"
+)
+
+// foreign is a finalizer that is not Herald's.
+const foreign = "example.com/kept"
+
+// hook stores the manager's Deployment, and what an uninstall of the chart stores before it runs its Job. It returns the
+// arguments of the Job's command.
+func hook(ctx context.Context) (args []string) {
+	GinkgoHelper()
+	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, object := range objects {
+		ofHook := object.GetLabels()["app.kubernetes.io/component"] == "release"
+		switch {
+		case ofHook && object.GetKind() == "Job":
+			var job batchv1.Job
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job)).To(Succeed())
+			args = job.Spec.Template.Spec.Containers[0].Args[1:]
+		case ofHook, object.GetKind() == "Deployment" && object.GetName() == "herald-manager":
+			Expect(admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("helm"), client.ForceOwnership)).To(Succeed())
+		}
+	}
+	Expect(args).NotTo(BeEmpty())
+	return args
+}
+
+// released runs `herald release` to its end, and returns its exit code and what it wrote.
+func released(args ...string) (code int, log string) {
+	GinkgoHelper()
+	p := installation.Release(GinkgoT(), args...)
+	return p.ExitCode(), p.Log()
+}
+
+func finalizers(ctx context.Context, object client.Object) func() ([]string, error) {
+	return func() ([]string, error) {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return object.GetFinalizers(), err
+	}
+}
+
+// work is what a team has when its manager stops.
+type work struct {
+	*team
+
+	itself                             *v1alpha1.Team
+	posted, scheduled, doubtful, draft *v1alpha1.Post
+	file                               *v1alpha1.Media
+}
+
+// newWork waits until the manager has done what it can, for now.
+func newWork(ctx context.Context) *work {
+	GinkgoHelper()
+	w := &work{team: newTeam(ctx)}
+	w.itself = &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+	w.posted = w.post(ctx, "out")
+	Eventually(phase(ctx, w.posted)).Should(Equal(v1alpha1.PhasePosted))
+	// As the API makes it: with the finalizer from the beginning.
+	w.scheduled = w.post(ctx, "later", at(time.Hour), func(p *v1alpha1.Post) { p.Finalizers = []string{v1alpha1.DeliveryFinalizer, foreign} })
+	Eventually(phase(ctx, w.scheduled)).Should(Equal(v1alpha1.PhaseScheduled))
+	w.draft = w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} })
+	w.file = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "awaited"}, Spec: v1alpha1.MediaSpec{
+		FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10,
+	}}
+	Expect(admin.Create(ctx, w.file)).To(Succeed())
+	w.doubtful = w.inDoubt(ctx)
+	for object, finalizer := range w.held() {
+		Eventually(finalizers(ctx, object)).Should(ContainElement(finalizer), "%T %s", object, object.GetName())
+	}
+	return w
+}
+
+// held is what Herald's finalizers keep while it runs.
+func (w *work) held() map[client.Object]string {
+	return map[client.Object]string{
+		w.posted: v1alpha1.DeliveryFinalizer, w.doubtful: v1alpha1.DeliveryFinalizer, w.file: v1alpha1.MediaFileFinalizer,
+		w.itself: v1alpha1.RecordsFinalizer,
+	}
+}
+
+// published is how many posts the account has on the platform.
+func (w *work) published(ctx context.Context) int {
+	GinkgoHelper()
+	found, err := platform.Posts(ctx, "x", w.account.ID)
+	Expect(err).NotTo(HaveOccurred())
+	return len(found)
+}
+
+var _ = Describe("What Herald has left behind", func() {
+	It("cannot be deleted without a manager, and can be once it is released", func(ctx SpecContext) {
+		args := hook(ctx)
+		w := newWork(ctx)
+		code, log := released("--install-namespace=" + managertest.Namespace)
+		Expect(code).To(Equal(1), log)
+		Expect(log).To(ContainSubstring("a manager runs: test holds the lease herald-system/herald-manager; scale its Deployment to 0"))
+		manager.Stop()
+
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+		Expect(admin.Delete(ctx, w.itself)).To(Succeed())
+		Expect(admin.Delete(ctx, namespace)).To(Succeed())
+		Eventually(func() ([]corev1.NamespaceCondition, error) {
+			err := admin.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+			return namespace.Status.Conditions, err
+		}).Should(ContainElement(And(
+			HaveField("Type", corev1.NamespaceFinalizersRemaining), HaveField("Status", corev1.ConditionTrue),
+			HaveField("Message", ContainSubstring(v1alpha1.DeliveryFinalizer)),
+		)), "nobody takes the finalizers off")
+
+		code, log = released("--install-namespace="+managertest.Namespace, "--dry-run")
+		Expect(code).To(Equal(0), log)
+		Expect(log).To(ContainSubstring("would take social.herald.dev/delivery off Post %s/%s\n", w.name, w.posted.Name))
+		Expect(log).To(ContainSubstring("would take social.herald.dev/records off Team %s\n", w.name))
+		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "a dry run changes nothing")
+
+		code, log = released(args...)
+		Expect(code).To(Equal(0), log)
+		Expect(finalizers(ctx, w.scheduled)()).To(Equal([]string{foreign}), "what others wait for is theirs")
+		Expect(admin.Patch(ctx, w.scheduled, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Eventually(gone(ctx, namespace)).Should(BeTrue(), "%+v", namespace.Status.Conditions)
+		Expect(gone(ctx, w.itself)()).To(BeTrue())
+		Expect(w.published(ctx)).To(Equal(2), "what was out, and what may have been")
+
+		code, log = released(args...)
+		Expect(code).To(Equal(0), log)
+		Expect(log).To(ContainSubstring("no object has a finalizer of Herald any more"), "it may be run again")
+	})
+
+	It("goes on when Herald is installed again, and nothing goes out twice", func(ctx SpecContext) {
+		args := hook(ctx)
+		w, elsewhere := newWork(ctx), newWork(ctx)
+		manager.Stop()
+		code, log := released("--install-namespace="+managertest.Namespace, "--namespace="+w.name)
+		Expect(code).To(Equal(0), log)
+		Expect(finalizers(ctx, w.itself)()).To(BeEmpty())
+		Expect(finalizers(ctx, elsewhere.itself)()).To(ContainElement(v1alpha1.RecordsFinalizer), "another team was not named")
+		Expect(finalizers(ctx, elsewhere.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer))
+		code, log = released(args...)
+		Expect(code).To(Equal(0), log)
+		for _, object := range []client.Object{w.posted, w.doubtful, w.draft, w.file, w.itself, elsewhere.posted} {
+			Expect(finalizers(ctx, object)()).To(BeEmpty(), "%T %s", object, object.GetName())
+		}
+		Expect(w.draft.Spec.Targets[0].Caption).To(Equal("kept"), "objects stay as they are")
+
+		startManager()
+		for _, object := range []client.Object{w.doubtful, w.file, w.itself} {
+			Eventually(finalizers(ctx, object)).Should(ContainElement(w.held()[object]), "%T %s", object, object.GetName())
+		}
+		now := []byte(`{"spec":{"scheduledAt":null}}`)
+		Expect(admin.Patch(ctx, w.scheduled, client.RawPatch(types.MergePatchType, now))).To(Succeed())
+		Eventually(phase(ctx, w.scheduled)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(finalizers(ctx, w.scheduled)()).To(ConsistOf(v1alpha1.DeliveryFinalizer, foreign))
+		Expect(phase(ctx, w.posted)()).To(Equal(v1alpha1.PhasePosted))
+		Expect(w.doubtful.Status.Targets[0].Attempt.Outcome).To(BeEmpty(), "it is still looked for")
+		Expect(w.published(ctx)).To(Equal(3), "nothing went out twice")
+	})
+})
+
+var _ = Describe("What an uninstall stops first", func() {
+	It("has ended before anything is released", func(ctx SpecContext) {
+		args := hook(ctx)
+		w := newWork(ctx)
+		manager.Stop()
+		var deployment appsv1.Deployment
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: managertest.Namespace, Name: "herald-manager"}, &deployment)).To(Succeed())
+		Expect(*deployment.Spec.Replicas).To(BeNumerically(">", 0))
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: managertest.Namespace, Name: "herald-manager-1", Labels: deployment.Spec.Template.Labels},
+			Spec:       deployment.Spec.Template.Spec,
+		}
+		Expect(admin.Create(ctx, pod)).To(Succeed())
+
+		code, log := released(append(args, "--wait=0s")...)
+		Expect(code).To(Equal(1), log)
+		Expect(log).To(ContainSubstring("pods of Deployment herald-system/herald-manager still run: herald-manager-1; see why"))
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(&deployment), &deployment)).To(Succeed())
+		Expect(*deployment.Spec.Replicas).To(BeZero())
+		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "it may still record what came of its calls")
+
+		Expect(admin.Delete(ctx, pod)).To(Succeed())
+		code, log = released(args...)
+		Expect(code).To(Equal(0), log)
+		Expect(finalizers(ctx, w.posted)()).To(BeEmpty())
+	})
+})
