@@ -65,7 +65,7 @@ func TestObserver(t *testing.T) {
 		"Renewed": {
 			reason: "a manager works, whatever the time in the lease, which is that of a clock that stands in 1970",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
-				return by("them", since/2/time.Second*time.Second), nil
+				return by("them", (since / 2).Truncate(time.Second)), nil
 			},
 			holder: "them", took: 2 * time.Second,
 		},
@@ -88,7 +88,7 @@ func TestObserver(t *testing.T) {
 			reason: "it waits for a manager that is about to stop",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
 				if since < 40*time.Second {
-					return by("them", since/time.Second*time.Second), nil
+					return by("them", since.Truncate(time.Second)), nil
 				}
 				return by("", 0), nil
 			},
