@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,8 @@ const (
 	// startLimit bounds each preparation.
 	startLimit = 2 * time.Minute
 	grace      = 10 * time.Second
+	// inCluster is how long finished posts stay in the cluster.
+	inCluster = 2 * time.Minute
 
 	prometheusName = "prometheus"
 	namespace      = "herald-system"
@@ -116,8 +119,12 @@ func (s *stage) prepare(ctx context.Context, dir string) error {
 	}
 	s.setup = &processes.Setup{
 		Assets: os.Getenv("KUBEBUILDER_ASSETS"), Bin: bin, Dir: dir, Namespace: namespace, MorePorts: []string{prometheusName},
-		Platforms:   []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook},
-		EditManager: func(c *configv1alpha1.ManagerConfiguration) { c.Metrics.Plain, c.Concurrency.Uploads = false, 2 },
+		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook},
+		EditManager: func(c *configv1alpha1.ManagerConfiguration) {
+			c.Metrics.Plain, c.Concurrency.Uploads = false, 2
+			// Finished posts leave the cluster within the run.
+			c.Retention.InCluster, c.Retention.LeastInCluster = metav1.Duration{Duration: inCluster}, metav1.Duration{}
+		},
 		// As in a cluster, metrics are for those who have the right.
 		EditAPIServer: func(c *configv1alpha1.APIServerConfiguration) { c.Metrics.Plain = false },
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,9 @@ type event struct {
 // length is how long the run takes: the manager sweeps five minutes after it was started again.
 const length = 7 * time.Minute
 
+// eventLimit bounds one event: a run that waits for what does not come ends with words.
+const eventLimit = 2 * time.Minute
+
 // play makes the teams, and lets the run happen.
 func (s *stage) play(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startLimit)
@@ -69,7 +73,7 @@ func (s *stage) play(ctx context.Context) error {
 			if e.what == nil || now < e.at {
 				continue
 			}
-			if err := e.what(ctx); err != nil {
+			if err := e.happens(ctx); err != nil {
 				return fmt.Errorf("at %s: %w", now, err)
 			}
 			if e.at += e.every; e.every == 0 {
@@ -83,6 +87,12 @@ func (s *stage) play(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (e *event) happens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, eventLimit)
+	defer cancel()
+	return e.what(ctx)
 }
 
 // player acts for teams and platforms.
@@ -118,6 +128,9 @@ func (p *player) events() []event {
 		{at(181), 0, p.fault(stuck, images, sandboxtest.Fault{Operation: "publish", Kind: "drop_after", Times: 1})},
 		{at(182), 0, p.posts(stuck, 0, images)},
 		{at(210), 0, p.fault(stuck, x, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 900, Times: forever})},
+		// A brake, and its end.
+		{at(240), 0, p.suspends(refused, true)},
+		{at(290), 0, p.suspends(refused, false)},
 		{at(300), 0, p.fault(good, images, sandboxtest.Fault{Operation: "upload", Kind: "delay", DelayMS: 20000, Times: forever})},
 		{at(320), 0, p.pictures(good, images, 8, at(110))},
 	}
@@ -231,6 +244,15 @@ func (p *player) fault(team, connection string, f sandboxtest.Fault) func(contex
 	}
 }
 
+// suspends has nothing of a team published, or ends that.
+func (p *player) suspends(name string, suspend bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
+		return p.kubernetes.Patch(ctx, team, client.RawPatch(types.MergePatchType, patch))
+	}
+}
+
 // posts publishes a text by REST, scheduled for later unless that is zero.
 func (p *player) posts(team string, later time.Duration, connections ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -337,13 +359,24 @@ func (p *player) upload(ctx context.Context, team, name string) error {
 	if err != nil {
 		return err
 	}
+	text, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the store does not take %s: %s: %s", name, response.Status, text)
+	}
 	return p.await(ctx, media, func() bool { return media.Status.Phase == v1alpha1.MediaUploaded })
 }
 
 func (p *player) await(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
-	return cluster.Until(ctx, "the manager to look at "+media.Name, func() (bool, error) {
+	err := cluster.Until(ctx, "the manager to look at "+media.Name, func() (bool, error) {
 		err := p.kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
 		return done(), err
 	})
+	if err != nil {
+		return fmt.Errorf("%w; it is %q: %+v", err, media.Status.Phase, media.Status.Conditions)
+	}
+	return nil
 }
