@@ -306,6 +306,41 @@ var _ = Describe("what is not used", func() {
 		Expect(used.Status.UnusedSince).NotTo(BeNil())
 	})
 
+	It("goes with its file when the last post that needs it has left for the archive, and not before", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		first, last := postWith(m), postWith(m)
+		last.Name += "-again"
+		for _, post := range []*v1alpha1.Post{first, last} {
+			Expect(k8s.Create(ctx, post)).To(Succeed())
+			post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhasePosted, Finished: true, FinishedAt: v1alpha1.NewTimePtr(d.clock.Now())}
+			Expect(k8s.Status().Update(ctx, post)).To(Succeed())
+		}
+		d.step(ctx, m, func(g Gomega, m *v1alpha1.Media) { g.Expect(m.Status.UnusedSince).To(BeNil()) })
+		stays := func(why string) {
+			GinkgoHelper()
+			d.clock.Step(d.UnusedAfter + time.Second)
+			Expect(d.sweep(ctx)).To(Succeed())
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			Expect(m.DeletionTimestamp).To(BeNil(), why)
+			Expect(hasFile(ctx, store.Key(m))).To(Succeed())
+		}
+		stays("two posts that are finished refer to it")
+		Expect(k8s.Delete(ctx, first)).To(Succeed())
+		stays("one of them is in the cluster")
+		Expect(k8s.Delete(ctx, last)).To(Succeed())
+		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeFalse())
+		stays("that none needs it any more is noticed, and begins its day")
+		d.clock.Step(d.UnusedAfter + time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
+		}).Should(Succeed())
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
+	})
+
 	It("goes at the first sweep after a start, too", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)

@@ -195,6 +195,32 @@ var _ = Describe("What a team uses", func() {
 		))
 	})
 
+	It("stays counted when posts leave for the archive, and is given back for those that were not published", func(ctx SpecContext) {
+		end := func(name string, target v1alpha1.TargetStatus) *v1alpha1.Post {
+			GinkgoHelper()
+			p := newPost(ctx, name)
+			target.Platform, target.Attempt.Number, target.Attempt.ID = v1alpha1.PlatformX, 1, "a"
+			target.Attempt.StartedAt, target.Attempt.SendBefore = v1alpha1.NewTime(now), v1alpha1.NewTime(now)
+			p.Status = v1alpha1.PostStatus{Phase: target.Phase, Finished: true, FinishedAt: v1alpha1.NewTimePtr(now), Targets: []v1alpha1.TargetStatus{target}}
+			Expect(k8s.Status().Update(ctx, p)).To(Succeed())
+			reserve(ctx, now, name, p.UID, 1)
+			return p
+		}
+		connect(ctx, "x", false)
+		out := end("published", v1alpha1.TargetStatus{
+			Phase: v1alpha1.PhasePosted, State: v1alpha1.TargetPosted, ExternalID: "1", PostedAt: v1alpha1.NewTimePtr(now), Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomePosted},
+		})
+		refused := end("refused", v1alpha1.TargetStatus{
+			Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused},
+		})
+		Expect(look(ctx)).To(Equal("1, 1"), "what a post did not take is given back when it is finished, or here")
+		for _, p := range []*v1alpha1.Post{out, refused} {
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+		}
+		clock.SetTime(now.Add(10 * time.Minute))
+		Expect(look(ctx)).To(Equal("1, 1"), "what is out counts for its month")
+	})
+
 	It("is put in order although another Usage is not what it seems", func(ctx SpecContext) {
 		october := plan.XPosts(now.AddDate(0, -1, 0))
 		// By name it is the first.
