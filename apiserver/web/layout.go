@@ -71,6 +71,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 		s.sidebar(r, v.place),
 		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),
 			r.flash(),
+			r.suspended(),
 			h.Header(h.Class("title"),
 				h.H1(g.Text(v.title)),
 				g.If(len(v.actions) > 0, h.Div(h.Class("actions"), g.Group(v.actions))),

@@ -87,6 +87,19 @@ func (s *Site) trial(v *visit) g.Node {
 	return note(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
+// suspended says on every page of a team that nothing of it is published, and since when; nothing if it is.
+func (v *visit) suspended() g.Node {
+	if !v.team.Suspended() {
+		return nil
+	}
+	since := g.Text("")
+	if last := len(v.team.Status.Suspensions) - 1; last >= 0 && v.team.Status.Suspensions[last].Until == nil {
+		since = g.Group{g.Text(" since "), v.moment(v.team.Status.Suspensions[last].From.Time)}
+	}
+	return note(caution, h.P(h.Strong(g.Text("Publishing is suspended")), since, g.Text(".")),
+		paragraph("Posts are taken and prepared, and none is sent. They go out once it is lifted; the time until then does not make them too late. The people who run Herald decide this."))
+}
+
 // used is a number, and the part of a limit that it is. Nothing is counted where there is no limit.
 func used(what string, m bridge.Meter) g.Node {
 	if m.Limit == 0 {
