@@ -59,10 +59,15 @@ func (s *server) restart(ctx context.Context) {
 
 // again starts the program that was killed; it returns when the API answers.
 func (s *server) again(ctx context.Context) {
+	s.launch()
+	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
+}
+
+// launch starts the program that was killed.
+func (s *server) launch() {
 	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
 	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
-	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
 }
 
 // kill ends the program as kill -9 does.

@@ -1,0 +1,270 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/installation"
+	"github.com/herald-social/herald/internal/rewound"
+)
+
+// What is published between the backup and the loss is due these times after it was made: the
+// backup is taken before the first, and the manager killed at the second.
+const (
+	publishedIn = 20 * time.Second
+	killedIn    = 35 * time.Second
+)
+
+// drilled are the posts of a drill, all to X.
+type drilled struct {
+	// before was published before the backup, since after it, and cut is one whose call was cut
+	// off when all was lost, so that nothing is kept of it.
+	before, since, cut *sent
+	// later is scheduled for the next day, and draft is let go by nobody.
+	later, draft *sent
+}
+
+// newDrilled makes the posts, and waits until a backup would have all that it can have of them.
+func newDrilled(ctx context.Context, tm *team) *drilled {
+	GinkgoHelper()
+	now := time.Now()
+	d := &drilled{
+		before: tm.post(ctx, aPicture, "before the backup", v1alpha1.PlatformX),
+		since:  tm.say(ctx, aText, tm.namespace+" since the backup", now.Add(publishedIn), v1alpha1.PlatformX),
+		cut:    tm.say(ctx, aText, tm.namespace+" cut off", now.Add(killedIn), v1alpha1.PlatformX),
+		later:  tm.say(ctx, aText, tm.namespace+" later", now.Add(24*time.Hour), v1alpha1.PlatformX),
+		draft:  tm.say(ctx, aPicture, tm.namespace+" a draft", now.Add(24*time.Hour), v1alpha1.PlatformX),
+	}
+	patchPost(ctx, d.draft, map[string]any{"draft": true})
+	d.is(ctx, d.before, v1alpha1.PhasePosted)
+	d.kept(ctx, tm, d.before)
+	for _, p := range []*sent{d.since, d.cut, d.later} {
+		d.is(ctx, p, v1alpha1.PhaseScheduled)
+	}
+	d.is(ctx, d.draft, v1alpha1.PhaseDraft)
+	return d
+}
+
+// is expects that a post comes to a phase.
+func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var now v1alpha1.Post
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now)).To(Succeed())
+		g.Expect(now.Status.Phase).To(Equal(phase), "%s: %+v", p.Spec.Targets[0].Caption, now.Status)
+	}).Should(Succeed())
+}
+
+// kept waits until the bucket has the record of a post.
+func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) { shelfOf(tm).record(ctx, g, p.Name) }).Should(Succeed())
+}
+
+// goesOn publishes what the backup does not have, up to a call that the loss of all cuts off.
+func (d *drilled) goesOn(ctx context.Context, tm *team, m *process) {
+	GinkgoHelper()
+	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may have what was published since")
+	d.is(ctx, d.since, v1alpha1.PhasePosted)
+	d.kept(ctx, tm, d.since)
+	Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "it took too long, and the call can not be cut off")
+	Eventually(points.once(post.PointAfterAnswer, m.kill)).Should(BeClosed())
+}
+
+// whole expects that each post was published once or, if it was still to come, is now; and that a person is
+// asked about the one of which nothing is kept.
+func (d *drilled) whole(ctx context.Context, tm *team) {
+	GinkgoHelper()
+	d.is(ctx, d.later, v1alpha1.PhaseScheduled)
+	d.is(ctx, d.draft, v1alpha1.PhaseDraft)
+	soon := v1alpha1.NewTime(time.Now().Add(3 * time.Second)).String()
+	patchPost(ctx, d.later, map[string]any{"scheduledAt": soon})
+	patchPost(ctx, d.draft, map[string]any{"scheduledAt": soon, "draft": false})
+	fresh := tm.post(ctx, aPicture, "after the restore", v1alpha1.PlatformX)
+	for _, p := range []*sent{d.before, d.since, d.later, d.draft, fresh} {
+		d.is(ctx, p, v1alpha1.PhasePosted)
+	}
+	d.is(ctx, d.cut, v1alpha1.PhaseFailed)
+	shown := tm.shown(ctx)
+	now, err := tm.all(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, p := range []*sent{d.before, d.since, d.cut, d.later, d.draft, fresh} {
+		is, words := now[p.Name], p.parts(tm, 0)[0]
+		Expect(shown[words.words]).To(HaveLen(1), "%q is published once", words.text)
+		if p == d.cut {
+			Expect(is.Status.Targets[0].Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown), "a person is asked")
+			continue
+		}
+		Expect(is.Status.Targets[0].ExternalID).To(Equal(shown[words.words][0].ID))
+		Expect(is.Status.Targets[0].ExternalURL).NotTo(BeEmpty(), "it reads where %q is", words.text)
+		Expect(hashesOf(shown[words.words][0])).To(Equal(words.files), "with its file")
+	}
+	Expect(meta.IsStatusConditionTrue(now[d.since.Name].Status.Conditions, v1alpha1.ConditionAdopted)).To(BeTrue(), "it says that it was published before")
+}
+
+func patchPost(ctx context.Context, p *sent, spec map[string]any) {
+	GinkgoHelper()
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { return k8s.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) }).Should(Succeed())
+}
+
+// manifests are the objects of a team as a backup brings them back: without status, UIDs and
+// all else that the API server gives.
+func manifests(ctx context.Context, namespace string) (out []client.Object) {
+	GinkgoHelper()
+	var home corev1.Namespace
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: namespace}, &home)).To(Succeed())
+	var owner v1alpha1.Team
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: namespace}, &owner)).To(Succeed())
+	out = append(out, &home, &owner)
+	for _, list := range []client.ObjectList{&corev1.SecretList{}, &v1alpha1.ConnectionList{}, &v1alpha1.MediaList{}, &v1alpha1.PostList{}} {
+		Expect(k8s.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		Expect(meta.EachListItem(list, func(item runtime.Object) error {
+			out = append(out, item.(client.Object))
+			return nil
+		})).To(Succeed())
+	}
+	for _, object := range out {
+		object.SetUID("")
+		object.SetResourceVersion("")
+		object.SetGeneration(0)
+		object.SetCreationTimestamp(metav1.Time{})
+		object.SetManagedFields(nil)
+		object.SetOwnerReferences(nil)
+	}
+	return out
+}
+
+// dataOf is the folder in which etcd keeps what it has.
+func dataOf(etcd *server) string {
+	for i, arg := range etcd.argv {
+		if folder, ok := strings.CutPrefix(arg, "--data-dir="); ok {
+			return folder
+		}
+		if arg == "--data-dir" {
+			return etcd.argv[i+1]
+		}
+	}
+	Fail("etcd was started without a folder for its data: " + fmt.Sprint(etcd.argv))
+	return ""
+}
+
+// replaceControlPlane ends the control plane, has its data changed, and starts it again.
+func replaceControlPlane(ctx context.Context, change func(data string)) {
+	GinkgoHelper()
+	apiServer.kill()
+	etcd.kill()
+	change(dataOf(etcd))
+	etcd.launch()
+	apiServer.again(ctx)
+}
+
+var _ = Describe("The drill of a restore", Serial, func() {
+	var m *process
+	var tm *team
+	BeforeEach(func(ctx SpecContext) {
+		m = startManager()
+		tm = newTeam(ctx)
+	})
+	AfterEach(func() { m.kill() })
+
+	It("publishes nothing twice and loses nothing when a snapshot of etcd is put back", func(ctx SpecContext) {
+		d := newDrilled(ctx, tm)
+		snapshot := filepath.Join(GinkgoT().TempDir(), "etcd")
+		replaceControlPlane(ctx, func(data string) { Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed()) })
+		m = revive(m)
+		d.counts(ctx)
+		d.goesOn(ctx, tm, m)
+		replaceControlPlane(ctx, func(data string) {
+			Expect(os.RemoveAll(data)).To(Succeed())
+			Expect(os.CopyFS(data, os.DirFS(snapshot))).To(Succeed())
+		})
+		m = startManager()
+		d.whole(ctx, tm)
+		Expect(d.count(ctx).Rewound).NotTo(BeNil(), "it is noticed")
+	})
+
+	It("publishes nothing twice and loses nothing when manifests are applied to a new cluster", func(ctx SpecContext) {
+		d := newDrilled(ctx, tm)
+		before, backup := clusterOf(ctx), manifests(ctx, tm.namespace)
+		d.goesOn(ctx, tm, m)
+		replaceControlPlane(ctx, func(data string) { Expect(os.RemoveAll(data)).To(Succeed()) })
+		_, err := envtest.InstallCRDs(kubernetes, envtest.CRDInstallOptions{Paths: []string{definitions}})
+		Expect(err).NotTo(HaveOccurred())
+		create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})
+		for _, object := range backup {
+			create(ctx, object)
+		}
+		m = takingOver(before).start()
+		d.whole(ctx, tm)
+		Expect(clusterOf(ctx)).NotTo(Equal(before))
+		Eventually(func(g Gomega) {
+			data, _, err := shelfOf(tm).bucket.ReadDocument(ctx, installation.Key, "", 1<<10)
+			g.Expect(err).NotTo(HaveOccurred())
+			var marker installation.Marker
+			g.Expect(json.Unmarshal(data, &marker)).To(Succeed())
+			g.Expect(marker.Cluster).To(Equal(clusterOf(ctx)), "the bucket is the new cluster's")
+		}).Should(Succeed())
+	})
+})
+
+// count is what the cluster has counted. The kubeconfig of the managers names no namespace.
+func (d *drilled) count(ctx context.Context) (count rewound.Count) {
+	GinkgoHelper()
+	var lease coordinationv1.Lease
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-clock"}, &lease)).To(Succeed())
+	Expect(json.Unmarshal([]byte(lease.Annotations[rewound.Annotation]), &count)).To(Succeed())
+	return count
+}
+
+// counts waits until a manager has counted once more: a snapshot is not put back within the
+// minute in which it was taken.
+func (d *drilled) counts(ctx context.Context) {
+	GinkgoHelper()
+	m, before := startManager(alone), d.count(ctx).Number
+	defer m.kill()
+	Eventually(func() int64 { return d.count(ctx).Number }).Should(BeNumerically(">", before))
+}
+
+// clusterOf is the identity of the cluster.
+func clusterOf(ctx context.Context) string {
+	GinkgoHelper()
+	var system corev1.Namespace
+	Eventually(func() error { return k8s.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system) }).Should(Succeed())
+	return string(system.UID)
+}
+
+// takingOver is this version, whose managers take over the bucket of another cluster.
+func takingOver(from string) *version {
+	GinkgoHelper()
+	config, err := os.ReadFile(inFolder(present.configuration))
+	Expect(err).NotTo(HaveOccurred())
+	text := strings.Replace(string(config), "\nmedia:\n", "\nmedia:\n  takeOverFrom: "+from+"\n", 1)
+	Expect(text).To(ContainSubstring(from))
+	v := &version{name: "this version, in the place of another cluster", program: present.program, configuration: "takeover.yaml"}
+	v.next = present
+	Expect(os.WriteFile(inFolder(v.configuration), []byte(text), 0o600)).To(Succeed())
+	return v
+}
