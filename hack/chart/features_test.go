@@ -51,7 +51,8 @@ func TestValues(t *testing.T) {
 		{"it runs where the manager may", "full", "", "Job", "outreach-release", pod + ".tolerations}", "dedicated"},
 		{"it is the plain image", "minimal", "thumbnails: {enabled: true}", "Job", "outreach-release", container + ".image}", "!ffmpeg"},
 		{"it reaches the Kubernetes API", "minimal", "networkPolicy: {egressPorts: [16443]}", "NetworkPolicy", "outreach-release", "{.spec.egress[1].ports[*].port}", "16443"},
-		{"nobody reaches it", "minimal", "", "NetworkPolicy", "outreach-release", "{.spec.ingress}", "[]"},
+		{"nobody reaches it", "minimal", "", "NetworkPolicy", "outreach-release", "{.spec.policyTypes}{.spec.ingress}", `["Ingress","Egress"]`},
+		{"by no rule", "minimal", "", "NetworkPolicy", "outreach-release", "{.spec.ingress}", ""},
 		{"who does it by hand has none of it", "minimal", "release: {enabled: false}", "Job", "outreach-release", "", "-"},
 		{"and no account for it", "minimal", "release: {enabled: false}", "ClusterRoleBinding", "outreach-release", "", "-"},
 
