@@ -28,7 +28,8 @@ func TestSuspended(t *testing.T) {
 		"JustAsked": {"the manager has not noted yet since when", true, nil, says + "</strong>."},
 		"Since":     {"people see how long it has been", true, []v1alpha1.Suspension{{From: began}}, says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`},
 		"ByTheBrake": {
-			"the brake of all teams is only in the status", false, []v1alpha1.Suspension{{From: began}},
+			"the brake of all teams is only in the status", false,
+			[]v1alpha1.Suspension{{From: began}},
 			says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`,
 		},
 		"Over": {reason: "posts go out again", times: []v1alpha1.Suspension{{From: began, Until: &began}}},

@@ -259,9 +259,15 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	return mgr, nil
 }
 
+// requestTimeout bounds one request of a controller. A connection whose other end vanished without a word is
+// found out by the kernel after a quarter of an hour, while a claim and a record want to be tried again.
+const requestTimeout = 15 * time.Second
+
 // newClient returns the client of the controllers. Caches have one connection for all their watches, which
 // is enough for them; claims and records have many.
 func newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
 	var err error
 	if options.HTTPClient, err = kubehttp.NewClient(config); err != nil {
 		return nil, err

@@ -227,6 +227,8 @@ var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
 	"budget", // what a team's budget bounds
+	"why",    // an input is not used: superseded, refused
+	"for",    // what is waited for of the store
 }
 
 // family is a metric as it is scraped.

@@ -227,7 +227,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var usage *v1alpha1.TeamUsage
 	var again time.Duration
 	if summary.Ready && r.counts() {
-		usage, again = r.count(ctx, &team)
+		usage, again = r.count(ctx, &team), showEvery
 	}
 	if err := r.report(ctx, &team, summary, usage); err != nil {
 		return onConflict(err)

@@ -76,9 +76,9 @@ var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
 })
 
-// count sweeps the team's Usages if it is time to, and returns what the team uses
-// and when to count again. What cannot be read now stays as it was.
-func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.TeamUsage, time.Duration) {
+// count sweeps the team's Usages if it is time to, and returns what the team uses.
+// What cannot be read now stays as it was.
+func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
 	log := ctrl.LoggerFrom(ctx)
 	shown := &v1alpha1.TeamUsage{}
 	if team.Status.Usage != nil {
@@ -111,7 +111,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		r.swept.Store(team.Name, now)
 	}
 	if !limited {
-		return shown, showEvery
+		return shown
 	}
 	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.XPosts(now))
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 	} else {
 		shown.XPostsThisMonth = &stored.Status.Used
 	}
-	return shown, showEvery
+	return shown
 }
 
 // sweepDue reports whether it is time to sweep a team's Usages.

@@ -28,14 +28,20 @@ func TestNext(t *testing.T) {
 		"the bucket was away": {"the cluster has counted on", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
 		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, Rewound: &Rewind{From: before, Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 7"}}, true},
 		"put back to before the first count": {
-			"its posts are of then", Count{}, Count{Number: 7, At: before},
-			Count{Number: 8, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 0, and the bucket to 7"}}, true,
+			"its posts are of then",
+			Count{},
+			Count{Number: 7, At: before},
+			Count{Number: 8, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 0, and the bucket to 7"}},
+			true,
 		},
 		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, Rewound: once}, Count{Number: 7, Rewound: once}, Count{Number: 8, At: noon, Rewound: once}, false},
 		"the bucket was not told": {"the cluster knows it", Count{Number: 8, Rewound: once}, Count{Number: 7}, Count{Number: 9, At: noon, Rewound: once}, false},
 		"put back twice": {
-			"the later one counts", Count{Number: 6}, Count{Number: 8, Rewound: once},
-			Count{Number: 9, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 8"}}, true,
+			"the later one counts",
+			Count{Number: 6},
+			Count{Number: 8, Rewound: once},
+			Count{Number: 9, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 8"}},
+			true,
 		},
 	} {
 		got, rewound := next(tt.cluster, tt.bucket, noon)

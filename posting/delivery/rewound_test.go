@@ -138,14 +138,26 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
-		"it cannot be told": {"it is never sent unasked", func(s *situation) { s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
-			[]string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
-		"it cannot be told, and a call is open": {"a lookup sends nothing", func(s *situation) { s.claimed(time.Hour); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
-			[]string{"lookup [0]"}, "", false},
-		"it cannot be told, and its time lies ahead": {"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rewound = Rewound{Unsure: t0} },
-			[]string{"write Scheduled", "wait"}, v1alpha1.TargetPending, false},
-		"it cannot be told, and it was created since": {"it is not from before", func(s *situation) { s.Rewound = Rewound{Unsure: t0.Add(-time.Minute)} },
-			[]string{"claim [0]", "wait"}, "", false},
+		"it cannot be told": {
+			"it is never sent unasked", func(s *situation) { s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			[]string{"write and warn of RecordUnavailable", "wait"},
+			v1alpha1.TargetPending, false,
+		},
+		"it cannot be told, and a call is open": {
+			"a lookup sends nothing", func(s *situation) { s.claimed(time.Hour); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			[]string{"lookup [0]"},
+			"", false,
+		},
+		"it cannot be told, and its time lies ahead": {
+			"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rewound = Rewound{Unsure: t0} },
+			[]string{"write Scheduled", "wait"},
+			v1alpha1.TargetPending, false,
+		},
+		"it cannot be told, and it was created since": {
+			"it is not from before", func(s *situation) { s.Rewound = Rewound{Unsure: t0.Add(-time.Minute)} },
+			[]string{"claim [0]", "wait"},
+			"", false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)

@@ -173,6 +173,8 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	apiserver.SiteURL = "https://herald.example.com"
 	// The image for thumbnails is another one.
 	manager.Thumbnails.FFmpeg = ""
+	// A pod of the chart has a volume for them.
+	manager.Credentials.Unsaved = configv1alpha1.Unsaved{Directory: "/var/lib/herald/unsaved", KeyFile: "/etc/herald/unsaved-key/key"}
 	// A file that does not say the level leaves it to --log-level, whose default is info.
 	manager.Log.Level, apiserver.Log.Level = "info", "info"
 	var gotManager configv1alpha1.ManagerConfiguration

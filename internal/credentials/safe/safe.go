@@ -52,22 +52,23 @@ type Folder struct {
 }
 
 // Open opens a folder, and makes it if it is not there. The key is asked for at each use:
-// a text of LeastKey characters or more that is hard to guess. The error says that files
-// cannot be written there, or that the key is too short.
+// a text of LeastKey characters or more that is hard to guess. The error says that there
+// can be no such folder, or that the key is too short. One that takes no file now is told in the log.
 func Open(path string, key func() string, log logr.Logger) (*Folder, error) {
 	if len(key()) < LeastKey {
 		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
 	}
 	f := &Folder{path: path, key: key, log: log}
-	err := os.MkdirAll(filepath.Join(path, aside), 0o700)
-	if err == nil {
-		err = f.replace(probe, nil)
+	if err := os.MkdirAll(filepath.Join(path, aside), 0o700); err != nil {
+		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
 	}
+	err := f.replace(probe, nil)
 	if err == nil {
 		err = os.Remove(filepath.Join(path, probe))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
+		// As on a full disk. What lies there can be read all the same, and posts go out without it.
+		log.Error(err, "no file can be written into the folder for renewed tokens; one that the Kubernetes API does not take before this process ends is lost", "folder", path)
 	}
 	return f, nil
 }

@@ -206,6 +206,25 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenOfAFullDisk: what lies in a folder that takes no file is read, and the process goes on.
+func TestOpenOfAFullDisk(t *testing.T) {
+	path := t.TempDir()
+	f, err := Open(path, keyed(key), logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(entry("1")); err != nil {
+		t.Fatal(err)
+	}
+	// The file that is tried cannot be put in the place of a folder.
+	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = Open(path, keyed(key), logr.Discard()); err != nil || len(f.Entries()) != 1 {
+		t.Errorf("%d tokens, %v", len(f.Entries()), err)
+	}
+}
+
 // TestNone: without a folder nothing is kept, and nothing breaks.
 func TestNone(t *testing.T) {
 	var f *Folder
