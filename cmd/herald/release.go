@@ -75,7 +75,10 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	if err := parse(flags, args); err != nil {
 		return nil, err
 	}
-	return f, f.judge()
+	if err := f.judge(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // judge refuses what cannot be meant.

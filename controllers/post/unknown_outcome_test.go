@@ -117,7 +117,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 
 	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "restored in time", at(2*time.Second), func(p *v1alpha1.Post) {
+		p := t.post(ctx, "restored in time", at(6*time.Second), func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

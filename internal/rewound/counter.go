@@ -276,8 +276,7 @@ func (c *Counter) failed(ctx context.Context, began time.Time, why error) {
 	}
 	log(ctx).Info("cannot tell yet whether the cluster was put back to an earlier state; trying again", "error", why.Error())
 	state := State{Unsure: began, Problem: "the manager's log has the error"}
-	var bucket *bucketError
-	if errors.As(why, &bucket) {
+	if _, ok := errors.AsType[*bucketError](why); ok {
 		state.Problem = "the store of media files does not answer (the manager's log has the error)"
 		ctx, cancel := context.WithTimeout(ctx, countWithin)
 		defer cancel()

@@ -50,7 +50,8 @@ type Record struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Spec is what was asked for.
 	Spec v1alpha1.PostSpec `json:"spec"`
-	// Targets is what became of each target of Spec that was entered.
+	// Targets is what became of the targets of Spec, in its order; none of a post of which no
+	// target was begun.
 	Targets []Target `json:"targets,omitempty"`
 	// Before is what became of targets of earlier posts of the name that Spec does not have
 	// any more.
@@ -97,8 +98,8 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 			r.Annotations[key] = value
 		}
 	}
-	for i := range post.Status.Targets {
-		r.Targets = append(r.Targets, targetOf(post, &post.Status.Targets[i], account))
+	for _, i := range places(post) {
+		r.Targets = append(r.Targets, targetOf(post, i, account))
 	}
 	for i := range r.Targets {
 		r.fillAccount(&r.Targets[i])
@@ -110,13 +111,37 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 // it is finished.
 func Needed(post *v1alpha1.Post) bool { return posting.Started(post) || post.Status.Finished }
 
+// places are the targets of a post that are kept: none as long as nothing became of any, and
+// then all of them in their order. The turn of a target among equals is that among the targets
+// of the post, while its entries are in the order in which they came into being: what is
+// adopted comes first. Entries of targets that an edit took out follow.
+func places(post *v1alpha1.Post) []int {
+	var all []int
+	if len(post.Status.Targets) == 0 {
+		return nil
+	}
+	for i := range post.Spec.Targets {
+		all = append(all, i)
+	}
+	for i := range post.Status.Targets {
+		if index := int(post.Status.Targets[i].Index); index >= len(post.Spec.Targets) {
+			all = append(all, index)
+		}
+	}
+	return all
+}
+
 // targetOf is what is kept of a target.
-func targetOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus, account Account) Target {
-	kept := Target{TargetStatus: *t.DeepCopy()}
+func targetOf(post *v1alpha1.Post, i int, account Account) Target {
+	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
+	if t := posting.Target(post, i); t != nil {
+		kept.TargetStatus = *t.DeepCopy()
+	}
+	t := &kept.TargetStatus
 	kept.State = posting.StateOf(t)
 	kept.Prepared, kept.NextTryAt, kept.TryUntil = nil, nil, nil
-	if int(t.Index) < len(post.Spec.Targets) {
-		kept.Connection = post.Spec.Targets[t.Index].ConnectionRef.Name
+	if i < len(post.Spec.Targets) {
+		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}
 	if kept.Attempt != nil {
 		// Of use to the call alone.

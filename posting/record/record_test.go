@@ -274,6 +274,45 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
+// TestTurns shows that the turn of a target is its place in the spec, in whatever order the entries of a post came into being,
+// and whether all of them did.
+func TestTurns(t *testing.T) {
+	first := Of(post("a", "x1=refused", "x1=posted"), "acme", accounts)
+	for _, tt := range []struct {
+		name, why string
+		second    func(adopted *v1alpha1.Post)
+		want      []string
+	}{
+		{
+			"sent and refused again", "the entry that was adopted came first",
+			func(p *v1alpha1.Post) {
+				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=refused").Status.Targets[0])
+			},
+			[]string{"1 posted a-1"},
+		},
+		{
+			"sent, and nobody knows", "it is the first of the two about which a person tells",
+			func(p *v1alpha1.Post) {
+				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=unknown").Status.Targets[0])
+			},
+			[]string{"0 undecided", "1 posted a-1"},
+		},
+		{"deleted before the first was entered", "the other one is out, and not it", func(*v1alpha1.Post) {}, []string{"1 posted a-1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			second := post("bb", "x1", "x1")
+			first.Adopt(second, accounts)
+			tt.second(second)
+			kept := Of(second, "acme", accounts).Succeed(first)
+			third := post("ccc", "x1", "x1")
+			kept.Adopt(third, accounts)
+			if diff := cmp.Diff(tt.want, fates(third)); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+		})
+	}
+}
+
 func TestEarlierIsBounded(t *testing.T) {
 	var joined *Record
 	for i := range 3 * mostEarlier {
