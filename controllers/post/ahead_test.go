@@ -89,7 +89,8 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		edited := read(ctx, p)
 		edited.Spec.Image.MediaRefs[0].Name = "b"
 		Expect(k8s.Update(ctx, edited)).To(Succeed())
-		Eventually(func() string { return read(ctx, p).Status.Targets[0].Prepared.ContentHash }).ShouldNot(Equal(first))
+		Eventually(func() *v1alpha1.Prepared { return read(ctx, p).Status.Targets[0].Prepared }).Should(
+			And(Not(BeNil()), HaveField("ContentHash", Not(Equal(first)))), "it is nil for a moment, and then of the other file")
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		edited = read(ctx, p)
 		edited.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second))
