@@ -356,6 +356,23 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "back")).To(ConsistOf("back"))
 	})
 
+	It("keeps the record of a younger post of the name, which was deleted before it was finished, for a time of its own", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.clock.SetTime(time.Now())
+		first := d.post(ctx, "launch", 9*day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		second := first.DeepCopy()
+		second.UID, second.Status.Finished, second.Status.FinishedAt = "of-the-second", false, nil
+		Expect(d.shelf.Record(ctx, second)).To(Succeed())
+		d.clock.Step(day + hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(BeEmpty())
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		d.clock.Step(12 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep of records takes it")
+	})
+
 	It("forgets records that no list names, and none that a post needs", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.clock.SetTime(time.Now())

@@ -165,7 +165,7 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 		return false, err
 	}
 	n, err := s.Lists.Expire(ctx, lists.Team(of), now.Add(-times.Archived), expireMost, func(ctx context.Context, posts []lists.Ref) error {
-		return s.forget(ctx, of, times, posts)
+		return s.forget(ctx, of, posts)
 	})
 	if errors.Is(err, lists.ErrDamaged) {
 		return true, s.rebuild(ctx, team, err)
@@ -181,17 +181,19 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 }
 
 // forget removes the records of posts that leave the archive, unless a post of the name is in
-// the cluster, whose record it is too, or its Idempotency-Key still holds: then the daily sweep
+// the cluster, whose record it is too, or somebody else may still need it: then the daily sweep
 // of records removes it.
-func (s *Shelf) forget(ctx context.Context, of archive.Team, times retention.Times, posts []lists.Ref) error {
+func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(keepAtOnce)
 	for _, post := range posts {
 		group.Go(func() error {
+			// First the cluster, then the record: a post that is gone by now has left its own.
 			if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
 				return err
 			}
-			if holds, err := s.keyHolds(ctx, of, times, post.Name); holds || err != nil {
+			kept, err := s.kept(ctx, of, post.Name)
+			if err != nil || kept != nil && s.outlasts(kept, post) {
 				return err
 			}
 			return s.Archive.Delete(ctx, of, post.Name)
@@ -200,17 +202,13 @@ func (s *Shelf) forget(ctx context.Context, of archive.Team, times retention.Tim
 	return group.Wait() //nolint:wrapcheck // it says what could not be done
 }
 
-// keyHolds reports whether a post that leaves the archive was made with an Idempotency-Key that
-// holds. It can be where its team has shortened the time in the archive since it was entered.
-func (s *Shelf) keyHolds(ctx context.Context, of archive.Team, times retention.Times, name string) (bool, error) {
-	if times.Archived >= posting.KeyHolds {
-		return false, nil
-	}
-	kept, err := s.kept(ctx, of, name)
-	if err != nil || kept == nil {
-		return false, err
-	}
-	return s.Clock.Now().Before(posting.KeyHeldUntil(kept.Post())), nil
+// outlasts reports whether a record is needed for longer than the entry that leaves the lists.
+// It may tell of a younger post of the name, which was deleted before it was finished, so that
+// no list has it: what that one published would go out again. Or the post was made with an
+// Idempotency-Key that holds, as can be where its team has shortened the time in the archive
+// since it was entered.
+func (s *Shelf) outlasts(kept *record.Record, listed lists.Ref) bool {
+	return string(kept.UID) != listed.UID || s.Clock.Now().Before(posting.KeyHeldUntil(kept.Post()))
 }
 
 // kept returns the record of a post; nil if there is none, or what is there is no record.
