@@ -24,6 +24,10 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 	if a == nil {
 		return false, nil // It could not be read.
 	}
+	// A sweep goes on for up to an hour, in which the Team may be deleted.
+	if owns, err := s.owns(ctx, team); !owns {
+		return false, err
+	}
 	entries := a.next(s.Clock.Now(), turn)
 	if len(entries) == 0 {
 		return false, nil
@@ -42,12 +46,23 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 	}
 	var problems []error
 	for _, post := range posts {
-		if err := s.remove(ctx, post); err != nil {
+		// What the archive has of a Team that is being deleted goes: its posts stay.
+		owns, err := s.owns(ctx, team)
+		if owns {
+			err = s.remove(ctx, post)
+		}
+		if !owns || err != nil {
 			a.add([]entry{{name: post.Name, at: s.Clock.Now().Add(retryAfter)}})
 			problems = append(problems, err)
 		}
 	}
 	return true, errors.Join(problems...)
+}
+
+// owns reports whether a Team still owns its namespace, and is not being deleted.
+func (s *Sweeper) owns(ctx context.Context, team *v1alpha1.Team) (bool, error) {
+	owner, err := s.Owner(ctx, team.Spec.Namespace)
+	return err == nil && owner != nil && owner.UID == team.UID && owner.DeletionTimestamp.IsZero(), err
 }
 
 // archive has what became of posts kept and listed.

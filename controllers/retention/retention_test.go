@@ -180,6 +180,29 @@ var _ = Describe("A finished post", func() {
 	})
 })
 
+var _ = DescribeTable("A finished post stays when its Team is deleted while a sweep goes on", func(ctx SpecContext, point string, stay int) {
+	d := newDesk(ctx)
+	d.post(ctx, "first", 5*day)
+	d.post(ctx, "second", 5*day)
+	d.team.Finalizers = []string{v1alpha1.RecordsFinalizer}
+	Expect(k8s.Update(ctx, d.team)).To(Succeed())
+	d.Failpoint = func(at string) {
+		if at == point {
+			Expect(k8s.Delete(ctx, d.team)).To(Succeed())
+		}
+	}
+	Expect(d.sweep(ctx)).To(Succeed())
+	Expect(d.stored(ctx)).To(HaveLen(stay))
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+	d.team.Finalizers = nil
+	Expect(k8s.Update(ctx, d.team)).To(Succeed())
+},
+	Entry("before its record is written, which then is not", PointBeforeArchive, 2),
+	Entry("after that, since the record goes with the Team", PointAfterRecord, 2),
+	Entry("after the lists have it, which go too", PointAfterArchive, 2),
+	Entry("after another one has left", PointAfterDelete, 1),
+)
+
 var _ = Describe("The sweep", func() {
 	It("reads no posts while nothing can have become due", func(ctx SpecContext) {
 		d := newDesk(ctx)
