@@ -177,7 +177,7 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 	if n == expireMost {
 		return true, nil
 	}
-	return false, s.sweepRecords(ctx, of, now, times)
+	return s.sweepRecords(ctx, of, now, times)
 }
 
 // forget removes the records of posts that leave the archive, unless a post of the name is in
@@ -229,27 +229,28 @@ func (s *Shelf) kept(ctx context.Context, of archive.Team, name string) (*record
 }
 
 // sweepRecords removes, once a day, records that are over their time and in no list, and
-// requests whose keys hold no more.
-func (s *Shelf) sweepRecords(ctx context.Context, of archive.Team, now time.Time, times retention.Times) error {
+// requests whose keys hold no more. Where there are many it removes some, and reports that there
+// are more: they are the next sweep's.
+func (s *Shelf) sweepRecords(ctx context.Context, of archive.Team, now time.Time, times retention.Times) (more bool, err error) {
 	s.mu.Lock()
 	due := now.Sub(s.forgotten[of]) >= forgetEvery
 	s.mu.Unlock()
 	if !due {
-		return nil
+		return false, nil
 	}
-	_, err := s.Archive.Forget(ctx, of, now.Add(-times.Archived-forgetLate), func(post string) (bool, error) {
+	_, more, err = s.Archive.Forget(ctx, of, now.Add(-times.Archived-forgetLate), func(post string) (bool, error) {
 		return s.inCluster(ctx, of.Namespace, post)
 	})
-	if err == nil {
+	if err == nil && !more {
 		_, err = s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
 	}
-	if err != nil {
-		return err //nolint:wrapcheck // it says what could not be done
+	if err != nil || more {
+		return err == nil, err //nolint:wrapcheck // it says what could not be done
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgotten[of] = now
-	return nil
+	return false, nil
 }
 
 // inCluster asks the API server whether there is a post of a name.

@@ -29,10 +29,10 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 }
 
 // Forget removes records that were last written before a time and that nobody needs, so many
-// of them at most as takes seconds, and returns how many.
-func (a *Archive) Forget(ctx context.Context, team Team, before time.Time, needed func(post string) (bool, error)) (n int, err error) {
+// of them at most as takes seconds, and returns how many, and whether some are left.
+func (a *Archive) Forget(ctx context.Context, team Team, before time.Time, needed func(post string) (bool, error)) (n int, left bool, err error) {
 	under := team.Prefix() + strings.TrimPrefix(folder, "/")
-	n, _, err = a.remove(ctx, team, under, func(o store.Object) (bool, error) {
+	return a.remove(ctx, team, under, func(o store.Object) (bool, error) {
 		name, ok := strings.CutSuffix(strings.TrimPrefix(o.Key, under), extension)
 		if !ok || !o.ModifiedAt.Before(before) {
 			return false, nil
@@ -40,7 +40,6 @@ func (a *Archive) Forget(ctx context.Context, team Team, before time.Time, neede
 		used, err := needed(name)
 		return !used, err
 	})
-	return n, err
 }
 
 // remove removes documents under a prefix that goes says are to go.

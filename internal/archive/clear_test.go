@@ -33,7 +33,7 @@ func TestForget(t *testing.T) {
 		{"what is not known to be of no use is kept", time.Now().Add(time.Hour), func(string) (bool, error) { return false, away }, 0, true, []string{"deleted", "there"}},
 		{"an old one goes, and that of a post which is there stays", time.Now().Add(time.Hour), there, 1, false, []string{"there"}},
 	} {
-		n, err := a.Forget(t.Context(), acme, tc.before, tc.needed)
+		n, _, err := a.Forget(t.Context(), acme, tc.before, tc.needed)
 		if n != tc.want || (err != nil) != tc.fails {
 			t.Errorf("%s: %d went, want %d; %v", tc.reason, n, tc.want, err)
 		}
@@ -56,6 +56,23 @@ func TestClearSome(t *testing.T) {
 	for i, want := range []bool{true, false, false} {
 		if left, err := a.Clear(t.Context(), acme); left != want || err != nil {
 			t.Errorf("call %d: something is left: %v, want %v; %v", i+1, left, want, err)
+		}
+	}
+}
+
+// TestForgetSome shows that whoever has many records removed learns that some are left.
+func TestForgetSome(t *testing.T) {
+	a, bucket := open(t)
+	const many = 1005
+	for i := range many {
+		if _, err := bucket.PutDocument(t.Context(), fmt.Sprintf("%sposts/p%d.json", acme.Prefix(), i), "application/json", []byte("x"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nobody := func(string) (bool, error) { return false, nil }
+	for i, want := range []bool{true, false} {
+		if _, left, err := a.Forget(t.Context(), acme, time.Now().Add(time.Hour), nobody); left != want || err != nil {
+			t.Errorf("call %d: some are left: %v, want %v; %v", i+1, left, want, err)
 		}
 	}
 }
