@@ -26,6 +26,11 @@ import (
 // thousand of them a second, so that it takes eleven days without a count to come as far.
 const leap = 1_000_000_000
 
+// mostCounted is more than etcd reaches by counting, or by leaps, since it counts writes.
+// Other stores have their resourceVersions say the time, in microseconds or less, so that
+// one from there on says nothing by growing fast.
+const mostCounted = 1_000_000_000_000_000
+
 // Rewind is a state to which the cluster was put back.
 type Rewind struct {
 	// From is when that state was counted last; zero if it never was.
@@ -87,10 +92,20 @@ func went(from, to string) string {
 		return ""
 	case is < was:
 		return fmt.Sprintf("resourceVersions went back from %d to %d", was, is)
-	case is-was >= leap:
+	case is-was >= leap && was < mostCounted:
 		return fmt.Sprintf("resourceVersions leapt from %d to %d", was, is)
 	}
 	return ""
+}
+
+// farther is the count that is further on, with the last rewind that either of them knows.
+func farther(a, b Count) Count {
+	far := a
+	if b.Number > a.Number {
+		far = b
+	}
+	far.Rewound = later(a.Rewound, b.Rewound)
+	return far
 }
 
 // later is the rewind that was noticed later; nil if there is none.

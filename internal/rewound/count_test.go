@@ -60,9 +60,32 @@ func TestWent(t *testing.T) {
 		"back":               {"etcd counts on, unless it was put back", "100", "99", "resourceVersions went back from 100 to 99"},
 		"nearly a leap":      {"a cluster may have written as much", "100", "1000000099", ""},
 		"a leap":             {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
+		"the last leap":      {"etcd could have counted so far", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
+		"microseconds":       {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
+		"nanoseconds":        {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
+		"back in time":       {"a store that goes by time does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
 		if got := went(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %q, want %q (%s)", name, got, tt.want, tt.why)
+		}
+	}
+}
+
+func TestFarther(t *testing.T) {
+	first, second := &Rewind{Noticed: noon}, &Rewind{Noticed: noon.Add(time.Minute)}
+	for name, tt := range map[string]struct {
+		why        string
+		a, b, want Count
+	}{
+		"none":               {"nothing was counted yet", Count{}, Count{}, Count{}},
+		"the same":           {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
+		"the second":         {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
+		"the first":          {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
+		"the other knows it": {"a rewind must not be forgotten", Count{Number: 8}, Count{Number: 7, Rewound: first}, Count{Number: 8, Rewound: first}},
+		"both know one":      {"the later one counts", Count{Number: 8, Rewound: first}, Count{Number: 7, Rewound: second}, Count{Number: 8, Rewound: second}},
+	} {
+		if diff := cmp.Diff(tt.want, farther(tt.a, tt.b)); diff != "" {
+			t.Errorf("%s (%s): %s", name, tt.why, diff)
 		}
 	}
 }

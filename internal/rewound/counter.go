@@ -98,7 +98,12 @@ type Counter struct {
 	state State
 	// first is closed once the state is known for the first time.
 	first chan struct{}
-	known bool
+	// known is whether the bucket has told, and believed whether the cluster alone is
+	// believed until it does.
+	known, believed bool
+	// last is what this manager wrote or read on the Lease last. While the bucket is away it
+	// stands in for it: the cluster does not count less by itself.
+	last Count
 }
 
 // New returns a Counter.
@@ -120,6 +125,7 @@ func (c *Counter) Start(ctx context.Context) error {
 		pause := countEvery
 		if err := c.within(ctx, countWithin); err != nil && ctx.Err() == nil {
 			c.failed(ctx, began, err)
+			c.renew(ctx, countWithin, err)
 			if !c.knows() {
 				pause = tryEvery
 			}
@@ -130,8 +136,10 @@ func (c *Counter) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			timer.Stop()
 			// What was published within the last minute is after the last count.
-			if err := c.within(context.WithoutCancel(ctx), lastWithin); err != nil {
+			ctx = context.WithoutCancel(ctx)
+			if err := c.within(ctx, lastWithin); err != nil {
 				log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
+				c.renew(ctx, lastWithin, err)
 			}
 			return nil
 		}
@@ -162,9 +170,14 @@ func (c *Counter) State(ctx context.Context) (State, error) {
 // Count counts once, and takes what that tells of rewinds. An error means that it could not
 // be counted everywhere; what is known of rewinds stands then as far as it could be read.
 func (c *Counter) Count(ctx context.Context) error {
+	return retried(func() error { return c.count(ctx) })
+}
+
+// retried does again what another manager did at the same time.
+func retried(count func() error) error {
 	var err error
 	for range tries {
-		if err = c.count(ctx); !errors.Is(err, store.ErrChanged) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if err = count(); !errors.Is(err, store.ErrChanged) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -185,29 +198,82 @@ func (c *Counter) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count, _ := next(counted, kept, c.o.Clock.Now().UTC().Truncate(time.Second))
-	if err := c.writeLease(ctx, lease, count); err != nil {
+	noted := farther(c.lastCount(), kept)
+	count, _ := next(counted, noted, c.now())
+	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
-	if why := went(kept.ResourceVersion, lease.ResourceVersion); why != "" && (count.Rewound == nil || count.Rewound.Noticed.Before(count.At)) {
-		count.Rewound = &Rewind{From: counted.At, Noticed: count.At, Why: why}
-		if err := c.writeLease(ctx, lease, count); err != nil {
-			return err
-		}
-	}
 	c.take(ctx, State{Rewound: count.Rewound})
-	count.ResourceVersion = lease.ResourceVersion
 	data, err := json.Marshal(count)
 	if err != nil {
 		return err
 	}
 	if _, err := c.o.Documents.PutDocument(ctx, key, mimeType, append(data, '\n'), etag); err != nil {
-		return &bucketError{fmt.Errorf("cannot count in the bucket: %w", err)}
+		return fmt.Errorf("cannot count in the bucket: %w", err)
 	}
 	return nil
 }
 
-// bucketError says that it is the bucket that does not answer.
+func (c *Counter) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
+
+// countOnLease writes a count to the Lease, with what the Lease's resourceVersion tells only
+// then: from is when the state of the cluster is from, and noted the one to compare with. It
+// returns the count as it was written, with its resourceVersion.
+func (c *Counter) countOnLease(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
+	if err := c.writeLease(ctx, lease, count); err != nil {
+		return Count{}, err
+	}
+	if why := went(noted, lease.ResourceVersion); why != "" && (count.Rewound == nil || count.Rewound.Noticed.Before(count.At)) {
+		count.Rewound = &Rewind{From: from, Noticed: count.At, Why: why}
+		if err := c.writeLease(ctx, lease, count); err != nil {
+			return Count{}, err
+		}
+	}
+	count.ResourceVersion = lease.ResourceVersion
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = count
+	return count, nil
+}
+
+// renew says on the Lease that somebody works, if it was the bucket that could not be read
+// and it is known nevertheless what state the cluster is in: the manager that follows would
+// doubt that otherwise, and keep posts back. It takes time of its own, as a bucket that
+// does not answer has used up that of the count.
+func (c *Counter) renew(ctx context.Context, most time.Duration, why error) {
+	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.knows() && !c.believes() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if err := retried(func() error { return c.renewLease(ctx) }); err != nil {
+		log(ctx).Info("cannot renew the lease while the bucket cannot be read", "error", err.Error())
+	}
+}
+
+// renewLease renews the time of the cluster's count, and not its number: that grows only
+// after the bucket was read, or a cluster that was put back could catch up with the bucket
+// before anybody has compared the two. What this manager has counted stands in for the
+// bucket.
+func (c *Counter) renewLease(ctx context.Context) error {
+	lease, counted, err := c.readLease(ctx)
+	if err != nil {
+		return err
+	}
+	noted, now := c.lastCount(), c.now()
+	count, rewound := next(counted, noted, now)
+	count.Number--
+	if !rewound && now.Sub(counted.At).Abs() < countEvery/2 {
+		return nil // it is tried more often than this needs, while only the cluster is believed
+	}
+	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
+		return err
+	}
+	c.set(ctx, State{Rewound: count.Rewound}, false)
+	return nil
+}
+
+// bucketError says that the bucket cannot be read.
 type bucketError struct{ error }
 
 func (e *bucketError) Unwrap() error { return e.error }
@@ -275,18 +341,31 @@ func (c *Counter) failed(ctx context.Context, began time.Time, why error) {
 		return
 	}
 	log(ctx).Info("cannot tell yet whether the cluster was put back to an earlier state; trying again", "error", why.Error())
-	state := State{Unsure: began, Problem: "the manager's log has the error"}
-	if _, ok := errors.AsType[*bucketError](why); ok {
-		state.Problem = "the store of media files does not answer (the manager's log has the error)"
-		ctx, cancel := context.WithTimeout(ctx, countWithin)
-		defer cancel()
-		_, counted, err := c.readLease(ctx)
-		if err == nil && counted.Number > 0 && began.Sub(counted.At).Abs() <= recent {
-			state = State{}
-		}
-		if err == nil {
-			state.Rewound = counted.Rewound
-		}
+	_, bucket := errors.AsType[*bucketError](why)
+	switch {
+	case c.believes():
+	case bucket:
+		c.believe(ctx, began)
+	default:
+		c.set(ctx, State{Unsure: began, Problem: "the manager's log has the error"}, false)
+	}
+}
+
+// believe takes what the cluster alone tells.
+func (c *Counter) believe(ctx context.Context, began time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, countWithin)
+	defer cancel()
+	state := State{Unsure: began, Problem: "the store of media files does not answer (the manager's log has the error)"}
+	lease, counted, err := c.readLease(ctx)
+	if err == nil && counted.Number > 0 && began.Sub(counted.At).Abs() <= recent {
+		state = State{}
+		counted.ResourceVersion = lease.ResourceVersion
+		c.mu.Lock()
+		c.believed, c.last = true, counted
+		c.mu.Unlock()
+	}
+	if err == nil {
+		state.Rewound = counted.Rewound
 	}
 	c.set(ctx, state, false)
 }
@@ -319,4 +398,16 @@ func (c *Counter) knows() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
+}
+
+func (c *Counter) believes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.believed
+}
+
+func (c *Counter) lastCount() Count {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
 }

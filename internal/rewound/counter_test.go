@@ -16,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/media/store"
@@ -48,9 +50,24 @@ const cluster = "0f6e-uid"
 // bench is a cluster and a bucket, whose managers come and go.
 type bench struct {
 	t     *testing.T
-	clock *clocktesting.FakeClock
+	clock paced
 	files *bucket
 	lease types.NamespacedName
+}
+
+// paced is a clock that says for how long a manager pauses, which has counted then.
+type paced struct {
+	*clocktesting.FakeClock
+
+	pauses chan time.Duration
+}
+
+func (p paced) NewTimer(d time.Duration) clock.Timer {
+	timer := p.FakeClock.NewTimer(d)
+	if p.pauses != nil {
+		p.pauses <- d
+	}
+	return timer
 }
 
 // bucket is a real one, which can be away.
@@ -82,7 +99,7 @@ func newBench(t *testing.T, name string) *bench {
 		t.Fatal(err)
 	}
 	return &bench{
-		t: t, clock: clocktesting.NewFakeClock(noon), files: &bucket{Store: files},
+		t: t, clock: paced{FakeClock: clocktesting.NewFakeClock(noon)}, files: &bucket{Store: files},
 		lease: types.NamespacedName{Namespace: "default", Name: name},
 	}
 }
@@ -115,6 +132,28 @@ func (b *bench) begins() rewound.State {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done, c := make(chan error), b.manager(nil)
 	go func() { done <- c.Start(ctx) }()
+	state, err := c.State(ctx)
+	cancel()
+	if err := errors.Join(err, <-done); err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// runs has a manager begin, does what happens once it has counted, or has failed to, has it
+// run on for 20 minutes, and end. It returns what it knew then.
+func (b *bench) runs(happens func()) rewound.State {
+	b.t.Helper()
+	b.clock.pauses = make(chan time.Duration)
+	defer func() { b.clock.pauses = nil }()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	pause := <-b.clock.pauses
+	happens()
+	for end := b.clock.Now().Add(20 * time.Minute); b.clock.Now().Before(end); pause = <-b.clock.pauses {
+		b.clock.Step(pause)
+	}
 	state, err := c.State(ctx)
 	cancel()
 	if err := errors.Join(err, <-done); err != nil {
@@ -250,6 +289,92 @@ func TestAway(t *testing.T) {
 			b.files.away = false
 			if state := b.begins(); !state.Unsure.IsZero() || state.Rewound != nil {
 				t.Errorf("%+v, after the store is back", state)
+			}
+		})
+	}
+}
+
+// TestAwayForLong goes through what the manager knows that follows one which has worked for
+// 20 minutes while the store was away.
+func TestAwayForLong(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why string
+		// paused is for how long nobody worked before, and awayAt whether the store was away
+		// then, rather than from the first count on.
+		paused time.Duration
+		awayAt bool
+		unsure bool
+	}{
+		"one that knew":     {"it has read the bucket, and the cluster was not put back since", time.Minute, false, false},
+		"one that believed": {"the cluster had counted a moment before", time.Minute, true, false},
+		"one that doubted":  {"what nobody was sure of is no surer later", 6 * time.Minute, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "long-"+strings.ReplaceAll(name, " ", "-"))
+			b.works(b.manager(nil))
+			b.clock.Step(tt.paused)
+			b.files.away = tt.awayAt
+			if state := b.runs(func() { b.files.away = true }); state.Unsure.IsZero() == tt.unsure || state.Rewound != nil {
+				t.Errorf("%+v of a manager that ran on (%s)", state, tt.why)
+			}
+			if state := b.begins(); state.Unsure.IsZero() == tt.unsure || state.Rewound != nil {
+				t.Errorf("%+v of the next manager (%s)", state, tt.why)
+			}
+			b.files.away = false
+			if state := b.begins(); !state.Unsure.IsZero() || state.Rewound != nil {
+				t.Errorf("%+v, after the store is back", state)
+			}
+		})
+	}
+}
+
+// TestAwayAndPutBack shows that to go on while the store is away hides no snapshot from before.
+func TestAwayAndPutBack(t *testing.T) {
+	gone := func(b *bench, _ string) {
+		if err := env.Client.Delete(b.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.lease.Namespace, Name: b.lease.Name}}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		why string
+		// before and during are what is done before a manager begins, and while it works.
+		before, during func(b *bench, snapshot string)
+		// soon is whether it is noticed although the store is away.
+		soon bool
+	}{
+		"by a machine":      {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
+		"under a manager":   {"it knows what it has counted", nil, (*bench).putBack, true},
+		"the lease is gone": {"as above", nil, gone, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "hides-"+strings.ReplaceAll(name, " ", "-"))
+			first := b.manager(nil)
+			b.works(first)
+			snapshot := b.snapshot()
+			b.works(first)
+			if tt.before != nil {
+				tt.before(b, snapshot)
+				b.files.away = true
+			}
+			state := b.runs(func() {
+				b.files.away = true
+				if tt.during != nil {
+					tt.during(b, snapshot)
+				}
+			})
+			if !state.Unsure.IsZero() || (state.Rewound != nil) != tt.soon {
+				t.Errorf("%+v while the store is away (%s)", state, tt.why)
+			}
+			if next := b.begins(); !next.Unsure.IsZero() || (next.Rewound != nil) != tt.soon {
+				t.Errorf("%+v of the next manager, while the store is away (%s)", next, tt.why)
+			}
+			b.files.away = false
+			next := b.begins()
+			if !next.Unsure.IsZero() || next.Rewound == nil {
+				t.Fatalf("%+v, after the store is back (%s)", next, tt.why)
+			}
+			if tt.soon && state.Rewound != nil && !next.Rewound.Noticed.Equal(state.Rewound.Noticed) {
+				t.Errorf("%+v, after the store is back: it was noticed before, %+v", next.Rewound, state.Rewound)
 			}
 		})
 	}
