@@ -342,8 +342,9 @@ test: ## Everything that must hold before a change lands; says at the end what i
 # Modules of one goroutine: for the race detector all of their libraries would be built a second time.
 without_race := hack/chart hack/conform hack/flux hack/image
 
-# Packages whose tests are one goroutine each, and long: the race detector has nothing to find there, and takes minutes.
-one_goroutine := posting/explore test/schema/decode
+# Packages whose tests are long, and models of one goroutine: the race detector has nothing to find there, and takes many minutes.
+# What reads the lists of the archive at once, apiserver/archived and apiserver/postindex, is tested with it.
+one_goroutine := posting/explore test/schema/decode internal/archive/lists
 
 .PHONY: test-unit
 test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)
