@@ -135,14 +135,18 @@ func (c *Counter) Start(ctx context.Context) error {
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			// What was published within the last minute is after the last count.
-			ctx = context.WithoutCancel(ctx)
-			if err := c.within(ctx, lastWithin); err != nil {
-				log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
-				c.renew(ctx, lastWithin, err)
-			}
+			c.countLast(context.WithoutCancel(ctx))
 			return nil
 		}
+	}
+}
+
+// countLast counts once more at the end: what was published within the last minute is after the
+// last count.
+func (c *Counter) countLast(ctx context.Context) {
+	if err := c.within(ctx, lastWithin); err != nil {
+		log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
+		c.renew(ctx, lastWithin, err)
 	}
 }
 
