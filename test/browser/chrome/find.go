@@ -171,12 +171,13 @@ func (e *Element) others() string {
 	return strings.Join(names, " ")
 }
 
+// text is a name as people hear it: some versions of the browser leave white space at its end.
 func text(value *accessibility.Value) string {
 	var s string
 	if value == nil || json.Unmarshal(value.Value, &s) != nil {
 		return ""
 	}
-	return s
+	return strings.TrimSpace(s)
 }
 
 // Count is how many elements fit now.
