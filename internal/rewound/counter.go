@@ -5,7 +5,6 @@ package rewound
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,17 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Annotation of the Lease has what the cluster has counted.
-const Annotation = "social.herald.dev/count"
-
-// Key is the key of the document with what was counted for a Lease of a cluster.
-func Key(cluster string, lease types.NamespacedName) string {
-	return store.Reserved + "clock/" + cluster + "/" + lease.Namespace + "/" + lease.Name + ".json"
-}
-
 const (
-	mimeType  = "application/json"
-	mostBytes = 16 << 10
 	// countEvery is how often it is counted: a snapshot that is put back within that time
 	// after it was taken may not be noticed.
 	countEvery = time.Minute
@@ -207,15 +195,8 @@ func (c *Counter) count(ctx context.Context) error {
 	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
-	c.take(ctx, State{Rewound: count.Rewound})
-	data, err := json.Marshal(count)
-	if err != nil {
-		return err
-	}
-	if _, err := c.o.Documents.PutDocument(ctx, key, mimeType, append(data, '\n'), etag); err != nil {
-		return fmt.Errorf("cannot count in the bucket: %w", err)
-	}
-	return nil
+	c.set(ctx, State{Rewound: count.Rewound}, true)
+	return c.writeBucket(ctx, key, count, etag)
 }
 
 func (c *Counter) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
@@ -277,65 +258,6 @@ func (c *Counter) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// bucketError says that the bucket cannot be read.
-type bucketError struct{ error }
-
-func (e *bucketError) Unwrap() error { return e.error }
-
-// readBucket returns what the bucket has counted, and the etag of that; both are zero if it
-// has not.
-func (c *Counter) readBucket(ctx context.Context, key string) (Count, string, error) {
-	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
-	if errors.Is(err, store.ErrNotFound) {
-		return Count{}, "", nil
-	}
-	if err != nil {
-		return Count{}, "", fmt.Errorf("cannot read what the bucket has counted: %w", err)
-	}
-	count, err := parse(data)
-	if err != nil {
-		return Count{}, "", fmt.Errorf("%s in the bucket: %w; remove it, and look at what was published since, if the cluster was put back to an earlier state", key, err)
-	}
-	return count, etag, nil
-}
-
-// readLease returns the Lease and what the cluster has counted on it; a new one if there is
-// none. What somebody has written there that is no count is none.
-func (c *Counter) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
-	lease := &coordinationv1.Lease{}
-	err := c.o.Reader.Get(ctx, c.o.Lease, lease)
-	if apierrors.IsNotFound(err) {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.o.Lease.Namespace, Name: c.o.Lease.Name}}, Count{}, nil
-	}
-	if err != nil {
-		return nil, Count{}, fmt.Errorf("cannot read what the cluster has counted, on lease %s: %w", c.o.Lease, err)
-	}
-	count, err := parse([]byte(lease.Annotations[Annotation]))
-	if err != nil {
-		log(ctx).Info("the lease has no count; it is as if the cluster had counted nothing", "lease", c.o.Lease.String(), "error", err.Error())
-		return lease, Count{}, nil
-	}
-	return lease, count, nil
-}
-
-func (c *Counter) writeLease(ctx context.Context, lease *coordinationv1.Lease, count Count) error {
-	data, err := json.Marshal(count)
-	if err != nil {
-		return err
-	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, string(data))
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: count.At}
-	if lease.ResourceVersion == "" {
-		err = c.o.Client.Create(ctx, lease)
-	} else {
-		err = c.o.Client.Update(ctx, lease)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot count on lease %s: %w", c.o.Lease, err)
-	}
-	return nil
-}
-
 // failed takes that it could not be counted. What was known stays. At the begin, the
 // cluster alone is believed if it has counted a moment ago, since an ordinary restart must
 // not wait for the bucket; otherwise what is from before waits.
@@ -374,9 +296,7 @@ func (c *Counter) believe(ctx context.Context, began time.Time) {
 	c.set(ctx, state, false)
 }
 
-// take takes what a count has told.
-func (c *Counter) take(ctx context.Context, state State) { c.set(ctx, state, true) }
-
+// set takes what is known of rewinds; known says that the bucket has told it.
 func (c *Counter) set(ctx context.Context, state State, known bool) {
 	c.mu.Lock()
 	before := c.state.Rewound
