@@ -15,16 +15,12 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/controllers/connection"
-	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appseal"
-	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/media/fetch"
-	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/quota"
@@ -100,13 +96,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
 		setup(accounts, nil),
-		setup(media.New(media.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
-			Store: files, MayDelete: bucket.MayDelete, Owner: teams.Owner, Requests: archive.New(files),
-			Verify: (&probe.Verifier{Store: files, Clock: now}).Verify, Source: fetch.New(fetch.Options{}), Owned: teams.Owned, Namespaces: c.Namespaces,
-			UnusedAfter: c.Retention.UnusedMedia.Duration, Retention: retentionPolicy(c), Metrics: media.NewMetrics(metrics.Registry),
-			MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
-		})),
+		setup(newMedia(mgr, c, files, bucket, teams, now)),
 		setupPosts(mgr, c, files, teams, bucket, posts), //nolint:contextcheck // what it watches ends with the manager
 	)
 }
