@@ -33,18 +33,7 @@ var (
 	env  *envtest.Environment
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	if env, err = envtest.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 
 // replica is a store as another process has it: with a client of its own.
 func replica(t *testing.T) *quota.Store {

@@ -161,13 +161,7 @@ func TestRewound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)
-			got := words(Decide(f))
-			for i := range got {
-				if strings.HasPrefix(got[i], "wait") {
-					got[i] = "wait"
-				}
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, untimed(words(Decide(f)))); diff != "" {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
 			if entry := posting.Target(f.Post, 0); tt.state != "" && (entry == nil || posting.StateOf(entry) != tt.state) {

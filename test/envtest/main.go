@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// Main runs the tests of a package with one Environment for all of them, and returns the exit code. It is for tests
+// without Ginkgo, whose suites have a place for this.
+func Main(m *testing.M, env **Environment, options ...Option) int {
+	var err error
+	if *env, err = Start(options...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := (*env).Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
+}
