@@ -58,6 +58,8 @@ type b6 struct {
 	content  *content
 	team     stack.Team
 	finished *stack.StoredPosts
+	// rest is what the control plane takes for a finished post.
+	rest atRest
 }
 
 func runB6(ctx context.Context, s *session, r *report, id string) error {
@@ -79,12 +81,7 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 	}
 	b.content = &content{teams: []stack.Team{b.team}, platforms: []v1alpha1.Platform{v1alpha1.PlatformX}}
 	due := max(b.b6Posts/dueOf, 1)
-	b.sayf("  B6: storing %d finished posts of one team", b.b6Posts-due)
-	begun := time.Now()
-	b.finished, err = s.stack.StorePosts(ctx, b.b6Posts-due, func(i int) *v1alpha1.Post {
-		return b.finishedPost(i, begun.Add(-finishedOver/time.Duration(b.b6Posts)*time.Duration(i)-time.Hour))
-	})
-	if err != nil {
+	if err := b.storeFinished(ctx, b.b6Posts-due); err != nil {
 		return err
 	}
 	first, last, err := b.restart(ctx, due)
@@ -102,8 +99,32 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 		"first_publish_s": first, "goal": goalFirst, "met": first <= goalFirst, "last_publish_s": last, "posts": b.b6Posts, "due": due,
 		"in_doubt": inDoubt, "settled_s": settled, "settled_goal": goalSettled, "settled_met": settled <= goalSettled,
 		"mib": memory, "mib_goal": goalDoubt, "mib_met": memory <= goalDoubt,
+		"etcd_bytes_per_post": measure.Rounded(b.rest.etcd, 0), "kube_apiserver_bytes_per_post": measure.Rounded(b.rest.kubeAPIServer, 0),
 	})
 	return errors.Join(b.finished.Remove(ctx), b.clear(ctx))
+}
+
+// storeFinished stores finished posts, and measures what the control plane takes for one.
+func (b *b6) storeFinished(ctx context.Context, posts int) error {
+	b.sayf("  B6: storing %d finished posts of one team", posts)
+	before, err := b.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	b.finished, err = b.stack.StorePosts(ctx, posts, func(i int) *v1alpha1.Post {
+		return b.finishedPost(i, begun.Add(-finishedOver/time.Duration(b.b6Posts)*time.Duration(i)-time.Hour))
+	})
+	if err != nil {
+		return err
+	}
+	after, err := b.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	b.rest = after.perObject(before, posts)
+	b.sayf("  B6: at rest, a finished post takes %.1f KB of etcd and %.1f KB of kube-apiserver's heap", b.rest.etcd/1000, b.rest.kubeAPIServer/1000)
+	return nil
 }
 
 // stored is a post to two accounts of the team as it is stored, without a status.

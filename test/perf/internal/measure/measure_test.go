@@ -51,7 +51,18 @@ apiserver_request_total{code="201",resource="posts",subresource="",verb="POST"} 
 apiserver_request_total{code="201",resource="events",subresource="",verb="POST"} 2
 # TYPE apiserver_request_total_other counter
 apiserver_request_total_other{code="201",resource="events",subresource="",verb="POST"} 7
+# TYPE go_memstats_heap_alloc_bytes gauge
+go_memstats_heap_alloc_bytes 1.048576e+06
 `
+
+func TestHeap(t *testing.T) {
+	if got, err := Heap(strings.NewReader(scraped)); err != nil || got != 1<<20 {
+		t.Errorf("the heap is %v (%v), want what the gauge says", got, err)
+	}
+	if got, err := Heap(strings.NewReader("# TYPE other gauge\nother 7\n")); err == nil {
+		t.Errorf("the heap of a program that does not tell it is %v, want an error", got)
+	}
+}
 
 func TestCountWrites(t *testing.T) {
 	done, err := CountWrites(strings.NewReader(scraped))

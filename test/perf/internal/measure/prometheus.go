@@ -4,11 +4,13 @@
 package measure
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -24,10 +26,30 @@ var verbs = map[string]string{
 	"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "apply", "DELETE": "delete", "DELETECOLLECTION": "deletecollection",
 }
 
+// heapAlloc is the name of a Go program's gauge of the bytes on its heap.
+const heapAlloc = "go_memstats_heap_alloc_bytes"
+
+// Heap finds how much a Go program has on its heap among its metrics, in Prometheus' text format; in bytes.
+func Heap(metrics io.Reader) (float64, error) {
+	families, err := parse(metrics)
+	if err != nil {
+		return 0, err
+	}
+	samples := families[heapAlloc].GetMetric()
+	if len(samples) != 1 {
+		return 0, fmt.Errorf("%s stands %d times among the metrics, and not once", heapAlloc, len(samples))
+	}
+	return samples[0].GetGauge().GetValue(), nil
+}
+
+func parse(metrics io.Reader) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	return parser.TextToMetricFamilies(metrics)
+}
+
 // CountWrites counts the writes that succeeded among an API server's metrics, in Prometheus' text format.
 func CountWrites(metrics io.Reader) (Writes, error) {
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(metrics)
+	families, err := parse(metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -106,10 +106,11 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// startServers starts all but Herald. More collection workers make the removal of posts between two rounds quick.
+// startServers starts all but Herald. More collection workers make the removal of posts between two rounds quick; to ask the
+// API server for a profile of its heap is how its garbage is collected before that is measured.
 func (s *Stack) startServers(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{
-		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
+		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16", "--profiling=true"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
 	} {
 		s.servers = append(s.servers, s.children.Start(spec))
 	}

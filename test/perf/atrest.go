@@ -1,0 +1,46 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/test/perf/internal/measure"
+)
+
+// atRest is what the control plane takes for objects to which nothing happens, in bytes: etcd's database without its
+// history, and what the API server has on its heap after a collection.
+type atRest struct {
+	etcd, kubeAPIServer float64
+}
+
+// atRest measures what the control plane takes for all of its objects.
+func (s *session) atRest(ctx context.Context) (atRest, error) {
+	stored, err := s.stack.StoredBytes(ctx)
+	if err != nil {
+		return atRest{}, err
+	}
+	client, err := rest.HTTPClientFor(s.stack.Config)
+	if err != nil {
+		return atRest{}, err
+	}
+	// To ask for this profile has the garbage collected first.
+	if _, err := get(ctx, client, s.stack.Config.Host+"/debug/pprof/heap?gc=1"); err != nil {
+		return atRest{}, err
+	}
+	page, err := get(ctx, client, s.stack.Config.Host+"/metrics")
+	if err != nil {
+		return atRest{}, err
+	}
+	heap, err := measure.Heap(bytes.NewReader(page))
+	return atRest{float64(stored), heap}, err
+}
+
+// perObject is what came since before for each of so many objects.
+func (a atRest) perObject(before atRest, objects int) atRest {
+	return atRest{(a.etcd - before.etcd) / float64(objects), (a.kubeAPIServer - before.kubeAPIServer) / float64(objects)}
+}
