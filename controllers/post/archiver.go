@@ -19,6 +19,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/record"
 )
 
 const (
@@ -29,8 +31,9 @@ const (
 	keepPauseMost = time.Minute
 )
 
-// archiver keeps the records of finished posts, beside the passes over those that are not:
-// nothing waits for it but a deletion. It runs on the leader, in its own goroutines.
+// archiver keeps the records of finished posts, and of those that wait for a person, beside the
+// passes over those that are under way: nothing waits for it but a deletion. It runs on the
+// leader, in its own goroutines.
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -57,7 +60,13 @@ func (rs *records) add(mgr ctrl.Manager) error {
 	return mgr.Add(rs.archiver)
 }
 
-// later has the record of a post kept that a pass has finished.
+// awaitsPerson reports whether nothing is left to be done for a post but to wait for a person,
+// who may take weeks: what is known of it must not be lost with its object until then.
+func awaitsPerson(post *v1alpha1.Post) bool {
+	return !post.Status.Finished && record.Needed(post) && posting.AllSettled(post)
+}
+
+// later has the record of a post kept that a pass has finished, or brought to wait for a person.
 func (rs *records) later(p *pass) {
 	if rs.archiver != nil && p.post.DeletionTimestamp.IsZero() {
 		rs.archiver.queue.Add(p.key)
@@ -99,7 +108,7 @@ func (a *archiver) next(ctx context.Context) bool {
 	return true
 }
 
-// work keeps the record of a finished post as it stands now, and sees that the post has its
+// work keeps the record of a post as it stands now that is finished or waits for a person, and sees that the post has its
 // finalizer, without which it would leave the lists when it is deleted. One that is being
 // deleted leaves its record on its way out.
 func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
@@ -107,7 +116,7 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !post.Status.Finished || !post.DeletionTimestamp.IsZero() {
+	if !post.Status.Finished && !awaitsPerson(&post) || !post.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	if _, kept, err := a.records.keeper(ctx, key.Namespace); err != nil || !kept {

@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/record"
 )
 
 // hold puts the finalizer on again where `herald release` or a person has taken it off a post
-// of which something was sent, or whose Idempotency-Key outlives it: without it, the post could
-// be deleted and leave no record. It reports whether it did, which wakes the post again. What
+// of which something was sent, or may have been, or whose Idempotency-Key outlives it: without
+// it, the post could be deleted and leave no record. It reports whether it did, which wakes the post again. What
 // was armed is not armed again: a copy from a backup is still known by its annotation.
 func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
-	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !posting.Started(p.post) && !r.records.holdsKey(p.post) {
+	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !record.Needed(p.post) && !r.records.holdsKey(p.post) {
 		return false, nil
 	}
 	held, err = addFinalizer(ctx, r.o.Client, p.post)
@@ -28,11 +28,13 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
 	return held, err
 }
 
-// holdEnd puts the finalizer on an applied post that is about to be finished although nothing
-// was sent for it, as one whose time was missed. From then on it has a place in the lists, which
-// it takes along only if its deletion is seen. Where nothing is kept, it goes as it came.
+// holdEnd puts the finalizer on an applied post of which a record is about to be needed although
+// nothing was sent for it: one that is finished, as its time was missed, or that waits for a person
+// to tell what became of the object it is a copy of. From then on its deletion must be seen: it
+// has a place in the lists, or would be published if it came back. Where nothing is kept, it goes
+// as it came.
 func (r *Reconciler) holdEnd(ctx context.Context, p *pass) error {
-	if !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) {
+	if !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) && !record.Needed(p.post) {
 		return nil
 	}
 	if _, kept, err := r.records.keeper(ctx, p.key.Namespace); err != nil || !kept {

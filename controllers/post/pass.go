@@ -124,8 +124,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, keepsSecret: prepare.KeepsSecret(&post.Status),
 	}
 	err := r.work(ctx, p)
-	if err == nil && p.over() {
+	switch {
+	case err == nil && p.over():
 		r.tidy(ctx, p)
+		r.records.later(p)
+	case err == nil && awaitsPerson(p.post) && (p.wrote || !known.recorded):
+		known.recorded = true
 		r.records.later(p)
 	}
 	endTrace(span, p, err)

@@ -5,6 +5,7 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ const askAgain = 15 * time.Second
 // its name, and enters it. It returns no actions if the post goes on.
 func (f *Facts) earlier() []Action {
 	if !f.wantsEarlier() {
-		return nil
+		return f.earlierOnceMore()
 	}
 	if actions := f.settleFirst(); actions != nil {
 		return actions
@@ -65,6 +66,46 @@ func (f *Facts) earlier() []Action {
 		return f.enterCopy()
 	}
 	return nil
+}
+
+// earlierOnceMore looks at the record of an earlier post again when the time of this one has
+// come: an edit may have brought targets since it was looked up, or a Connection may have been
+// made anew for another account. It returns no actions if the post goes on.
+func (f *Facts) earlierOnceMore() []Action {
+	post := f.Post
+	if f.Unowned || post.Status.Finished || post.Spec.Draft || post.Spec.Cancelled || posting.Started(post) || posting.Wait(post, f.Now) > 0 ||
+		!knowsEarlier(post) || post.Status.Earlier.PublishAgain {
+		return nil
+	}
+	switch f.Earlier.State {
+	case EarlierUnasked:
+		return []Action{FindEarlier{}}
+	case EarlierUnavailable:
+		return f.waitForRecord("whether an earlier post of this name was published to these accounts cannot be looked up: " + f.Earlier.Problem)
+	case EarlierKept:
+		return f.enterMore()
+	case EarlierNotKept:
+	}
+	return nil
+}
+
+// enterMore enters of the record what was not entered when it was found.
+func (f *Facts) enterMore() []Action {
+	post, found := f.Post, f.Earlier.Record
+	if found == nil {
+		return nil
+	}
+	entered := found.AdoptMore(post, f.account)
+	switch {
+	case len(entered.Unknown) > 0:
+		return f.nobodysAccounts(entered)
+	case len(entered.Targets) == 0:
+		return nil
+	}
+	post.Status.Earlier.Record = string(found.UID)
+	post.Status.Earlier.Targets = slices.Compact(slices.Sorted(slices.Values(slices.Concat(post.Status.Earlier.Targets, entered.Targets))))
+	f.enterTargets()
+	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
 // enterCopy enters, where no records are kept, that a copy was seen for what it is: what its

@@ -36,6 +36,11 @@ func (s *situation) copied() {
 	s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 }
 
+// lookedUp has the record of the object "earlier" found for the post, of which nothing was entered.
+func (s *situation) lookedUp() {
+	s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID), Record: "earlier"}
+}
+
 func isUndecided(t *testing.T, p *v1alpha1.Post) {
 	if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided || p.Status.Earlier == nil || p.Status.Earlier.Object != string(p.UID) {
 		t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
@@ -207,6 +212,45 @@ func TestEarlier(t *testing.T) {
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 			s.Earlier = Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
+		"one that was looked up, and is due": {"an edit may have brought targets since", func(s *situation) {
+			s.lookedUp()
+			s.Earlier = Earlier{}
+		}, []string{"find earlier"}, nil},
+		"one that was looked up, and nothing more is out": {"it is sent", func(s *situation) {
+			s.lookedUp()
+			s.Connections["x"].Spec.AccountID = "other"
+			s.Earlier = answered(kept())
+		}, []string{"claim [0]", "wait"}, nil},
+		"one that was looked up, and came to be of an account where it is out": {"it is never sent again", func(s *situation) {
+			s.lookedUp()
+			s.Earlier = answered(kept())
+		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			if p.Status.Targets[0].State != v1alpha1.TargetPosted || len(p.Status.Earlier.Targets) != 1 {
+				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
+			}
+		}},
+		"one that was looked up, while the archive is away": {"it waits, and says for what", func(s *situation) {
+			s.lookedUp()
+			s.Earlier = away
+		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
+		"one that was looked up, and whose record has gone since": {"its time was over", func(s *situation) {
+			s.lookedUp()
+			s.Earlier = answered(nil)
+		}, []string{"claim [0]", "wait"}, nil},
+		"one that was looked up, and whose Connection is not there": {"it may be an account where it is out", func(s *situation) {
+			s.lookedUp()
+			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
+			s.Earlier = answered(kept())
+		}, []string{"write and warn of ConnectionNotFound", "wait"}, nil},
+		"one that a person wants out again": {"it was asked for once", func(s *situation) {
+			s.lookedUp()
+			s.Post.Status.Earlier.PublishAgain, s.Earlier = true, Earlier{}
+		}, []string{"claim [0]", "wait"}, nil},
+		"one that was looked up, whose time lies ahead": {"it is looked up when it is due", func(s *situation) {
+			s.lookedUp()
+			s.scheduled(time.Hour)
+			s.Earlier = Earlier{}
+		}, []string{"write Scheduled", "wait"}, nil},
 		"a copy whose own entry is out": {"it stays, whatever the record says", func(s *situation) {
 			s.copied()
 			s.Post.Status.Targets[0] = kept(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus

@@ -80,9 +80,22 @@ type Adopted struct {
 // by their account and, among those of one account, by their turn. What the post's own entries
 // say to be out, as those of a copy may that came with its status, stays.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
+	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool { return !attempt.Posted(entry) })
+}
+
+// AdoptMore enters what Adopt would, into those targets alone for which nothing was begun and
+// nothing entered: since it was looked up, an edit may have brought them, or they may have
+// come to be of another account.
+func (r *Record) AdoptMore(post *v1alpha1.Post, account Account) Adopted {
+	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool {
+		return entry == nil || entry.Attempt == nil && !attempt.Settled(entry) && len(entry.Cards) == 0
+	})
+}
+
+func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1alpha1.TargetStatus) bool) Adopted {
 	var out Adopted
 	matches := make([]*Target, len(post.Spec.Targets))
-	turns, taken := r.byTurn(), map[equals]int{}
+	turns, taken := r.byTurn(account), map[equals]int{}
 	for i := range post.Spec.Targets {
 		name := post.Spec.Targets[i].ConnectionRef.Name
 		key, ok := r.keyOf(name, account)
@@ -101,7 +114,7 @@ func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.counts() || attempt.Posted(posting.Target(post, i)) {
+		if old == nil || !old.counts() || !open(posting.Target(post, i)) {
 			continue
 		}
 		r.enter(post, i, old)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Version is that of the form. A reader refuses a newer one, which it does not understand
@@ -82,8 +83,8 @@ var annotations = []string{
 // if there is no such Connection.
 type Account func(connection string) (platform v1alpha1.Platform, id string, ok bool)
 
-// Of makes the record of a post as it stands. account tells about targets for which no
-// call was claimed.
+// Of makes the record of a post as it stands. account tells about targets whose attempt does
+// not say it.
 func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
@@ -107,9 +108,13 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// Needed reports whether a post must leave a record: a call may have been made for it, or
-// it is finished.
-func Needed(post *v1alpha1.Post) bool { return posting.Started(post) || post.Status.Finished }
+// Needed reports whether a post must leave a record: a call may have been made for it, also
+// one that only a person can tell about, or it is finished.
+func Needed(post *v1alpha1.Post) bool {
+	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+		return attempt.Undecided(&t)
+	})
+}
 
 // places are the targets of a post that are kept: none as long as nothing became of any, and
 // then all of them in their order. The turn of a target among equals is that among the targets
@@ -148,7 +153,8 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 		kept.Attempt.Checkpoint, kept.Attempt.ContentHash = "", ""
 		kept.AccountID = kept.Attempt.AccountID
 	}
-	if platform, id, ok := account(kept.Connection); ok && kept.Attempt == nil {
+	// What a person has told of has an attempt, and no account if the platform did not confirm it.
+	if platform, id, ok := account(kept.Connection); ok && kept.AccountID == "" {
 		kept.Platform, kept.AccountID = platform, id
 	}
 	return kept

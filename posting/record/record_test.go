@@ -143,6 +143,10 @@ func TestAdopt(t *testing.T) {
 		{name: "one more to an account", why: "its turn is new", was: post("a", "x1=posted"), now: post("bb", "x1", "x1-too"), want: []string{"0 posted a-0"}},
 		{name: "no call, and the connection was gone", why: "an equal one tells its account", account: noConnections, was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
 		{name: "a connection that does not exist yet", why: "the record knows it by its name", was: gone(post("a", "old=posted")), now: post("bb", "old"), want: []string{"0 posted a-0"}},
+		{name: "an id that a person told and the platform did not confirm", why: "the Connection tells the account", was: gone(post("a", "x1=posted")), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
+		{name: "the same, and the Connection was gone then", why: "it is of the account that the name says now", account: noConnections, was: gone(post("a", "x1=posted")), now: post("bb", "x1-too", "x1"), want: []string{"0 posted a-0"}},
+		{name: "the same, of another platform", why: "the name stands for another account now", account: noConnections, was: of(v1alpha1.PlatformThreads, gone(post("a", "x1=posted"))), now: post("bb", "x1"), want: []string{}},
+		{name: "a copy that a person was asked about, and whose Connection was gone", why: "it may be out", account: noConnections, was: uncalled(post("a", "x1=unknown")), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "one that nobody knows", why: "it may be an account where it is out", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
 		{name: "a tree", why: "all its cards are out", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
 		{name: "a tree that broke off", why: "it goes on where it stands", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
@@ -186,6 +190,44 @@ func gone(p *v1alpha1.Post) *v1alpha1.Post {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
 	}
 	return p
+}
+
+// of has all targets of a post be of a platform.
+func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
+	for i := range p.Status.Targets {
+		p.Status.Targets[i].Platform = platform
+	}
+	return p
+}
+
+// TestAdoptMore shows what is entered once more when a post is due: what was not there, or not of this account, before.
+func TestAdoptMore(t *testing.T) {
+	was := Of(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
+	for _, tt := range []struct {
+		name, why string
+		now       *v1alpha1.Post
+		targets   []int32
+		want      []string
+		unknown   []string
+	}{
+		{"nothing came", "it was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
+		{"a target that an edit brought", "it is out", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
+		{"one that came to be of another account", "it is out there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
+		{"one that a person was asked about already", "the answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
+		{"one that was answered to be not out", "who was asked once is not asked again", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
+		{"one that failed", "it is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
+		{"a connection that nobody knows", "it may be an account where it is out", post("bb", "new"), nil, []string{}, []string{"new"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := was.AdoptMore(tt.now, accounts)
+			if diff := cmp.Diff(Adopted{Targets: tt.targets, Unknown: tt.unknown}, got); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+			if diff := cmp.Diff(tt.want, fates(tt.now)); diff != "" {
+				t.Errorf("%s (%s)", diff, tt.why)
+			}
+		})
+	}
 }
 
 // TestAdoptKeeps shows that what is out in the post stays as it is, whatever a record says.
@@ -244,6 +286,20 @@ func TestSucceed(t *testing.T) {
 			"bb",
 			[]types.UID{"a"},
 			[]string{"0 posted bb-0", "2 posted a-1"},
+		},
+		{
+			"two of three of an account that were taken out", "the turn of the last one stays, though nothing is out of the one before it",
+			[]*v1alpha1.Post{post("a", "x1=posted", "x1=refused", "x1=posted"), post("bb", "x1=posted")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted bb-0"},
+		},
+		{
+			"an older one is joined that fills a turn, and has more", "what was filled is not lost with what comes behind it",
+			[]*v1alpha1.Post{post("a", "x1=posted", "x1=refused", "x1=posted"), post("bb", "x1=posted"), post("a", "x1=posted", "x1=posted", "x1=posted", "x2=posted")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 posted bb-0", "1 posted a-1", "2 posted a-3"},
 		},
 		{
 			"over three objects", "nothing is forgotten on the way",
@@ -310,6 +366,16 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
 		})
+	}
+}
+
+// TestTurnsOfThree shows that a target which is out keeps its turn though one before it, of which nothing is, was taken out with it.
+func TestTurnsOfThree(t *testing.T) {
+	joined := Of(post("bb", "x1=posted"), "acme", accounts).Succeed(Of(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
+	next := post("ccc", "x1", "x1", "x1")
+	joined.Adopt(next, accounts)
+	if diff := cmp.Diff([]string{"0 posted bb-0", "2 posted a-2"}, fates(next)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -426,6 +492,9 @@ func TestNeeded(t *testing.T) {
 		if got := Needed(post("a", "x1="+state)); got != want {
 			t.Errorf("a record of a post that is %q is needed: %t, want %t", state, got, want)
 		}
+	}
+	if asked := uncalled(post("a", "x1=unknown")); !Needed(asked) {
+		t.Error("a copy that a person is asked about may be out, though no call was made for this object")
 	}
 	finished := post("a", "x1=failed")
 	finished.Status.Finished = true

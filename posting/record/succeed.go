@@ -46,13 +46,21 @@ func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
+// noAccounts tells nothing, so that a target of which the record does not know the account
+// is equal to those of its Connection alone.
+func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
+
 // byTurn sorts what became of targets by their equals, in their turn: those of the post,
-// and then those of earlier ones that it did not have.
-func (r *Record) byTurn() map[equals][]*Target {
+// and then those of earlier ones that it did not have. Of a target of which the record does
+// not know the account, account may tell it.
+func (r *Record) byTurn(account Account) map[equals][]*Target {
 	turns := map[equals][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
 			key := list[i].equals()
+			if platform, id, ok := account(key.connection); ok && (list[i].Platform == "" || list[i].Platform == platform) {
+				key = equals{platform: platform, account: id}
+			}
 			turns[key] = append(turns[key], &list[i])
 		}
 	}
@@ -83,14 +91,15 @@ func (r *Record) join(older *Record) *Record {
 	}
 	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-mostEarlier):]
 
-	turns, before := joined.byTurn(), older.byTurn()
+	turns, before := joined.byTurn(noAccounts), older.byTurn(noAccounts)
+	var more []Target
 	for _, key := range slices.SortedFunc(maps.Keys(before), equals.compare) {
 		own := turns[key]
-		for turn, old := range before[key] {
+		for turn, old := range throughLastThatCounts(before[key]) {
 			switch {
-			case !old.counts():
 			case turn >= len(own):
-				joined.Before = append(joined.Before, *old)
+				more = append(more, *old)
+			case !old.counts():
 			case !own[turn].counts(), older.UID == r.UID && attempt.Posted(&old.TargetStatus) && !attempt.Posted(&own[turn].TargetStatus):
 				// The second is of a cluster that was put back to before what the record tells.
 				kept := *old
@@ -99,5 +108,15 @@ func (r *Record) join(older *Record) *Record {
 			}
 		}
 	}
+	joined.Before = append(joined.Before, more...)
 	return &joined
+}
+
+// throughLastThatCounts leaves out the end of equal targets of which nothing is out. What does
+// not count before one that does keeps its place, for the turn of the other.
+func throughLastThatCounts(equal []*Target) []*Target {
+	for len(equal) > 0 && !equal[len(equal)-1].counts() {
+		equal = equal[:len(equal)-1]
+	}
+	return equal
 }
