@@ -4,6 +4,7 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,7 +20,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pages"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -27,13 +27,16 @@ const (
 	// archivers is how many records are written at once: a store takes some tens of
 	// milliseconds for one, so that 200 a second are kept.
 	archivers = 8
+	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and
+	// take one write to the store.
+	defaultUnderway = time.Minute
 	// keepPauseMost bounds the pause between two tries.
 	keepPauseMost = time.Minute
 )
 
-// archiver keeps the records of finished posts, and of those that wait for a person, beside the
-// passes over those that are under way: nothing waits for it but a deletion. It runs on the
-// leader, in its own goroutines.
+// archiver keeps the records of finished posts, and of those that wait for a person or are under
+// way for long, beside the passes: nothing waits for it but a deletion. It runs on the leader, in
+// its own goroutines.
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -60,15 +63,15 @@ func (rs *records) add(mgr ctrl.Manager) error {
 	return mgr.Add(rs.archiver)
 }
 
-// awaitsPerson reports whether nothing is left to be done for a post but to wait for a person,
-// who may take weeks: what is known of it must not be lost with its object until then.
-func awaitsPerson(post *v1alpha1.Post) bool {
-	return !post.Status.Finished && record.Needed(post) && posting.AllSettled(post)
-}
-
-// later has the record of a post kept that a pass has finished, or brought to wait for a person.
+// later has the record of a post kept that a pass has finished, or brought to wait for a person,
+// who may take weeks; of one that is under way, a while later. What is known of it must not be
+// lost with its object.
 func (rs *records) later(p *pass) {
-	if rs.archiver != nil && p.post.DeletionTimestamp.IsZero() {
+	switch {
+	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Needed(p.post):
+	case record.Underway(p.post):
+		rs.archiver.queue.AddAfter(p.key, cmp.Or(rs.o.Records.Underway, defaultUnderway))
+	default:
 		rs.archiver.queue.Add(p.key)
 	}
 }
@@ -108,7 +111,7 @@ func (a *archiver) next(ctx context.Context) bool {
 	return true
 }
 
-// work keeps the record of a post as it stands now that is finished or waits for a person, and sees that the post has its
+// work keeps the record of a post as it stands now, and sees that the post has its
 // finalizer, without which it would leave the lists when it is deleted. One that is being
 // deleted leaves its record on its way out.
 func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
@@ -116,7 +119,7 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !post.Status.Finished && !awaitsPerson(&post) || !post.DeletionTimestamp.IsZero() {
+	if !record.Needed(&post) || !post.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	if _, kept, err := a.records.keeper(ctx, key.Namespace); err != nil || !kept {

@@ -16,9 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/record"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // copyOf makes an applied post a copy from a backup, of an object that nobody knows.
@@ -51,15 +53,17 @@ func states(ctx context.Context, p *v1alpha1.Post) func() []v1alpha1.TargetState
 var _ = Describe("A post about which a person is asked", func() {
 	var m *manager
 	var k *keeping
-	var acme team
+	var acme, second team
 	var loose *unheld
-	start := func() { m = startManager(loose.funcs(), k.options) }
+	start := func() {
+		m = startManager(loose.funcs(), k.options, func(o *post.Options) { o.Records.Underway = 100 * time.Millisecond })
+	}
 	BeforeEach(func(ctx SpecContext) {
 		k, loose = newKeeping(), &unheld{}
 		start()
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
-		acme.connect(ctx, "second")
+		second = team{namespace: acme.namespace, account: acme.connect(ctx, "second")}
 		Expect(k8s.Create(ctx, &v1alpha1.Team{
 			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
 		})).To(Succeed())
@@ -97,6 +101,20 @@ var _ = Describe("A post about which a person is asked", func() {
 		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetUndecided}))
 		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal("1234567890"))
 		Expect(publishesBy(acme.account)).To(BeZero())
+	})
+
+	It("is asked for what was still under way when the cluster was lost", func(ctx SpecContext) {
+		second.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 600, Times: 9})
+		p := acme.apply(ctx, "launch", "hello", toSecond)
+		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}))
+		out := read(ctx, p).Status.Targets[0].ExternalID
+		Eventually(func() []v1alpha1.TargetState { return statesOf(k.of(ctx, acme.namespace, "launch")) }).
+			Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}))
+		lose(ctx, p)
+		p = acme.apply(ctx, "launch", "hello", toSecond)
+		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetUndecided}))
+		Expect(posting.Target(read(ctx, p), 0).ExternalID).To(Equal(out))
+		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 
 	It("is remembered by a manager that finds it so", func(ctx SpecContext) {

@@ -28,8 +28,7 @@ type memory struct {
 	// askedFor is when it was noticed last that the cluster was put back, before the archive was
 	// asked; zero if it never was.
 	askedFor time.Time
-	// recorded is set once a record of the post, which waits for a person, is to be kept as it
-	// stands.
+	// recorded is set once a record of the post, which is not finished, is to be kept as it stands.
 	recorded bool
 	// counting holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.

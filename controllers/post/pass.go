@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err == nil && p.over():
 		r.tidy(ctx, p)
 		r.records.later(p)
-	case err == nil && awaitsPerson(p.post) && (p.wrote || !known.recorded):
+	case err == nil && (p.wrote || !known.recorded):
 		known.recorded = true
 		r.records.later(p)
 	}

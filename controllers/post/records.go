@@ -37,6 +37,9 @@ type Records struct {
 	// Again is how soon it is tried again to keep the record of a post that is being deleted
 	// (default 15 s).
 	Again time.Duration
+	// Underway is how long a post is under way before a record of it is kept as it stands
+	// (default 1 min).
+	Underway time.Duration
 }
 
 const (

@@ -76,7 +76,8 @@ type Adopted struct {
 
 // Adopt enters into a post what became of an earlier one of its name, or of the post itself
 // before its cluster was put back to an earlier state: what is out reads posted, and what may
-// be waits for a person. What was refused, or never claimed, is left to be sent. Targets match
+// be waits for a person. What was refused, or never claimed, is left to be sent; of a post that
+// was underway only what was refused, since the record may be older than its object. Targets match
 // by their account and, among those of one account, by their turn. What the post's own entries
 // say to be out, as those of a copy may that came with its status, stays.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
@@ -114,7 +115,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.counts() || !open(posting.Target(post, i)) {
+		if old == nil || !old.counts() && !r.goesOn(old) || !open(posting.Target(post, i)) {
 			continue
 		}
 		r.enter(post, i, old)
@@ -139,6 +140,9 @@ func (r *Record) keyOf(connection string, account Account) (equals, bool) {
 	return equals{}, false
 }
 
+// goesOn reports whether a target may have been sent after the record was written.
+func (r *Record) goesOn(t *Target) bool { return r.Underway && t.State == v1alpha1.TargetPending }
+
 // enter enters what became of a target into entry i of a post.
 func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
@@ -150,7 +154,7 @@ func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 	case old.posted(cards):
 		next.State, next.Blocked = v1alpha1.TargetPosted, nil
 		next.Cards = next.Cards[:min(had, cards)]
-	case old.doubtful():
+	case old.doubtful(), r.goesOn(old):
 		if next.Attempt != nil && next.Attempt.Outcome == "" {
 			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
 		}

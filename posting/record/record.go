@@ -44,6 +44,9 @@ type Record struct {
 	// FinishedAt is when nothing was left to be done; nil for a post that was deleted
 	// before.
 	FinishedAt *v1alpha1.Time `json:"finishedAt,omitempty"`
+	// Underway is set of a post that was being delivered when this was written: what stands here
+	// as not sent yet may have been sent since.
+	Underway bool `json:"underway,omitempty"`
 	// Phase sums the post up.
 	Phase v1alpha1.PostPhase `json:"phase"`
 	// Labels and Annotations are those that Herald reads.
@@ -88,7 +91,7 @@ type Account func(connection string) (platform v1alpha1.Platform, id string, ok 
 func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
-		CreatedAt: v1alpha1.NewTime(post.CreationTimestamp.Time), FinishedAt: post.Status.FinishedAt, Phase: posting.PhaseOf(post),
+		CreatedAt: v1alpha1.NewTime(post.CreationTimestamp.Time), FinishedAt: post.Status.FinishedAt, Underway: Underway(post), Phase: posting.PhaseOf(post),
 		Labels: map[string]string{}, Annotations: map[string]string{}, Spec: *post.Spec.DeepCopy(),
 	}
 	if origin := post.Labels[v1alpha1.OriginLabel]; origin != "" {
@@ -114,6 +117,11 @@ func Needed(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
+}
+
+// Underway reports whether more may be sent for a post of which something was, or may have been.
+func Underway(post *v1alpha1.Post) bool {
+	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Needed(post) && !posting.AllSettled(post)
 }
 
 // places are the targets of a post that are kept: none as long as nothing became of any, and

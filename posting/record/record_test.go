@@ -132,6 +132,9 @@ func TestAdopt(t *testing.T) {
 		{name: "open", why: "the call may have published", was: post("a", "x1=open"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "refused", why: "nothing is out", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
 		{name: "failed before a call", why: "nothing is out", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
+		{name: "in part, and the rest under way", why: "it may have gone out after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
+		{name: "in part, and the rest under way when it was deleted", why: "nothing went out after that", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
+		{name: "a tree that is under way", why: "more of it may have gone out", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
 		{name: "never claimed", why: "nothing is out", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
 		{name: "withdrawn", why: "nothing is out", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
 		{name: "in part", why: "each target on its own", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
@@ -189,6 +192,18 @@ func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
 	}
+	return p
+}
+
+// deleted is such a post whose deletion was asked for.
+func deleted(p *v1alpha1.Post) *v1alpha1.Post {
+	p.DeletionTimestamp = &metav1.Time{Time: t0.Add(time.Hour)}
+	return p
+}
+
+// finished is such a post that is finished.
+func finished(p *v1alpha1.Post) *v1alpha1.Post {
+	p.Status.Finished, p.Status.FinishedAt = true, v1alpha1.NewTimePtr(t0)
 	return p
 }
 
@@ -353,7 +368,7 @@ func TestTurns(t *testing.T) {
 			},
 			[]string{"0 undecided", "1 posted a-1"},
 		},
-		{"deleted before the first was entered", "the other one is out, and not it", func(*v1alpha1.Post) {}, []string{"1 posted a-1"}},
+		{"deleted before the first was entered", "the other one is out, and not it", func(p *v1alpha1.Post) { deleted(p) }, []string{"1 posted a-1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			second := post("bb", "x1", "x1")
@@ -376,6 +391,18 @@ func TestTurnsOfThree(t *testing.T) {
 	joined.Adopt(next, accounts)
 	if diff := cmp.Diff([]string{"0 posted bb-0", "2 posted a-2"}, fates(next)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFinishedStays shows that the record of a finished post is not undone by one that was made of it before, and comes to be
+// written later.
+func TestFinishedStays(t *testing.T) {
+	before := Of(post("a", "x1=posted", "x2=pending"), "acme", accounts)
+	after := Of(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)
+	for name, joined := range map[string]*Record{"written in order": after.Succeed(before), "written late": before.Succeed(after)} {
+		if diff := cmp.Diff(after, joined); diff != "" || !before.Underway {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 
@@ -496,9 +523,7 @@ func TestNeeded(t *testing.T) {
 	if asked := uncalled(post("a", "x1=unknown")); !Needed(asked) {
 		t.Error("a copy that a person is asked about may be out, though no call was made for this object")
 	}
-	finished := post("a", "x1=failed")
-	finished.Status.Finished = true
-	if !Needed(finished) {
+	if !Needed(finished(post("a", "x1=failed"))) {
 		t.Error("clients read what is finished for as long as it is kept")
 	}
 }

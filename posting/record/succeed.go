@@ -68,16 +68,17 @@ func (r *Record) byTurn(account Account) map[equals][]*Target {
 }
 
 // Succeed joins a record with the one that lies under its name. The record of the younger
-// object stays, and keeps of the older one what it does not have: what is out is never
-// forgotten, whichever of them is written last.
+// object stays, or of one object that of when it was finished, and keeps of the other one what
+// it does not have: what is out is never forgotten, whichever of them is written last.
 func (r *Record) Succeed(before *Record) *Record {
-	if before == nil {
+	switch {
+	case before == nil:
 		return r
-	}
-	if before.UID != r.UID && before.CreatedAt.After(r.CreatedAt.Time) {
+	case before.UID != r.UID && before.CreatedAt.After(r.CreatedAt.Time), before.UID == r.UID && before.FinishedAt != nil && r.FinishedAt == nil:
 		return before.join(r)
+	default:
+		return r.join(before)
 	}
-	return r.join(before)
 }
 
 func (r *Record) join(older *Record) *Record {
