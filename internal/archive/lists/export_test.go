@@ -12,3 +12,14 @@ func (v *View) Files() int {
 	}
 	return n + 1
 }
+
+// Gathered is how many posts of a team wait for the next write.
+func (w *Writer) Gathered(of Team) int {
+	t := w.team(of)
+	t.gathering.Lock()
+	defer t.gathering.Unlock()
+	if t.next == nil {
+		return 0
+	}
+	return len(t.next.rows)
+}

@@ -58,6 +58,10 @@ type team struct {
 	mu sync.Mutex
 	// loaded is nil if it has to be read.
 	loaded *loaded
+
+	// gathering guards next, which is what the next write of Add takes along; nil if nothing.
+	gathering sync.Mutex
+	next      *batch
 }
 
 // loaded is what lies in the store.
@@ -78,17 +82,14 @@ func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names =
 
 // Add enters posts into a team's lists. They are listed, and stored, when it returns without
 // an error. A post that is listed already is not entered twice; one of its name with another
-// UID, or with other facts, takes its place.
+// UID, or with other facts, takes its place. What several callers enter at once is written
+// together.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	rows, err := rowsOf(entries)
 	if err != nil {
 		return err
 	}
-	err = w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, of, now, rows) })
-	if err != nil {
-		return fmt.Errorf("cannot enter %d posts into the archive of team %s: %w", len(rows), of.Name, err)
-	}
-	return nil
+	return w.enter(ctx, of, rows)
 }
 
 // rowsOf are the rows of entries, by name.
@@ -109,7 +110,7 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 // else there is of them: should it fail, or the process die, they stay listed, and the next
 // call begins with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
-	err = w.change(ctx, of, func(ctx context.Context, now *loaded) (*loaded, error) {
+	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {
 		rows, err := w.expired(ctx, of, now, finishedBefore.UnixMilli(), limit)
 		if n = len(rows); n == 0 || err != nil {
 			return nil, err
@@ -143,8 +144,7 @@ func (w *Writer) Counts(ctx context.Context, of Team) (state State, err error) {
 
 // change replaces the index by what make makes of it, unless that is nil, as often as it is
 // necessary because something else was written in between.
-func (w *Writer) change(ctx context.Context, of Team, remake func(context.Context, *loaded) (*loaded, error)) error {
-	t := w.team(of)
+func (w *Writer) change(ctx context.Context, t *team, remake func(context.Context, *loaded) (*loaded, error)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var last error
@@ -163,7 +163,7 @@ func (w *Writer) change(ctx context.Context, of Team, remake func(context.Contex
 		if err != nil || next == nil {
 			return err
 		}
-		if err := w.store(ctx, of, now, next); err == nil {
+		if err := w.store(ctx, t.Team, now, next); err == nil {
 			t.loaded = next
 			return nil
 		} else if last, t.loaded = err, nil; !errors.Is(err, store.ErrChanged) {

@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// batch is what several callers of Add enter into the lists of a team by one write. Thousands of
+// posts of a team are deleted at once, each by itself: with a write for each, they would wait for one
+// another for the better part of an hour.
+type batch struct {
+	rows map[string]*Row
+	// done is closed when the write has ended, with err.
+	done chan struct{}
+	err  error
+}
+
+// join puts rows into the batch that the next write of a team takes along. The caller that begins
+// a batch writes it.
+func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
+	t.gathering.Lock()
+	defer t.gathering.Unlock()
+	if t.next == nil {
+		t.next, begins = &batch{rows: map[string]*Row{}, done: make(chan struct{})}, true
+	}
+	maps.Copy(t.next.rows, rows)
+	return t.next, begins
+}
+
+// take ends the batch: who comes from now on begins another one.
+func (t *team) take(b *batch) map[string]*Row {
+	t.gathering.Lock()
+	defer t.gathering.Unlock()
+	if t.next == b {
+		t.next = nil
+	}
+	return b.rows
+}
+
+// write writes a batch. It gathers for as long as an earlier write of the team lasts.
+func (w *Writer) write(ctx context.Context, t *team, b *batch) {
+	defer close(b.done)
+	defer t.take(b)
+	b.err = w.change(ctx, t, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, t.Team, now, t.take(b)) })
+	if b.err != nil {
+		b.err = fmt.Errorf("cannot enter %d posts into the archive of team %s: %w", len(b.rows), t.Name, b.err)
+	}
+}
+
+// enter enters rows into a team's lists, together with what other callers enter meanwhile.
+func (w *Writer) enter(ctx context.Context, of Team, rows map[string]*Row) error {
+	for {
+		t := w.team(of)
+		b, begins := t.join(rows)
+		if begins {
+			w.write(ctx, t, b)
+			return b.err
+		}
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return fmt.Errorf("stopped before the archive of team %s was written: %w", of.Name, ctx.Err())
+		}
+		if ended := errors.Is(b.err, context.Canceled) || errors.Is(b.err, context.DeadlineExceeded); !ended || ctx.Err() != nil {
+			return b.err
+		}
+		// It was the other caller who gave up.
+	}
+}
