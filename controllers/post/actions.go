@@ -75,6 +75,9 @@ func (r *Reconciler) decideAgain(ctx context.Context, p *pass, f *delivery.Facts
 
 // write stores the status, and tells the event if it has changed.
 func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error {
+	if err := r.holdEnd(ctx, p); err != nil {
+		return err
+	}
 	changed, err := r.publisher.Write(ctx, p.post, &p.memory.publish, &p.stored)
 	if changed {
 		p.written()

@@ -15,6 +15,7 @@ import (
 	clientworkqueue "k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pages"
@@ -98,8 +99,9 @@ func (a *archiver) next(ctx context.Context) bool {
 	return true
 }
 
-// work keeps the record of a finished post as it stands now. One that is being deleted
-// leaves its record on its way out.
+// work keeps the record of a finished post as it stands now, and sees that the post has its
+// finalizer, without which it would leave the lists when it is deleted. One that is being
+// deleted leaves its record on its way out.
 func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	var post v1alpha1.Post
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
@@ -107,6 +109,12 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	}
 	if !post.Status.Finished || !post.DeletionTimestamp.IsZero() {
 		return nil
+	}
+	if _, kept, err := a.records.keeper(ctx, key.Namespace); err != nil || !kept {
+		return err
+	}
+	if _, err := addFinalizer(ctx, a.records.o.Client, &post); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	return a.records.keep(ctx, &post)
 }
@@ -157,7 +165,7 @@ func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range list.Items {
-			if at, ok := known[list.Items[i].Name]; !ok || at.Before(list.Items[i].CreationTimestamp.Add(keptBefore)) {
+			if at, ok := known[list.Items[i].Name]; !ok || at.Before(list.Items[i].CreationTimestamp.Add(keptBefore)) || !controllerutil.ContainsFinalizer(&list.Items[i], v1alpha1.DeliveryFinalizer) {
 				a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: list.Items[i].Name})
 			}
 		}

@@ -17,11 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
@@ -74,25 +72,6 @@ func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	}
 	r.o.Failpoint(PointBeforeRelease)
 	return removeFinalizer(ctx, r.o.Client, post)
-}
-
-// hold puts the finalizer on again where `herald release` or a person has taken it off a post
-// of which something was sent, or whose Idempotency-Key outlives it: without it, the post could
-// be deleted and leave no record. It reports whether it did, which wakes the post again. What
-// was armed is not armed again: a copy from a backup is still known by its annotation.
-func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
-	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !posting.Started(p.post) && !r.records.holdsKey(p.post) {
-		return false, nil
-	}
-	base := p.post.DeepCopy()
-	if !controllerutil.AddFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
-		return false, nil
-	}
-	if err := r.o.Client.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-		return false, fmt.Errorf("cannot put the finalizer on a post that is being delivered: %w", err)
-	}
-	p.wrote = true
-	return true, nil
 }
 
 // KeepRecord keeps the record of a finished post as it stands. It is for those who delete

@@ -64,7 +64,7 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 // write that says so.
 func describeFinished(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
-	s.Finished = finished(post)
+	s.Finished = Finished(post)
 	switch {
 	case !s.Finished:
 		s.FinishedAt, s.FinishedOn = nil, ""
@@ -74,9 +74,9 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// finished reports whether the manager may stop watching the post: nothing is
+// Finished reports whether the manager may stop watching the post: nothing is
 // left to do, and no answer of a person is awaited.
-func finished(post *v1alpha1.Post) bool {
+func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
