@@ -112,6 +112,11 @@ const (
 	// sweepEvery is the pause between two sweeps. What is due leaves within this time,
 	// as long as not more is due than the pace allows.
 	sweepEvery = 30 * time.Second
+	// roundFor is after how long a sweep that has much to do looks again for what is due: of
+	// one team, a backlog of hours, and of another one what must leave within two minutes.
+	roundFor = time.Minute
+	// sweepFor is when a sweep ends that always has more to do, before it is cut off.
+	sweepFor = deadline.Sweep / 2
 )
 
 // SetupWithManager adds the sweep to a manager.

@@ -59,6 +59,22 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
 	})
 
+	It("leaves while what was due before it still does: a sweep looks again after a minute", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d.post(ctx, "first", 0)
+		again := false
+		d.Failpoint = func(at string) {
+			if at == PointAfterDelete && !again {
+				again = true
+				d.clock.Step(roundFor)
+				d.post(ctx, "second", time.Second)
+			}
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
+	})
+
 	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
 		lost := d.post(ctx, "lost", 0, asking(d.clock.Now(), 10*time.Minute))
