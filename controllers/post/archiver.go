@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -92,6 +93,8 @@ func (a *archiver) next(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		a.queue.Forget(key)
+	case errors.Is(err, errAway):
+		a.queue.AddRateLimited(key) // Whoever asked has said why.
 	case ctx.Err() == nil:
 		ctrl.Log.WithName("records").Info("cannot keep the record of a finished post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		a.queue.AddRateLimited(key)
@@ -103,6 +106,9 @@ func (a *archiver) next(ctx context.Context) bool {
 // finalizer, without which it would leave the lists when it is deleted. One that is being
 // deleted leaves its record on its way out.
 func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
+	if a.records.outage.knows() {
+		return errAway // No post is read in vain.
+	}
 	var post v1alpha1.Post
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)

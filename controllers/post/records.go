@@ -11,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,15 +84,16 @@ type records struct {
 	recorder *recorder
 	archiver *archiver
 
+	outage   *outage
+	ends     *ends
+
 	mu sync.Mutex
-	// away is since when the store has not answered; zero while it does.
-	away time.Time
 	// unkept are the posts whose record could not be kept when it was tried last.
 	unkept map[types.NamespacedName]bool
 }
 
 func newRecords(o *Options, events *recorder) *records {
-	rs := &records{o: o, recorder: events, unkept: map[types.NamespacedName]bool{}}
+	rs := &records{o: o, recorder: events, outage: &outage{clock: o.Clock}, ends: newEnds(o), unkept: map[types.NamespacedName]bool{}}
 	if o.Records != nil && !o.Records.Archive.Absent() {
 		rs.archiver = newArchiver(rs)
 	}
@@ -165,7 +164,7 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 	}
 	own := record.Of(post, team.Name, account)
 	rs.o.Failpoint(PointBeforeKeep)
-	err = rs.o.Records.Archive.Put(ctx, team, post.Name, func(before []byte) ([]byte, error) {
+	join := func(before []byte) ([]byte, error) {
 		if before == nil {
 			return own.Encode()
 		}
@@ -174,10 +173,9 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 			return nil, &unreadable{fmt.Errorf("the record of post %q cannot be joined with the one that is there: %w", post.Name, err)}
 		}
 		return own.Succeed(was).Encode()
-	})
-	rs.note(err)
-	if err != nil {
-		return err //nolint:wrapcheck // it says what was being done
+	}
+	if err := rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) }); err != nil {
+		return err
 	}
 	rs.o.Failpoint(PointAfterKeep)
 	return rs.takeBack(ctx, team, post.Name)
@@ -196,28 +194,6 @@ func (rs *records) takeBack(ctx context.Context, team archive.Team, name string)
 
 // unreadable says that the store answers, and that what lies there is no record.
 type unreadable struct{ error }
-
-// note takes whether the store answers.
-func (rs *records) note(err error) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	switch {
-	case err == nil || errors.As(err, new(*unreadable)) || errors.Is(err, archive.ErrNotFound):
-		rs.away = time.Time{}
-	case rs.away.IsZero():
-		rs.away = rs.o.Clock.Now()
-	}
-}
-
-// awayFor is how long the store has not answered.
-func (rs *records) awayFor() time.Duration {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rs.away.IsZero() {
-		return 0
-	}
-	return rs.o.Clock.Since(rs.away)
-}
 
 // accounts tells the accounts of the Connections that a post names.
 func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Account, error) {
@@ -249,27 +225,25 @@ func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Ac
 // keepOrGiveUp keeps the record of a post that is being deleted. It returns a waiting while
 // that is to be tried again, and nil once the post may go.
 func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
-	// Thousands of posts of one namespace do not wait one after another for what is away.
-	ends, err := rs.endsWhileAway(ctx, post.Namespace)
-	if err == nil {
-		err = rs.keep(ctx, post)
-	}
+	err := rs.keep(ctx, post)
 	key := client.ObjectKeyFromObject(post)
 	rs.tried(key, err != nil)
 	if err == nil {
 		return nil
 	}
-	if !ends {
-		var problem error
-		if ends, problem = rs.namespaceEnds(ctx, post.Namespace); problem != nil {
-			return errors.Join(err, problem)
-		}
+	ends, problem := rs.ends.namespace(ctx, post.Namespace)
+	if problem != nil {
+		return errors.Join(err, problem)
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.awayFor() >= promiseEnds)
+	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.outage.lasts() >= promiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
-		log.Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
+		level := 0
+		if errors.Is(err, errAway) {
+			level = 1 // Whoever asked has said why.
+		}
+		log.V(level).Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		rs.recorder.warn(post, v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
 			"the post stays until the record that keeps it from being published twice is in the store of media files, for an hour at most: %v", err))
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
@@ -281,57 +255,41 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	return nil
 }
 
+// mustWait reports whether it is known without a try that a post, deleted at a time, cannot go
+// yet: the store is away, and neither its hour is over nor does its namespace go.
+func (rs *records) mustWait(ctx context.Context, namespace string, deleted time.Time) bool {
+	if !rs.outage.knows() || rs.o.Clock.Since(deleted) >= promiseEnds {
+		return false
+	}
+	ends, err := rs.ends.namespace(ctx, namespace)
+	return err == nil && !ends
+}
+
 // listOrGiveUp enters a finished post that is being deleted in the lists of its team. It returns
 // a waiting while that is to be tried again, for as long as a record is tried to be kept.
 func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	if rs.archiver == nil || rs.o.Records.List == nil || !post.Status.Finished {
 		return nil
 	}
-	err := rs.o.Records.List(ctx, post)
+	err := errAway
+	if !rs.outage.knows() {
+		err = rs.o.Records.List(ctx, post)
+	}
 	if err == nil {
 		return nil
 	}
-	ends, problem := rs.namespaceEnds(ctx, post.Namespace)
+	ends, problem := rs.ends.namespace(ctx, post.Namespace)
 	if problem != nil {
 		return errors.Join(err, problem)
 	}
 	log := ctrl.Log.WithName("records")
-	if !ends && rs.o.Clock.Since(post.DeletionTimestamp.Time) < promiseEnds {
+	late := rs.o.Clock.Since(post.DeletionTimestamp.Time) >= promiseEnds && (!errors.Is(err, errAway) || rs.outage.lasts() >= promiseEnds)
+	if !ends && !late {
 		log.Info("a deleted post waits for its place in the lists", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
 	}
 	log.Error(err, "a deleted post is in no list from now on: it can be read by its id", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	return nil
-}
-
-// endsWhileAway reports, with an error, that a namespace is being deleted while the store is
-// known not to answer: it is not asked again for each post.
-func (rs *records) endsWhileAway(ctx context.Context, namespace string) (bool, error) {
-	if rs.awayFor() == 0 {
-		return false, nil
-	}
-	ends, err := rs.namespaceEnds(ctx, namespace)
-	if err == nil && ends {
-		err = errAway
-	}
-	return ends, err
-}
-
-// errAway is why no record is kept of a post whose namespace goes.
-var errAway = errors.New("the store did not answer a moment ago")
-
-// namespaceEnds reports whether a namespace is being deleted.
-func (rs *records) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := rs.o.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("cannot read namespace %q: %w", name, err)
-	}
-	return !namespace.DeletionTimestamp.IsZero(), nil
 }
 
 // find asks the archive what became of an earlier post of the name.
@@ -350,8 +308,11 @@ func (rs *records) find(ctx context.Context, p *pass, f *delivery.Facts) {
 		return
 	}
 	p.asked = true
-	data, err := rs.o.Records.Archive.Get(ctx, team, p.key.Name)
-	rs.note(err)
+	var data []byte
+	err = rs.outage.ask(func() (err error) {
+		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
+		return err //nolint:wrapcheck // it is logged
+	})
 	found := delivery.Earlier{State: delivery.EarlierKept}
 	if err == nil {
 		found.Record, err = record.Decode(data)

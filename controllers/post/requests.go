@@ -23,7 +23,6 @@ func (rs *records) keepRequest(ctx context.Context, post *v1alpha1.Post) error {
 	if err != nil || !kept {
 		return err
 	}
-	err = rs.o.Records.Archive.PutRequest(ctx, team, post.Name, archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]})
-	rs.note(err)
-	return err //nolint:wrapcheck // it says what was being done
+	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
+	return rs.outage.ask(func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
 }
