@@ -175,11 +175,13 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		if over {
 			return
 		}
-		err := d.release(ctx, request.NamespacedName)
+		err, waits := d.release(ctx, request.NamespacedName), new(waiting)
 		switch {
 		case err == nil:
 			d.queue.Forget(request)
-		case errors.As(err, new(*waiting)):
+		case errors.As(err, &waits) && errors.Is(err, errYoung):
+			d.queue.AddAfter(request, waits.pause)
+		case errors.As(err, &waits):
 			d.queue.AddRateLimited(request) // It was told where it was tried.
 		case ctx.Err() == nil:
 			log.Error(err, "cannot release a deleted post yet", "namespace", request.Namespace, "name", request.Name)
@@ -205,7 +207,7 @@ func (d *deletions) release(ctx context.Context, key types.NamespacedName) error
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if errors.As(err, new(*waiting)) {
+	if errors.As(err, new(*waiting)) && !errors.Is(err, errYoung) {
 		d.waiting[key] = post.DeletionTimestamp.Time
 	} else {
 		delete(d.waiting, key)

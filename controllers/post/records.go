@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
@@ -57,10 +58,13 @@ func (w *waiting) Unwrap() error { return w.why }
 
 // letGo takes the finalizer off a post that is being deleted. Every way of a post out of
 // the cluster leads through here: what was, or may have been, published leaves a record
-// first. While that cannot be kept the post stays, and the error is a waiting. Where the
+// first. While that cannot be kept, or what comes back would not be looked up, the post stays, and the error is a waiting. Where the
 // namespace goes too, or the store is away for an hour, it goes without.
 func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Needed(post) || r.records.holdsKey(post) {
+		if err := r.records.waitToShow(ctx, post); err != nil {
+			return err
+		}
 		if err := r.records.keepOrGiveUp(ctx, post); err != nil {
 			return err
 		}
@@ -70,6 +74,24 @@ func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	}
 	r.o.Failpoint(PointBeforeRelease)
 	return removeFinalizer(ctx, r.o.Client, post)
+}
+
+// errYoung is why a post that came through the API and was deleted within seconds stays for
+// some more.
+var errYoung = errors.New("an object that took its place now could not be told from it")
+
+// waitToShow returns a waiting while an object that takes the place of a post would not be
+// looked up, since it would seem to be the one that the API has made.
+func (rs *records) waitToShow(ctx context.Context, post *v1alpha1.Post) error {
+	pause := posting.RemadeShows(post, rs.o.ClockMargin).Sub(rs.o.Clock.Now())
+	if pause <= 0 || rs.archiver == nil {
+		return nil
+	}
+	// Nothing is created in a namespace that goes.
+	if ends, err := rs.ends.namespace(ctx, post.Namespace); err != nil || ends {
+		return err
+	}
+	return &waiting{pause: pause, why: errYoung}
 }
 
 // KeepRecord keeps the record of a finished post as it stands. It is for those who delete

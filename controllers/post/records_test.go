@@ -232,6 +232,20 @@ var _ = Describe("A record outlives a post", func() {
 		}),
 	)
 
+	It("is taken over by a post of the API that is deleted and applied again within seconds, with what it was made with", func(ctx SpecContext) {
+		p := acme.post(ctx, "hello", func(p *v1alpha1.Post) {
+			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		first := read(ctx, p)
+		remove(ctx, p)
+		p = acme.restore(ctx, first)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishesBy(acme.account)).To(Equal(1))
+		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal(first.Status.Targets[0].ExternalID))
+	})
+
 	It("publishes again what a person asks for, once", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

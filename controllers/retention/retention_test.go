@@ -59,6 +59,21 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
 	})
 
+	It("stays for the seconds in which one that took its place would be taken for it", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		// The births of posts go by the clock of the API server.
+		d.clock.SetTime(time.Now())
+		d.post(ctx, "young", 0, func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(d.clock.Now()).String()}
+		})
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("young"))
+		Expect(d.late()).To(BeZero())
+		d.clock.Step(sweepEvery)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
 	It("leaves while what was due before it still does: a sweep looks again after a minute", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
 		d.post(ctx, "first", 0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -173,10 +174,11 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 }
 
 // leavesAt is when the time of a finished post in the cluster is over. Without an archive
-// it stays for as long as it would be archived.
+// it stays for as long as it would be archived; with one, at least until an object that
+// takes its place is looked up there.
 func (s *Sweeper) leavesAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))
 	}
-	return retention.FinishedAt(post).Add(times.InCluster)
+	return later(retention.FinishedAt(post).Add(times.InCluster), posting.RemadeShows(post, s.ClockMargin))
 }
