@@ -122,7 +122,8 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	if _, err := addFinalizer(ctx, a.records.o.Client, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return a.records.keep(ctx, &post)
+	_, err := a.records.keep(ctx, &post)
+	return err
 }
 
 // catchUp finds the finished posts of which no record was kept: by a version that kept

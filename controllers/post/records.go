@@ -58,8 +58,9 @@ func (w *waiting) Unwrap() error { return w.why }
 
 // letGo takes the finalizer off a post that is being deleted. Every way of a post out of
 // the cluster leads through here: what was, or may have been, published leaves a record
-// first. While that cannot be kept, or what comes back would not be looked up, the post stays, and the error is a waiting. Where the
-// namespace goes too, or the store is away for an hour, it goes without.
+// first. While that cannot be kept, or what comes back would not be looked up, the post stays,
+// and the error is a waiting. Where the namespace goes too, or the store is away for an hour,
+// it goes without.
 func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Needed(post) || r.records.holdsKey(post) {
 		if err := r.records.waitToShow(ctx, post); err != nil {
@@ -84,7 +85,7 @@ var errYoung = errors.New("an object that took its place now could not be told f
 // looked up, since it would seem to be the one that the API has made.
 func (rs *records) waitToShow(ctx context.Context, post *v1alpha1.Post) error {
 	pause := posting.RemadeShows(post, rs.o.ClockMargin).Sub(rs.o.Clock.Now())
-	if pause <= 0 || rs.archiver == nil {
+	if pause <= 0 || rs.archiver == nil || !record.Needed(post) {
 		return nil
 	}
 	// Nothing is created in a namespace that goes.
@@ -94,10 +95,19 @@ func (rs *records) waitToShow(ctx context.Context, post *v1alpha1.Post) error {
 	return &waiting{pause: pause, why: errYoung}
 }
 
+// ErrNotKept is that no record of a post is kept: its namespace has no Team, that is being
+// deleted, or there is no bucket.
+var ErrNotKept = errors.New("no record is kept, since no Team owns the namespace, the Team is being deleted, or there is no bucket")
+
 // KeepRecord keeps the record of a finished post as it stands. It is for those who delete
-// the post: they go another way than through its deletion.
+// the post, and must not where the error is ErrNotKept: they go another way than through its
+// deletion.
 func (r *Reconciler) KeepRecord(ctx context.Context, post *v1alpha1.Post) error {
-	return r.records.keep(ctx, post)
+	kept, err := r.records.keep(ctx, post)
+	if err == nil && !kept {
+		err = fmt.Errorf("post %s/%s: %w", post.Namespace, post.Name, ErrNotKept)
+	}
+	return err
 }
 
 // records keeps the records of posts, and finds those of earlier ones.
@@ -171,18 +181,18 @@ func (rs *records) keeper(ctx context.Context, namespace string) (team archive.T
 }
 
 // keep writes the record of a post, joined with that of an earlier one; of a post of which
-// nothing was sent, the request that created it.
-func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
-	if !record.Needed(post) {
-		return rs.keepRequest(ctx, post)
-	}
+// nothing was sent, the request that created it. It reports whether there is one now.
+func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, err error) {
 	team, kept, err := rs.keeper(ctx, post.Namespace)
 	if err != nil || !kept {
-		return err
+		return false, err
+	}
+	if !record.Needed(post) {
+		return true, rs.keepRequest(ctx, team, post)
 	}
 	account, err := rs.accounts(ctx, post)
 	if err != nil {
-		return err
+		return false, err
 	}
 	own := record.Of(post, team.Name, account)
 	rs.o.Failpoint(PointBeforeKeep)
@@ -197,7 +207,7 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 		return own.Succeed(was).Encode()
 	}
 	if err := rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) }); err != nil {
-		return err
+		return false, err
 	}
 	rs.o.Failpoint(PointAfterKeep)
 	return rs.takeBack(ctx, team, post.Name)
@@ -205,13 +215,13 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 
 // takeBack removes a record whose Team was deleted while it was written: what clears the
 // Team's records may have passed it by, and nobody would find it. The caches of this process
-// tell, which those who clear the records go by too.
-func (rs *records) takeBack(ctx context.Context, team archive.Team, name string) error {
-	_, kept, err := rs.keeper(ctx, team.Namespace)
+// tell, which those who clear the records go by too. It reports whether the record is left.
+func (rs *records) takeBack(ctx context.Context, team archive.Team, name string) (kept bool, err error) {
+	_, kept, err = rs.keeper(ctx, team.Namespace)
 	if err != nil || kept {
-		return err
+		return kept, err
 	}
-	return rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
+	return false, rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
 }
 
 // unreadable says that the store answers, and that what lies there is no record.
@@ -247,7 +257,7 @@ func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Ac
 // keepOrGiveUp keeps the record of a post that is being deleted. It returns a waiting while
 // that is to be tried again, and nil once the post may go.
 func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
-	err := rs.keep(ctx, post)
+	_, err := rs.keep(ctx, post)
 	key := client.ObjectKeyFromObject(post)
 	rs.tried(key, err != nil)
 	if err == nil {

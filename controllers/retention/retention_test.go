@@ -234,6 +234,35 @@ var _ = DescribeTable("A finished post stays when its Team is deleted while a sw
 	Entry("after another one has left", PointAfterDelete, 1),
 )
 
+var _ = DescribeTable("The archive of a Team that was deleted and cleared does not come back", func(ctx SpecContext, write func(ctx context.Context, d *desk, post *v1alpha1.Post) error) {
+	d := newDesk(ctx)
+	post := d.post(ctx, "old", 5*day)
+	d.post(ctx, "other", 5*day)
+	Expect(d.sweep(ctx)).To(Succeed())
+	Expect(d.listed(ctx)).To(ConsistOf("old", "other"))
+	before := d.team.DeepCopy()
+	Expect(k8s.Delete(ctx, d.team)).To(Succeed())
+	_, err := archive.New(bucket).Clear(ctx, d.of())
+	Expect(err).NotTo(HaveOccurred())
+	d.restart()
+	d.team = before // as who has begun before knows it
+	Expect(write(ctx, d, post)).To(Succeed())
+	for object, err := range bucket.List(ctx, d.of().Prefix()) {
+		Expect(err).NotTo(HaveOccurred())
+		Expect(object.Key).To(BeEmpty(), "nobody would find what is left")
+	}
+},
+	Entry("by a post that is entered late", func(ctx context.Context, d *desk, post *v1alpha1.Post) error {
+		return d.shelf.List(ctx, d.team, post)
+	}),
+	Entry("by lists that are written anew", func(ctx context.Context, d *desk, _ *v1alpha1.Post) error {
+		_, err := bucket.PutDocument(ctx, d.of().Prefix()+"index", "application/octet-stream", []byte("half of it"), store.Any)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))
+		return err
+	}),
+)
+
 var _ = Describe("The sweep", func() {
 	It("reads no posts while nothing can have become due", func(ctx SpecContext) {
 		d := newDesk(ctx)
