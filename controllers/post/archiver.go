@@ -10,16 +10,13 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
 )
 
 const (
@@ -124,58 +121,4 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	}
 	_, err := a.records.keep(ctx, &post)
 	return err
-}
-
-// catchUp finds the finished posts of which no record was kept: by a version that kept
-// none, or because the manager before this one was killed. It compares what the bucket has
-// with the metadata of the posts, team by team, and tries again where that fails.
-func (a *archiver) catchUp(ctx context.Context) {
-	o := a.records.o
-	var teams v1alpha1.TeamList
-	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
-		err := o.Client.List(ctx, &teams)
-		for i := 0; err == nil && i < len(teams.Items); i++ {
-			err = a.catchUpTeam(ctx, &teams.Items[i])
-		}
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
-		select {
-		case <-o.Clock.After(pause):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// keptBefore is how much older than a post a record may be that is its own: the clocks of
-// the store and of the Kubernetes API differ. One that is written again is the same.
-const keptBefore = time.Minute
-
-func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
-	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
-	if err != nil || !kept || of.Name != team.Name {
-		return err
-	}
-	known := map[string]time.Time{}
-	for entry, err := range a.records.o.Records.Archive.Entries(ctx, of) {
-		if err != nil {
-			return fmt.Errorf("cannot see which posts have a record: %w", err)
-		}
-		known[entry.Post] = entry.At
-	}
-	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
-	return pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
-		list, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: page.Limit, Continue: page.Continue})
-		if err != nil {
-			return "", fmt.Errorf("cannot list finished posts: %w", err)
-		}
-		for i := range list.Items {
-			if at, ok := known[list.Items[i].Name]; !ok || at.Before(list.Items[i].CreationTimestamp.Add(keptBefore)) || !controllerutil.ContainsFinalizer(&list.Items[i], v1alpha1.DeliveryFinalizer) {
-				a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: list.Items[i].Name})
-			}
-		}
-		return list.Continue, nil
-	})
 }

@@ -30,9 +30,9 @@ func TestKeepRecordSaysThatNoneIsKept(t *testing.T) {
 		owner  *v1alpha1.Team
 		files  *store.Store
 	}{
-		"without a Team":                 {"records belong to Teams", nil, bucket},
+		"without a Team":                  {"records belong to Teams", nil, bucket},
 		"of a Team that is being deleted": {"its records go with it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", DeletionTimestamp: &deleted}}, bucket},
-		"without a bucket":               {"there is no place for it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
+		"without a bucket":                {"there is no place for it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &Options{Clock: clocktesting.NewFakeClock(deleted.Time), Failpoint: func(string) {}, Records: &Records{

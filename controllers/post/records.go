@@ -116,8 +116,8 @@ type records struct {
 	recorder *recorder
 	archiver *archiver
 
-	outage   *outage
-	ends     *ends
+	outage *outage
+	ends   *ends
 
 	mu sync.Mutex
 	// unkept are the posts whose record could not be kept when it was tried last.

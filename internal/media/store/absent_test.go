@@ -21,12 +21,12 @@ func TestAbsentDocument(t *testing.T) {
 		reason, body string
 		absent       bool
 	}{
-		"a store":                         {"it says which key it does not have", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
-		"a store without the bucket":      {"nothing is known of the documents", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
+		"a store":                          {"it says which key it does not have", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
+		"a store without the bucket":       {"nothing is known of the documents", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
 		"a store that misses other things": {"nothing is known of the documents", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
-		"an ingress without a backend":    {"it knows nothing of documents", "default backend - 404", false},
-		"a page":                          {"it knows nothing of documents", "<html><body>404 Not Found</body></html>", false},
-		"nothing at all":                  {"it may be anybody's", "", false},
+		"an ingress without a backend":     {"it knows nothing of documents", "default backend - 404", false},
+		"a page":                           {"it knows nothing of documents", "<html><body>404 Not Found</body></html>", false},
+		"nothing at all":                   {"it may be anybody's", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
