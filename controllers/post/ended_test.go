@@ -88,7 +88,7 @@ var _ = Describe("An applied post of which nothing was sent", func() {
 	It("goes at once where nothing is kept: without a bucket, or without a Team", func(ctx SpecContext) {
 		k := newKeeping()
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
-			o.Records.Owner = func(context.Context, string) (*v1alpha1.Team, error) { return nil, nil } //nolint:nilnil // there is none
+			o.Records.Owner = func(context.Context, string) (*v1alpha1.Team, error) { return nil, nil }
 		})
 		DeferCleanup(m.stop)
 		acme := newTeam(ctx)
