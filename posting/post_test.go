@@ -280,6 +280,49 @@ func TestRestored(t *testing.T) {
 	}
 }
 
+// TestRemade has the object of a post made anew the moment it may go.
+func TestRemade(t *testing.T) {
+	const margin = 2 * time.Second
+	for _, tt := range []struct {
+		name, reason string
+		// born is the note of the birth, from the creation of the first object.
+		born time.Duration
+		// remade says whether the first object is taken for one made anew, and after how long
+		// one that follows it is.
+		remade bool
+		shows  time.Duration
+	}{
+		{"a moment before", "an ordinary post: its copy must not look like one", -300 * time.Millisecond, false, 7700 * time.Millisecond},
+		{"as long before as it may take", "the same", -5 * time.Second, false, 3 * time.Second},
+		{"longer before", "it is looked up, and so is what follows", -5*time.Second - time.Millisecond, true, 0},
+		{"a moment after", "clocks differ", 300 * time.Millisecond, false, 8300 * time.Millisecond},
+		{"clearly after", "the clock of the apiserver is ahead, or a person wrote it; a copy must not meet that time", 30 * time.Second, true, 38 * time.Second},
+		{"hours after", "nobody waits for that", 2 * time.Hour, true, 0},
+	} {
+		first := post(nil)
+		first.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
+		if got := Remade(first); got != tt.remade {
+			t.Errorf("%s: %s: Remade = %v", tt.name, tt.reason, got)
+		}
+		shows := RemadeShows(first, margin)
+		if want := t0.Add(tt.shows); !shows.Equal(want) && (tt.shows != 0 || !shows.IsZero()) {
+			t.Errorf("%s: %s: shows at %v, want %v", tt.name, tt.reason, shows, want)
+		}
+		if shows.IsZero() {
+			continue
+		}
+		// The clock of Kubernetes may be behind, and has whole seconds.
+		next := first.DeepCopy()
+		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
+		if !Remade(next) {
+			t.Errorf("%s: the object that follows, created at %v, is taken for an ordinary one", tt.name, next.CreationTimestamp)
+		}
+	}
+	if !RemadeShows(post(nil), margin).IsZero() {
+		t.Error("a post that was applied is looked up whenever it comes")
+	}
+}
+
 func TestCreated(t *testing.T) {
 	for _, tt := range []struct {
 		name, reason string

@@ -60,9 +60,23 @@ const createWithin = 5 * time.Second
 // Remade reports whether somebody else than the apiserver may have created the object of a
 // post that came through it, such as a person who deletes a post and applies it again. That
 // it took long to create is no proof, as Restored is, but reason to look for an earlier post.
+// So is a birth that is noted for later: the clocks are further apart than that, or somebody
+// else wrote the note.
 func Remade(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
-	return ok && post.CreationTimestamp.Sub(noted) > createWithin
+	return ok && post.CreationTimestamp.Sub(noted).Abs() > createWithin
+}
+
+// RemadeShows is from when on an object that takes the place of a post's, with its
+// annotations, is Remade; zero if it is at any time. A post of which something may be out stays
+// until then. margin is how far the clocks of this process and of Kubernetes may differ.
+func RemadeShows(post *v1alpha1.Post, margin time.Duration) time.Time {
+	noted, ok := born(post)
+	if age := post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
+		return time.Time{}
+	}
+	// Kubernetes drops parts of a second.
+	return noted.Add(createWithin + time.Second + margin)
 }
 
 // born reads what the apiserver noted at a post's birth.

@@ -53,7 +53,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files 
 	shelf.Record = reconciler.KeepRecord
 	leaving := retention.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Owner: teams.Owner, Namespaces: c.Namespaces,
-		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, Metrics: told, Failpoint: posts.Failpoint,
+		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, ClockMargin: posts.ClockMargin, Metrics: told, Failpoint: posts.Failpoint,
 	}
 	if !kept.Absent() {
 		leaving.Archive = shelf

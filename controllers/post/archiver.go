@@ -6,20 +6,18 @@ package post
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -104,6 +102,8 @@ func (a *archiver) next(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		a.queue.Forget(key)
+	case errors.Is(err, errAway):
+		a.queue.AddRateLimited(key) // Whoever asked has said why.
 	case ctx.Err() == nil:
 		ctrl.Log.WithName("records").Info("cannot keep the record of a finished post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		a.queue.AddRateLimited(key)
@@ -115,6 +115,9 @@ func (a *archiver) next(ctx context.Context) bool {
 // finalizer, without which it would leave the lists when it is deleted. One that is being
 // deleted leaves its record on its way out.
 func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
+	if a.records.outage.knows() {
+		return errAway // No post is read in vain.
+	}
 	var post v1alpha1.Post
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
@@ -128,59 +131,6 @@ func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
 	if _, err := addFinalizer(ctx, a.records.o.Client, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return a.records.keep(ctx, &post)
-}
-
-// catchUp finds the finished posts of which no record was kept: by a version that kept
-// none, or because the manager before this one was killed. It compares what the bucket has
-// with the metadata of the posts, team by team, and tries again where that fails.
-func (a *archiver) catchUp(ctx context.Context) {
-	o := a.records.o
-	var teams v1alpha1.TeamList
-	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
-		err := o.Client.List(ctx, &teams)
-		for i := 0; err == nil && i < len(teams.Items); i++ {
-			err = a.catchUpTeam(ctx, &teams.Items[i])
-		}
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
-		select {
-		case <-o.Clock.After(pause):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// keptBefore is how much older than a post a record may be that is its own: the clocks of
-// the store and of the Kubernetes API differ. One that is written again is the same.
-const keptBefore = time.Minute
-
-func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
-	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
-	if err != nil || !kept || of.Name != team.Name {
-		return err
-	}
-	known := map[string]time.Time{}
-	for entry, err := range a.records.o.Records.Archive.Entries(ctx, of) {
-		if err != nil {
-			return fmt.Errorf("cannot see which posts have a record: %w", err)
-		}
-		known[entry.Post] = entry.At
-	}
-	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
-	return pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
-		list, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: page.Limit, Continue: page.Continue})
-		if err != nil {
-			return "", fmt.Errorf("cannot list finished posts: %w", err)
-		}
-		for i := range list.Items {
-			if at, ok := known[list.Items[i].Name]; !ok || at.Before(list.Items[i].CreationTimestamp.Add(keptBefore)) || !controllerutil.ContainsFinalizer(&list.Items[i], v1alpha1.DeliveryFinalizer) {
-				a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: list.Items[i].Name})
-			}
-		}
-		return list.Continue, nil
-	})
+	_, err := a.records.keep(ctx, &post)
+	return err
 }

@@ -269,7 +269,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.records.add(mgr); err != nil {
 		return err
 	}
-	return mgr.Add(&deletions{reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), namespaces: r.o.Namespaces})
+	return mgr.Add(&deletions{
+		reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), namespaces: r.o.Namespaces, waiting: map[types.NamespacedName]time.Time{},
+	})
 }
 
 // wakes has a change of an input wake the posts that wait for it.

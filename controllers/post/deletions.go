@@ -42,6 +42,10 @@ type deletions struct {
 	namespaces configv1alpha1.Namespaces
 
 	queue workqueue
+
+	mu sync.Mutex
+	// waiting are the posts that wait for the store, and since when each is being deleted.
+	waiting map[types.NamespacedName]time.Time
 }
 
 const (
@@ -171,10 +175,14 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		if over {
 			return
 		}
-		err := d.release(ctx, request.NamespacedName)
+		err, waits := d.release(ctx, request.NamespacedName), new(waiting)
 		switch {
 		case err == nil:
 			d.queue.Forget(request)
+		case errors.As(err, &waits) && errors.Is(err, errYoung):
+			d.queue.AddAfter(request, waits.pause)
+		case errors.As(err, &waits):
+			d.queue.AddRateLimited(request) // It was told where it was tried.
 		case ctx.Err() == nil:
 			log.Error(err, "cannot release a deleted post yet", "namespace", request.Namespace, "name", request.Name)
 			d.queue.AddRateLimited(request)
@@ -183,12 +191,26 @@ func (d *deletions) releaseAll(ctx context.Context) {
 	}
 }
 
-// release lets a finished post go.
+// release lets a finished post go. While the store is away, no post is read again that waits
+// for it.
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
+	d.mu.Lock()
+	since, waits := d.waiting[key]
+	d.mu.Unlock()
+	if waits && d.reconciler.records.mustWait(ctx, key.Namespace, since) {
+		return &waiting{why: errAway}
+	}
 	var post v1alpha1.Post
 	err := d.reconciler.o.APIReader.Get(ctx, key, &post)
 	if err == nil && post.Status.Finished && !post.DeletionTimestamp.IsZero() {
 		err = d.reconciler.letGo(ctx, &post)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if errors.As(err, new(*waiting)) && !errors.Is(err, errYoung) {
+		d.waiting[key] = post.DeletionTimestamp.Time
+	} else {
+		delete(d.waiting, key)
 	}
 	return client.IgnoreNotFound(err)
 }

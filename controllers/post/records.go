@@ -11,15 +11,14 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
@@ -62,10 +61,14 @@ func (w *waiting) Unwrap() error { return w.why }
 
 // letGo takes the finalizer off a post that is being deleted. Every way of a post out of
 // the cluster leads through here: what was, or may have been, published leaves a record
-// first. While that cannot be kept the post stays, and the error is a waiting. Where the
-// namespace goes too, or the store is away for an hour, it goes without.
+// first. While that cannot be kept, or what comes back would not be looked up, the post stays,
+// and the error is a waiting. Where the namespace goes too, or the store is away for an hour,
+// it goes without.
 func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Needed(post) || r.records.holdsKey(post) {
+		if err := r.records.waitToShow(ctx, post); err != nil {
+			return err
+		}
 		if err := r.records.keepOrGiveUp(ctx, post); err != nil {
 			return err
 		}
@@ -77,10 +80,37 @@ func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	return removeFinalizer(ctx, r.o.Client, post)
 }
 
+// errYoung is why a post that came through the API and was deleted within seconds stays for
+// some more.
+var errYoung = errors.New("an object that took its place now could not be told from it")
+
+// waitToShow returns a waiting while an object that takes the place of a post would not be
+// looked up, since it would seem to be the one that the API has made.
+func (rs *records) waitToShow(ctx context.Context, post *v1alpha1.Post) error {
+	pause := posting.RemadeShows(post, rs.o.ClockMargin).Sub(rs.o.Clock.Now())
+	if pause <= 0 || rs.archiver == nil || !record.Needed(post) {
+		return nil
+	}
+	// Nothing is created in a namespace that goes.
+	if ends, err := rs.ends.namespace(ctx, post.Namespace); err != nil || ends {
+		return err
+	}
+	return &waiting{pause: pause, why: errYoung}
+}
+
+// ErrNotKept is that no record of a post is kept: its namespace has no Team, that is being
+// deleted, or there is no bucket.
+var ErrNotKept = errors.New("no record is kept, since no Team owns the namespace, the Team is being deleted, or there is no bucket")
+
 // KeepRecord keeps the record of a finished post as it stands. It is for those who delete
-// the post: they go another way than through its deletion.
+// the post, and must not where the error is ErrNotKept: they go another way than through its
+// deletion.
 func (r *Reconciler) KeepRecord(ctx context.Context, post *v1alpha1.Post) error {
-	return r.records.keep(ctx, post)
+	kept, err := r.records.keep(ctx, post)
+	if err == nil && !kept {
+		err = fmt.Errorf("post %s/%s: %w", post.Namespace, post.Name, ErrNotKept)
+	}
+	return err
 }
 
 // records keeps the records of posts, and finds those of earlier ones.
@@ -89,15 +119,16 @@ type records struct {
 	recorder *recorder
 	archiver *archiver
 
+	outage *outage
+	ends   *ends
+
 	mu sync.Mutex
-	// away is since when the store has not answered; zero while it does.
-	away time.Time
 	// unkept are the posts whose record could not be kept when it was tried last.
 	unkept map[types.NamespacedName]bool
 }
 
 func newRecords(o *Options, events *recorder) *records {
-	rs := &records{o: o, recorder: events, unkept: map[types.NamespacedName]bool{}}
+	rs := &records{o: o, recorder: events, outage: &outage{clock: o.Clock}, ends: newEnds(o), unkept: map[types.NamespacedName]bool{}}
 	if o.Records != nil && !o.Records.Archive.Absent() {
 		rs.archiver = newArchiver(rs)
 	}
@@ -153,22 +184,22 @@ func (rs *records) keeper(ctx context.Context, namespace string) (team archive.T
 }
 
 // keep writes the record of a post, joined with that of an earlier one; of a post of which
-// nothing was sent, the request that created it.
-func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
-	if !record.Needed(post) {
-		return rs.keepRequest(ctx, post)
-	}
+// nothing was sent, the request that created it. It reports whether there is one now.
+func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, err error) {
 	team, kept, err := rs.keeper(ctx, post.Namespace)
 	if err != nil || !kept {
-		return err
+		return false, err
+	}
+	if !record.Needed(post) {
+		return true, rs.keepRequest(ctx, team, post)
 	}
 	account, err := rs.accounts(ctx, post)
 	if err != nil {
-		return err
+		return false, err
 	}
 	own := record.Of(post, team.Name, account)
 	rs.o.Failpoint(PointBeforeKeep)
-	err = rs.o.Records.Archive.Put(ctx, team, post.Name, func(before []byte) ([]byte, error) {
+	join := func(before []byte) ([]byte, error) {
 		if before == nil {
 			return own.Encode()
 		}
@@ -177,10 +208,9 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 			return nil, &unreadable{fmt.Errorf("the record of post %q cannot be joined with the one that is there: %w", post.Name, err)}
 		}
 		return own.Succeed(was).Encode()
-	})
-	rs.note(err)
-	if err != nil {
-		return err //nolint:wrapcheck // it says what was being done
+	}
+	if err := rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) }); err != nil {
+		return false, err
 	}
 	rs.o.Failpoint(PointAfterKeep)
 	return rs.takeBack(ctx, team, post.Name)
@@ -188,39 +218,17 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) error {
 
 // takeBack removes a record whose Team was deleted while it was written: what clears the
 // Team's records may have passed it by, and nobody would find it. The caches of this process
-// tell, which those who clear the records go by too.
-func (rs *records) takeBack(ctx context.Context, team archive.Team, name string) error {
-	_, kept, err := rs.keeper(ctx, team.Namespace)
+// tell, which those who clear the records go by too. It reports whether the record is left.
+func (rs *records) takeBack(ctx context.Context, team archive.Team, name string) (kept bool, err error) {
+	_, kept, err = rs.keeper(ctx, team.Namespace)
 	if err != nil || kept {
-		return err
+		return kept, err
 	}
-	return rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
+	return false, rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // it says what was being done
 }
 
 // unreadable says that the store answers, and that what lies there is no record.
 type unreadable struct{ error }
-
-// note takes whether the store answers.
-func (rs *records) note(err error) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	switch {
-	case err == nil || errors.As(err, new(*unreadable)) || errors.Is(err, archive.ErrNotFound):
-		rs.away = time.Time{}
-	case rs.away.IsZero():
-		rs.away = rs.o.Clock.Now()
-	}
-}
-
-// awayFor is how long the store has not answered.
-func (rs *records) awayFor() time.Duration {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rs.away.IsZero() {
-		return 0
-	}
-	return rs.o.Clock.Since(rs.away)
-}
 
 // accounts tells the accounts of the Connections that a post names.
 func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Account, error) {
@@ -252,27 +260,25 @@ func (rs *records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Ac
 // keepOrGiveUp keeps the record of a post that is being deleted. It returns a waiting while
 // that is to be tried again, and nil once the post may go.
 func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
-	// Thousands of posts of one namespace do not wait one after another for what is away.
-	ends, err := rs.endsWhileAway(ctx, post.Namespace)
-	if err == nil {
-		err = rs.keep(ctx, post)
-	}
+	_, err := rs.keep(ctx, post)
 	key := client.ObjectKeyFromObject(post)
 	rs.tried(key, err != nil)
 	if err == nil {
 		return nil
 	}
-	if !ends {
-		var problem error
-		if ends, problem = rs.namespaceEnds(ctx, post.Namespace); problem != nil {
-			return errors.Join(err, problem)
-		}
+	ends, problem := rs.ends.namespace(ctx, post.Namespace)
+	if problem != nil {
+		return errors.Join(err, problem)
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.awayFor() >= promiseEnds)
+	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.outage.lasts() >= promiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
-		log.Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
+		level := 0
+		if errors.Is(err, errAway) {
+			level = 1 // Whoever asked has said why.
+		}
+		log.V(level).Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		rs.recorder.warn(post, v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
 			"the post stays until the record that keeps it from being published twice is in the store of media files, for an hour at most: %v", err))
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
@@ -284,57 +290,41 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	return nil
 }
 
+// mustWait reports whether it is known without a try that a post, deleted at a time, cannot go
+// yet: the store is away, and neither its hour is over nor does its namespace go.
+func (rs *records) mustWait(ctx context.Context, namespace string, deleted time.Time) bool {
+	if !rs.outage.knows() || rs.o.Clock.Since(deleted) >= promiseEnds {
+		return false
+	}
+	ends, err := rs.ends.namespace(ctx, namespace)
+	return err == nil && !ends
+}
+
 // listOrGiveUp enters a finished post that is being deleted in the lists of its team. It returns
 // a waiting while that is to be tried again, for as long as a record is tried to be kept.
 func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	if rs.archiver == nil || rs.o.Records.List == nil || !post.Status.Finished {
 		return nil
 	}
-	err := rs.o.Records.List(ctx, post)
+	err := errAway
+	if !rs.outage.knows() {
+		err = rs.o.Records.List(ctx, post)
+	}
 	if err == nil {
 		return nil
 	}
-	ends, problem := rs.namespaceEnds(ctx, post.Namespace)
+	ends, problem := rs.ends.namespace(ctx, post.Namespace)
 	if problem != nil {
 		return errors.Join(err, problem)
 	}
 	log := ctrl.Log.WithName("records")
-	if !ends && rs.o.Clock.Since(post.DeletionTimestamp.Time) < promiseEnds {
+	late := rs.o.Clock.Since(post.DeletionTimestamp.Time) >= promiseEnds && (!errors.Is(err, errAway) || rs.outage.lasts() >= promiseEnds)
+	if !ends && !late {
 		log.Info("a deleted post waits for its place in the lists", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
 	}
 	log.Error(err, "a deleted post is in no list from now on: it can be read by its id", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	return nil
-}
-
-// endsWhileAway reports, with an error, that a namespace is being deleted while the store is
-// known not to answer: it is not asked again for each post.
-func (rs *records) endsWhileAway(ctx context.Context, namespace string) (bool, error) {
-	if rs.awayFor() == 0 {
-		return false, nil
-	}
-	ends, err := rs.namespaceEnds(ctx, namespace)
-	if err == nil && ends {
-		err = errAway
-	}
-	return ends, err
-}
-
-// errAway is why no record is kept of a post whose namespace goes.
-var errAway = errors.New("the store did not answer a moment ago")
-
-// namespaceEnds reports whether a namespace is being deleted.
-func (rs *records) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := rs.o.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("cannot read namespace %q: %w", name, err)
-	}
-	return !namespace.DeletionTimestamp.IsZero(), nil
 }
 
 // find asks the archive what became of an earlier post of the name.
@@ -353,8 +343,11 @@ func (rs *records) find(ctx context.Context, p *pass, f *delivery.Facts) {
 		return
 	}
 	p.asked = true
-	data, err := rs.o.Records.Archive.Get(ctx, team, p.key.Name)
-	rs.note(err)
+	var data []byte
+	err = rs.outage.ask(func() (err error) {
+		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
+		return err //nolint:wrapcheck // it is logged
+	})
 	found := delivery.Earlier{State: delivery.EarlierKept}
 	if err == nil {
 		found.Record, err = record.Decode(data)

@@ -38,6 +38,9 @@ type keeping struct {
 	bucket *store.Store
 	wire   http.Transport
 	cut    atomic.Bool
+	// stalls has the store say nothing to a request until that is given up; asked counts requests.
+	stalls atomic.Bool
+	asked  atomic.Int64
 	// ahead is how far the manager's clock has been set forward.
 	ahead atomic.Int64
 }
@@ -46,8 +49,13 @@ type keeping struct {
 var errCut = errors.New("the link to the store is cut")
 
 func (k *keeping) RoundTrip(req *http.Request) (*http.Response, error) {
+	k.asked.Add(1)
 	if k.cut.Load() {
 		return nil, errCut
+	}
+	if k.stalls.Load() {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
 	}
 	return k.wire.RoundTrip(req)
 }
@@ -224,6 +232,20 @@ var _ = Describe("A record outlives a post", func() {
 		}),
 	)
 
+	It("is taken over by a post of the API that is deleted and applied again within seconds, with what it was made with", func(ctx SpecContext) {
+		p := acme.post(ctx, "hello", func(p *v1alpha1.Post) {
+			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		first := read(ctx, p)
+		remove(ctx, p)
+		p = acme.restore(ctx, first)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishesBy(acme.account)).To(Equal(1))
+		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal(first.Status.Targets[0].ExternalID))
+	})
+
 	It("publishes again what a person asks for, once", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -343,6 +365,33 @@ var _ = Describe("A record outlives a post", func() {
 		k.ahead.Store(int64(62 * time.Minute))
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
+	})
+
+	It("lets many posts go after that hour without asking a store that hangs for each", func(ctx SpecContext) {
+		var posts []*v1alpha1.Post
+		for range 48 {
+			posts = append(posts, acme.post(ctx, "one of many "+time.Now().String()))
+		}
+		for _, p := range posts {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
+		}
+		k.cut.Store(true)
+		Expect(k8s.Delete(ctx, posts[0])).To(Succeed())
+		Eventually(warned(ctx, acme.namespace, posts[0].Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
+		k.ahead.Store(int64(62 * time.Minute))
+		Eventually(gone(ctx, posts[0])).Should(BeTrue())
+
+		k.stalls.Store(true)
+		k.cut.Store(false)
+		before := k.asked.Load()
+		for _, p := range posts[1:] {
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+		}
+		for _, p := range posts[1:] {
+			Eventually(gone(ctx, p)).Should(BeTrue())
+		}
+		Expect(k.asked.Load()-before).To(BeNumerically("<", len(posts)/4), "one request finds out for all whether the store is back")
 	})
 
 	It("lets a post of a namespace that goes go, store or not", func(ctx SpecContext) {

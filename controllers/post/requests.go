@@ -18,12 +18,7 @@ func (rs *records) holdsKey(post *v1alpha1.Post) bool {
 }
 
 // keepRequest keeps the request that created a post of which nothing was sent.
-func (rs *records) keepRequest(ctx context.Context, post *v1alpha1.Post) error {
-	team, kept, err := rs.keeper(ctx, post.Namespace)
-	if err != nil || !kept {
-		return err
-	}
-	err = rs.o.Records.Archive.PutRequest(ctx, team, post.Name, archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]})
-	rs.note(err)
-	return err //nolint:wrapcheck // it says what was being done
+func (rs *records) keepRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
+	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
+	return rs.outage.ask(func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
 }

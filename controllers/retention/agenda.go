@@ -20,6 +20,7 @@ const (
 	// as is known: for posts without a day, of an older version, and for any that were
 	// missed.
 	reviewEvery = time.Hour
+	oneDay      = 24 * time.Hour
 	// retryAfter is when a post is tried again that could not leave.
 	retryAfter = time.Minute
 )
@@ -39,6 +40,8 @@ type agenda struct {
 	// due is sorted by time, and complete up to covered.
 	due     []entry
 	covered time.Time
+	// unread is the first day of which some posts may not have been read; zero if none was.
+	unread time.Time
 	// reviewAt is when the days before are looked at again.
 	reviewAt time.Time
 }
@@ -51,19 +54,35 @@ func newAgenda(team string, times retention.Times) *agenda {
 // dayOf is the value of status.finishedOn of a post that was finished then.
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// read reports which day has to be read now, if one has: the one that the posts were
-// finished on which become due now.
-func (a *agenda) read(now time.Time) (day string, ok bool) {
+// read returns the days that have to be read now: the one that the posts were finished on
+// which become due now and, where posts leave within minutes, also the one before it for as
+// long as some of its posts may not have been stored when it was read.
+func (a *agenda) read(now time.Time) (days []string) {
 	if now.Before(a.covered) {
-		return "", false
+		return nil
 	}
-	return dayOf(now.Add(-a.times.InCluster)), true
+	last := startOf(now.Add(-a.times.InCluster))
+	first := a.unread
+	if first.IsZero() {
+		first = startOf(now.Add(-max(a.times.InCluster, latecomers)))
+	}
+	// What a process has missed that was stopped for longer is for the review.
+	for day := later(first, last.Add(-oneDay)); day.Before(last); day = day.Add(oneDay) {
+		days = append(days, dayOf(day))
+	}
+	return append(days, dayOf(last))
 }
 
-// take replaces what is known of a day by what was read of it, at a time before the read.
+// take enters what was read of the days, at a time before the read.
 func (a *agenda) take(read []entry, now time.Time) {
 	a.add(read)
-	ends := now.Add(-a.times.InCluster).UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	last := startOf(now.Add(-a.times.InCluster))
+	ends := last.Add(oneDay)
+	// All of a day is stored when it has been over for a while.
+	a.unread = startOf(now.Add(-latecomers))
+	if ends.Before(a.unread) {
+		a.unread = ends
+	}
 	// From the end of the day on, that of the next one is needed.
 	a.covered = ends.Add(a.times.InCluster)
 	if now.Before(ends.Add(latecomers)) {
@@ -76,6 +95,16 @@ func (a *agenda) take(read []entry, now time.Time) {
 	if soonest := now.Add(sweepEvery); a.covered.Before(soonest) {
 		a.covered = soonest
 	}
+}
+
+// startOf is when the day of a time began.
+func startOf(t time.Time) time.Time { return t.UTC().Truncate(oneDay) }
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // add enters posts that are not entered yet.

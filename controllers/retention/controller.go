@@ -62,6 +62,8 @@ type Options struct {
 	Archive Archive
 	// PostsPerSecond bounds how many posts leave in a second (default 20).
 	PostsPerSecond int
+	// ClockMargin is how far clocks may differ (default 2 s).
+	ClockMargin time.Duration
 	// Metrics tells what is done; nil tells nothing.
 	Metrics *Metrics
 	// Failpoint is called at named points of the way out, for tests that kill the
@@ -101,6 +103,7 @@ func New(o Options) (*Sweeper, error) {
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
+	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
 	perSecond := cmp.Or(o.PostsPerSecond, 20)
 	return &Sweeper{Options: o, pace: rate.NewLimiter(rate.Limit(perSecond), perSecond), teams: map[string]*agenda{}}, nil
 }
@@ -112,6 +115,11 @@ const (
 	// sweepEvery is the pause between two sweeps. What is due leaves within this time,
 	// as long as not more is due than the pace allows.
 	sweepEvery = 30 * time.Second
+	// roundFor is after how long a sweep that has much to do looks again for what is due: of
+	// one team, a backlog of hours, and of another one what must leave within two minutes.
+	roundFor = time.Minute
+	// sweepFor is when a sweep ends that always has more to do, before it is cut off.
+	sweepFor = deadline.Sweep / 2
 )
 
 // SetupWithManager adds the sweep to a manager.

@@ -59,6 +59,37 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
 	})
 
+	It("stays for the seconds in which one that took its place would be taken for it", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		// The births of posts go by the clock of the API server.
+		d.clock.SetTime(time.Now())
+		d.post(ctx, "young", 0, func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(d.clock.Now()).String()}
+		})
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(ConsistOf("young"))
+		Expect(d.late()).To(BeZero())
+		d.clock.Step(sweepEvery)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	})
+
+	It("leaves while what was due before it still does: a sweep looks again after a minute", func(ctx SpecContext) {
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d.post(ctx, "first", 0)
+		again := false
+		d.Failpoint = func(at string) {
+			if at == PointAfterDelete && !again {
+				again = true
+				d.clock.Step(roundFor)
+				d.post(ctx, "second", time.Second)
+			}
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
+	})
+
 	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
 		lost := d.post(ctx, "lost", 0, asking(d.clock.Now(), 10*time.Minute))
@@ -201,6 +232,35 @@ var _ = DescribeTable("A finished post stays when its Team is deleted while a sw
 	Entry("after that, since the record goes with the Team", PointAfterRecord, 2),
 	Entry("after the lists have it, which go too", PointAfterArchive, 2),
 	Entry("after another one has left", PointAfterDelete, 1),
+)
+
+var _ = DescribeTable("The archive of a Team that was deleted and cleared does not come back", func(ctx SpecContext, write func(ctx context.Context, d *desk, post *v1alpha1.Post) error) {
+	d := newDesk(ctx)
+	post := d.post(ctx, "old", 5*day)
+	d.post(ctx, "other", 5*day)
+	Expect(d.sweep(ctx)).To(Succeed())
+	Expect(d.listed(ctx)).To(ConsistOf("old", "other"))
+	before := d.team.DeepCopy()
+	Expect(k8s.Delete(ctx, d.team)).To(Succeed())
+	_, err := archive.New(bucket).Clear(ctx, d.of())
+	Expect(err).NotTo(HaveOccurred())
+	d.restart()
+	d.team = before // as who has begun before knows it
+	Expect(write(ctx, d, post)).To(Succeed())
+	for object, err := range bucket.List(ctx, d.of().Prefix()) {
+		Expect(err).NotTo(HaveOccurred())
+		Expect(object.Key).To(BeEmpty(), "nobody would find what is left")
+	}
+},
+	Entry("by a post that is entered late", func(ctx context.Context, d *desk, post *v1alpha1.Post) error {
+		return d.shelf.List(ctx, d.team, post)
+	}),
+	Entry("by lists that are written anew", func(ctx context.Context, d *desk, _ *v1alpha1.Post) error {
+		_, err := bucket.PutDocument(ctx, d.of().Prefix()+"index", "application/octet-stream", []byte("half of it"), store.Any)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))
+		return err
+	}),
 )
 
 var _ = Describe("The sweep", func() {

@@ -111,7 +111,25 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 		return err //nolint:wrapcheck // it says what could not be done
 	}
 	s.note(of)
-	return nil
+	return s.takeBack(ctx, of)
+}
+
+// takeBack removes the lists of a Team that was deleted while they were written: what clears
+// its archive may have passed them by, and nobody would find them but a Team of its name. The
+// cache of this process tells, which who clears goes by too.
+func (s *Shelf) takeBack(ctx context.Context, of archive.Team) error {
+	var team v1alpha1.Team
+	err := s.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot see whether team %s is being deleted: %w", of.Name, err)
+	}
+	if err == nil && team.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if err := s.MayDelete(ctx); err != nil {
+		return err
+	}
+	return s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // it says what could not be done
 }
 
 // entry is what the lists of a team keep of a post.
@@ -168,10 +186,15 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 		return s.forget(ctx, of, posts)
 	})
 	if errors.Is(err, lists.ErrDamaged) {
-		return true, s.rebuild(ctx, team, err)
+		return true, errors.Join(s.rebuild(ctx, team, err), s.takeBack(ctx, of))
 	}
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what could not be done
+	}
+	if n > 0 {
+		if err := s.takeBack(ctx, of); err != nil {
+			return false, err
+		}
 	}
 	s.note(of) // Also after a start, when it is not known whether the Team's status agrees.
 	if n == expireMost {

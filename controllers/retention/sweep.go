@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -20,38 +21,52 @@ import (
 // in the team's lists together.
 const turn = 100
 
-// sweep goes round the teams until nothing is due any more. It goes on with the next team
-// after an error.
+// sweep has posts leave until nothing is due any more, or for so long that the next sweep may
+// go on.
 func (s *Sweeper) sweep(ctx context.Context) error {
+	var problems []error
+	ends := s.Clock.Now().Add(sweepFor)
+	for more := true; more && ctx.Err() == nil && s.Clock.Now().Before(ends); {
+		var err error
+		more, err = s.round(ctx)
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// round looks at what is due, and goes round the teams until that has left, or for a minute,
+// and reports which it was. It goes on with the next team after an error.
+func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	teams, err := s.served(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
+	ends := s.Clock.Now().Add(roundFor)
 	var problems []error
 	for _, namespace := range slices.Sorted(maps.Keys(teams)) {
 		if err := s.look(ctx, teams[namespace]); err != nil {
 			problems = append(problems, err)
 		}
 	}
-	for busy := true; busy && ctx.Err() == nil; {
-		busy = false
+	for more = true; more && ctx.Err() == nil && s.Clock.Now().Before(ends); {
+		more = false
 		for _, namespace := range slices.Sorted(maps.Keys(teams)) {
-			more, err := s.leave(ctx, teams[namespace])
+			busy, err := s.leave(ctx, teams[namespace])
 			if err != nil {
 				problems = append(problems, err)
 				delete(teams, namespace)
 				continue
 			}
-			busy = busy || more
+			more = more || busy
 		}
 		s.Metrics.lateness(s.late())
 	}
 	problems = append(problems, s.expire(ctx, teams))
 	if err := errors.Join(problems...); err != nil {
-		return err
+		return more, err
 	}
 	s.Metrics.sweptAt(s.Clock.Now())
-	return nil
+	return more, nil
 }
 
 // served returns the teams of this installation that own their namespace, by that, and
@@ -100,12 +115,16 @@ func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
 		s.teams[namespace] = a
 	}
 	now := s.Clock.Now()
-	if day, ok := a.read(now); ok {
-		read, err := s.day(ctx, a, namespace, day)
-		if err != nil {
-			return err
+	if days := a.read(now); len(days) > 0 {
+		var due []entry
+		for _, day := range days {
+			read, err := s.day(ctx, a, namespace, day)
+			if err != nil {
+				return err
+			}
+			due = append(due, read.due...)
 		}
-		a.take(read.due, now)
+		a.take(due, now)
 	}
 	if now.Before(a.reviewAt) {
 		return nil
@@ -155,10 +174,11 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 }
 
 // leavesAt is when the time of a finished post in the cluster is over. Without an archive
-// it stays for as long as it would be archived.
+// it stays for as long as it would be archived; with one, at least until an object that
+// takes its place is looked up there.
 func (s *Sweeper) leavesAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))
 	}
-	return retention.FinishedAt(post).Add(times.InCluster)
+	return later(retention.FinishedAt(post).Add(times.InCluster), posting.RemadeShows(post, s.ClockMargin))
 }

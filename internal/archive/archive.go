@@ -155,6 +155,10 @@ func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error
 	}
 }
 
+// CompareKeys compares the names of posts by the keys of their records, which is the order of
+// Entries: that of a name comes after those of names that it begins with and a dash follows.
+func CompareKeys(a, b string) int { return strings.Compare(a+extension, b+extension) }
+
 // Delete removes the record of a post; one that is not there is no error.
 func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)

@@ -5,6 +5,7 @@ package archive_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,25 @@ func names(t *testing.T, a *archive.Archive, team archive.Team) []string {
 		found = append(found, entry.Post)
 	}
 	return found
+}
+
+// TestEntriesAreInTheOrderOfKeys shows it of the real store.
+func TestEntriesAreInTheOrderOfKeys(t *testing.T) {
+	a, _ := open(t)
+	want := []string{"p", "p-a", "p-a-b", "p-a.b", "p.a", "p.json", "p.json.a", "p.k", "p0", "pa", "pa-b"}
+	for _, post := range want {
+		if err := a.Put(t.Context(), acme, post, to("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := names(t, a, acme)
+	slices.SortFunc(want, archive.CompareKeys)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if slices.IsSorted(got) {
+		t.Errorf("%q is in the order of names, and shows nothing", got)
+	}
 }
 
 func TestArchive(t *testing.T) {

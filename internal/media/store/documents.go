@@ -29,7 +29,8 @@ var ErrSame = errors.New("the document in the store is the same as before")
 
 // ReadDocument returns the bytes of a document, a small file of Herald's own, and its etag, in
 // one request. A document of more bytes than most is ErrTooLarge, one that is not there
-// ErrNotFound, and one that has the etag known, unless that is empty, is ErrSame.
+// ErrNotFound, and one that has the etag known, unless that is empty, is ErrSame. A 404 that is not
+// the store's own is neither.
 func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Within(most))
 	defer cancel()
@@ -44,7 +45,7 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		if minio.ToErrorResponse(err).StatusCode == http.StatusNotModified {
 			return nil, known, ErrSame
 		}
-		return nil, "", explain("cannot read a document in the store", err)
+		return nil, "", unread(err)
 	}
 	defer func() { _ = body.Close() }() // What was read was read.
 	if info.Size > most {
@@ -55,6 +56,21 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		return nil, "", fmt.Errorf("cannot read a document in the store: %w", err)
 	}
 	return data, info.ETag, nil
+}
+
+// errForeign404 is why nothing is known of a document.
+var errForeign404 = errors.New("cannot read a document in the store: something answered 404 that is not the store, which would say that it has no such key; " +
+	"look at what lies between Herald and the store, such as an ingress")
+
+// unread says why a document was not read. That it is not there is believed of a store alone,
+// which says so in its own words: a proxy before it answers 404 too, when it does not find the
+// store, and a post would be sent as if it never had been.
+func unread(err error) error {
+	response := minio.ToErrorResponse(err)
+	if response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket && (response.XMLName.Local == "" || response.Code != minio.NoSuchKey) {
+		return errForeign404
+	}
+	return explain("cannot read a document in the store", err)
 }
 
 // Any is the etag of PutDocument that sets no condition.

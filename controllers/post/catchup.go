@@ -1,0 +1,176 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/pages"
+)
+
+const (
+	// keptBefore is how much older than a post a record may be that is its own: the clocks of
+	// the store and of the Kubernetes API differ. One that is written again is the same.
+	keptBefore = time.Minute
+	// catchUpAhead is how many posts may wait for the archiver before more are looked for:
+	// five seconds' work. catchUpPause is when it is looked again how many do.
+	catchUpAhead = 1000
+	catchUpPause = time.Second
+)
+
+// catchUp finds the finished posts of which no record was kept: by a version that kept
+// none, or because the manager before this one was killed. It compares what the bucket has
+// with the metadata of the posts, team by team, and tries again where that fails.
+func (a *archiver) catchUp(ctx context.Context) {
+	o := a.records.o
+	var teams v1alpha1.TeamList
+	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
+		err := o.Client.List(ctx, &teams)
+		for i := 0; err == nil && i < len(teams.Items); i++ {
+			err = a.catchUpTeam(ctx, &teams.Items[i])
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
+		select {
+		case <-o.Clock.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
+	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
+	if err != nil || !kept || of.Name != team.Name {
+		return err
+	}
+	c := compareWith(a.records.o.Records.Archive.Entries(ctx, of), func(post string) {
+		a.queue.Add(types.NamespacedName{Namespace: of.Namespace, Name: post})
+	})
+	defer c.stop()
+	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
+	err = pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+		if err := a.waitForRoom(ctx); err != nil {
+			return "", err
+		}
+		list, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: page.Limit, Continue: page.Continue})
+		if err != nil {
+			return "", fmt.Errorf("cannot list finished posts: %w", err)
+		}
+		for i := range list.Items {
+			if err := c.see(finishedOf(&list.Items[i])); err != nil {
+				return "", err
+			}
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.end()
+}
+
+// waitForRoom waits while as many posts as are held in memory wait for their records.
+func (a *archiver) waitForRoom(ctx context.Context) error {
+	for a.queue.Len() >= catchUpAhead || a.records.outage.lasts() > 0 {
+		select {
+		case <-a.records.o.Clock.After(catchUpPause):
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // the process ends
+		}
+	}
+	return nil
+}
+
+// finishedPost is what is compared of a finished post.
+type finishedPost struct {
+	name string
+	// wants is since when its record must have been written; the end of time if the
+	// archiver has to see it in any case, since it lacks its finalizer.
+	wants time.Time
+}
+
+// endOfTime is later than any record.
+var endOfTime = time.Unix(1<<40, 0)
+
+func finishedOf(m *metav1.PartialObjectMetadata) finishedPost {
+	wants := m.CreationTimestamp.Add(keptBefore)
+	if !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
+		wants = endOfTime
+	}
+	return finishedPost{m.Name, wants}
+}
+
+// comparison compares posts with records as both are read, so that it holds neither list:
+// posts come in the order of their names, records in that of their keys. Were one not in its
+// order, posts would be taken for lacking a record that has one, which costs a write of it.
+type comparison struct {
+	next func() (archive.Entry, error, bool)
+	stop func()
+	// entry is the record that was read last, if there is one.
+	entry archive.Entry
+	more  bool
+	begun bool
+	// held are posts whose keys come after those of names that begin as theirs do. Each name
+	// begins with the one before it, so that they are a few.
+	held []finishedPost
+	// lacks is told of each post without a record.
+	lacks func(post string)
+}
+
+func compareWith(entries iter.Seq2[archive.Entry, error], lacks func(post string)) *comparison {
+	c := &comparison{lacks: lacks}
+	c.next, c.stop = iter.Pull2(entries)
+	return c
+}
+
+// see takes the next post.
+func (c *comparison) see(post finishedPost) error {
+	for n := len(c.held); n > 0 && archive.CompareKeys(c.held[n-1].name, post.name) < 0; n = len(c.held) {
+		if err := c.settle(); err != nil {
+			return err
+		}
+	}
+	c.held = append(c.held, post)
+	return nil
+}
+
+// end says that there are no more posts.
+func (c *comparison) end() error {
+	for len(c.held) > 0 {
+		if err := c.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle compares the post that was held last with its record.
+func (c *comparison) settle() error {
+	post := c.held[len(c.held)-1]
+	c.held = c.held[:len(c.held)-1]
+	for !c.begun || c.more && archive.CompareKeys(c.entry.Post, post.name) < 0 {
+		var err error
+		if c.entry, err, c.more = c.next(); err != nil {
+			return fmt.Errorf("cannot see which posts have a record: %w", err)
+		}
+		c.begun = true
+	}
+	if !c.more || c.entry.Post != post.name || c.entry.At.Before(post.wants) {
+		c.lacks(post.name)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/internal/archive"
+)
+
+// recordsOf are records of posts in the order of their keys. It counts in read those that
+// were read.
+func recordsOf(posts map[string]time.Time, read *int) iter.Seq2[archive.Entry, error] {
+	names := make([]string, 0, len(posts))
+	for name := range posts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, archive.CompareKeys)
+	return func(yield func(archive.Entry, error) bool) {
+		for _, name := range names {
+			*read++
+			if !yield(archive.Entry{Post: name, At: posts[name]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestComparison has names that begin with each other, of which some have a record, and some
+// one that is too old. What it finds is compared with what a map finds.
+func TestComparison(t *testing.T) {
+	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	random := rand.New(rand.NewPCG(17, 4))
+	parts := []string{"a", "b", "-a", "-b", ".a", ".json", ".k", "0", "a.json", "-"}
+	for round := range 300 {
+		posts, records := map[string]bool{}, map[string]time.Time{}
+		for range random.IntN(60) {
+			name := "p"
+			for range random.IntN(6) {
+				name += parts[random.IntN(len(parts))]
+			}
+			switch random.IntN(4) {
+			case 0:
+				records[name] = at.Add(-time.Hour) // of an object before it
+			case 1:
+				posts[name] = true
+				continue
+			default:
+				records[name] = at
+			}
+			if random.IntN(3) > 0 {
+				posts[name] = true
+			}
+		}
+		var names, want, got []string
+		for name := range posts {
+			names = append(names, name)
+			if kept, ok := records[name]; !ok || kept.Before(at) {
+				want = append(want, name)
+			}
+		}
+		slices.Sort(names)
+		slices.Sort(want)
+		c := compareWith(recordsOf(records, new(int)), func(post string) { got = append(got, post) })
+		for _, name := range names {
+			if err := c.see(finishedPost{name, at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.end(); err != nil {
+			t.Fatal(err)
+		}
+		c.stop()
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("round %d: lacking a record are %q, want %q; posts %q", round, got, want, names)
+		}
+	}
+}
+
+// TestComparisonHoldsNoList shows that records are read as posts come, and none are kept.
+func TestComparisonHoldsNoList(t *testing.T) {
+	const many, room = 100_000, 4
+	at, read := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), 0
+	records := map[string]time.Time{}
+	names := []string{"post"}
+	for i := range many {
+		names = append(names, fmt.Sprintf("post-%06d", i))
+	}
+	for _, name := range names {
+		records[name] = at
+	}
+	c := compareWith(recordsOf(records, &read), func(post string) { t.Fatalf("%s has a record", post) })
+	defer c.stop()
+	for i, name := range names {
+		if err := c.see(finishedPost{name, at}); err != nil {
+			t.Fatal(err)
+		}
+		if ahead := read - i; ahead > room || len(c.held) > room {
+			t.Fatalf("after %d posts %d records are read, and %d posts held", i, read, len(c.held))
+		}
+	}
+	if err := c.end(); err != nil || read != len(names) {
+		t.Fatalf("%d of %d records read, %v", read, len(names), err)
+	}
+}
+
+// TestComparisonEndsWithTheStore has a list of records break off: what is not known is not
+// taken for lacking.
+func TestComparisonEndsWithTheStore(t *testing.T) {
+	away := errors.New("the store is away")
+	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is said to lack a record", post) })
+	defer c.stop()
+	err := c.see(finishedPost{"a", time.Time{}})
+	if err = errors.Join(err, c.see(finishedPost{"b", time.Time{}}), c.end()); !errors.Is(err, away) {
+		t.Errorf("got %v", err)
+	}
+}
