@@ -102,6 +102,10 @@ type Reconciler struct {
 	// unsaved holds renewed tokens that could not be stored yet, by the name of the
 	// working copy that they belong into.
 	unsaved sync.Map
+	// left are those of a process before this one, and leftAll is false if some of them could
+	// not be read so far.
+	left    []unsaved
+	leftAll bool
 	// turns has each working copy examined once at a time, and verdicts are what the platform
 	// said lately of inputs that were not taken over.
 	turns    turns
@@ -125,7 +129,7 @@ func New(o Options) (*Reconciler, error) {
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
-	r.takeOut()
+	r.left, r.leftAll = r.takeOut()
 	return r, nil
 }
 

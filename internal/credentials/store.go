@@ -232,16 +232,26 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 //
 // A claim also shows that the Secret can be written before a refresh token is spent.
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
+	text := claimText(s.holder, s.clock.Now())
+	// The write may arrive although its answer does not.
+	s.claims.made.Add(claimKey(conn, text), true, rememberClaims)
 	claimed, err := s.patch(ctx, conn, map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": version,
-			"annotations":     map[string]any{ClaimAnnotation: claimText(s.holder, s.clock.Now())},
-		},
+		"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{ClaimAnnotation: text}},
 	})
 	if err != nil {
 		return "", err
 	}
 	return claimed.ResourceVersion, nil
+}
+
+// Inherited reports whether a process before this one, under the same name, began to renew
+// the token, and has not stored the new one.
+func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
+	if c.ClaimedBy != s.holder {
+		return false
+	}
+	_, own := s.claims.made.Get(claimKey(conn, claimText(c.ClaimedBy, c.ClaimedAt)))
+	return !own
 }
 
 // Renewal is a renewed token, and the working copy that it belongs into as it was read when
