@@ -171,7 +171,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, &conn)
 	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
 		r.Metrics.drop(req.NamespacedName)
-		return reconcile.Result{}, r.forget(ctx, req.NamespacedName)
+		again, err := r.forget(ctx, req.NamespacedName)
+		return reconcile.Result{RequeueAfter: again}, err
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
@@ -184,15 +185,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	declaredLead := r.declaredLead(&conn)
 	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
-		if err := r.copyEarly(ctx, &conn); err != nil {
+		again, err := r.copyEarly(ctx, &conn)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
+		return reconcile.Result{RequeueAfter: cmp.Or(again, rest(&conn, declaredLead, now))}, nil
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
 	o := held
 	if o.reason == "" {
-		o = r.examine(ctx, &conn)
+		var again time.Duration
+		if o, again = r.examineInTurn(ctx, &conn); again > 0 {
+			return reconcile.Result{RequeueAfter: again}, nil
+		}
 	}
 	// The result is written even if this process is told to end.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)

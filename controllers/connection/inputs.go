@@ -25,7 +25,7 @@ const (
 	msgContested = "Secret %q is named by Connection %q, too, which is another account; give each account a Secret of its own"
 	msgLeft      = "%s. The tokens that an earlier Connection of the account has left still work, and are kept: " +
 		"give this Connection tokens whose access token has not ended, or delete Secret %q to have its refresh token used"
-	msgLater     = "; they are tried once those in use do not work any more"
+	msgLater = "; they are tried once those in use do not work any more"
 )
 
 const (
@@ -288,19 +288,20 @@ func (e *examination) verdict(ctx context.Context) outcome {
 // copyEarly makes the working copy of an account that a version of Herald confirmed which
 // kept none, and that is not due: a tool that puts old tokens back would otherwise have until the next
 // examination to do so. Nobody has to be asked, since the tokens are those that were confirmed.
-func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) error {
+// If another connection of the account is examined, it returns after how long to try again.
+func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (again time.Duration, err error) {
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
-		return nil
+		return 0, nil
 	}
-	done, err := r.turns.take(ctx, workingKey(conn))
-	if err != nil {
-		return err
+	done, again := r.turns.try(workingKey(conn))
+	if again > 0 {
+		return again, nil
 	}
 	defer done()
 	found, err := r.Store.Find(ctx, conn)
 	if err != nil || found.Working != nil || found.Input.Err != nil || found.Input.Version != conn.Status.CredentialsVersion {
 		// The next examination sees to it.
-		return nil
+		return 0, nil
 	}
 	err = r.enter(ctx, conn)
 	var made credentials.Credentials
@@ -308,10 +309,10 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) e
 		made, err = r.Store.Seed(ctx, conn, found.Input)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
+		return 0, fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
 	}
 	before := conn.Status.DeepCopy()
 	status := &conn.Status
 	status.CredentialsVersion, status.VerifiedVersion, status.WorkingSecret = made.Version, made.Version, credentials.WorkingName(conn)
-	return r.status.Report(ctx, conn, before, status)
+	return 0, r.status.Report(ctx, conn, before, status)
 }

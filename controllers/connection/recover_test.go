@@ -129,7 +129,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			Expect(a.working(ctx).Annotations).To(HaveKey(credentials.ClaimAnnotation))
 			Expect(a.examined(ctx, r)).To(Equal("Connected"))
 			Expect(stored(ctx, a)()).To(BeTrue())
-			Expect(p.renewals(ctx)-before).To(Equal(2))
+			Expect(p.renewals(ctx) - before).To(Equal(2))
 		})
 	})
 })

@@ -27,7 +27,9 @@ func (a *account) renamed(ctx context.Context, tokens map[string]string) *accoun
 	}
 	b.conn.Spec.CredentialsSecretRef.Name = meta.Name
 	b.create(ctx)
-	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, b.conn))).To(Succeed()) })
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, b.conn))).To(Succeed())
+	})
 	return b
 }
 

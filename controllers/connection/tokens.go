@@ -39,8 +39,8 @@ const (
 )
 
 const (
-	msgClaimed   = "another manager is renewing the token; Herald looks again when it is done"
-	msgUnread    = "a renewed token of the account lies in the folder of the manager's pod for tokens that are not stored yet, and cannot be read there; Herald tries again, " +
+	msgClaimed = "another manager is renewing the token; Herald looks again when it is done"
+	msgUnread  = "a renewed token of the account lies in the folder of the manager's pod for tokens that are not stored yet, and cannot be read there; Herald tries again, " +
 		"and the log of the manager names the file and the error. If it stays so, connect the account again"
 	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )

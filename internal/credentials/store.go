@@ -184,9 +184,10 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 }
 
 // Use notes in a working copy that a Connection uses it, unless that stands there, on the
-// condition that the copy is as it was read.
+// condition that the copy is as it was read. It notes no more than there is room for: in turn
+// they would have each other forgotten, each with a write of a version that nobody confirmed.
 func (s *Store) Use(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
-	if slices.Contains(working.lineage.users, conn.Name) {
+	if slices.Contains(working.lineage.users, conn.Name) || len(working.lineage.users) >= mostUsers {
 		return working, nil
 	}
 	return s.rewrite(ctx, conn, map[string]any{"metadata": map[string]any{
