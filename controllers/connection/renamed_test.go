@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -105,5 +106,28 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "token_revoked", Times: 1})
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.inUse(ctx)).NotTo(BeElementOf(inUse, fresh.AccessToken, "ended-long-ago"))
+	})
+})
+
+var _ = Describe("A Secret of people that has the name of Herald's register", func() {
+	It("is left as it is, and its Connection says what to do", func(ctx SpecContext) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "named-"}}
+		Expect(k8s.Create(ctx, namespace)).To(Succeed())
+		a := newAccount(ctx, namespace.Name, nil)
+		a.secret.Name, a.conn.Spec.CredentialsSecretRef.Name = credentials.RegisterName, credentials.RegisterName
+		a.create(ctx)
+		given, r := a.stored(ctx), newManager("one", k8s, platform)
+		Expect(a.examined(ctx, r)).To(Equal("CredentialsInvalid"))
+		Expect(a.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring("give it another name"))
+		Expect(a.stored(ctx)).To(Equal(given))
+		Expect(copyOf(ctx, a)()).To(BeFalse())
+
+		By("giving it another name")
+		Expect(k8s.Delete(ctx, given)).To(Succeed())
+		Expect(k8s.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "acme"}, StringData: tokensOf(a.Account)})).To(Succeed())
+		base := a.read(ctx).DeepCopy()
+		a.conn.Spec.CredentialsSecretRef.Name = "acme"
+		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
+		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 	})
 })

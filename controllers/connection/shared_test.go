@@ -24,7 +24,7 @@ var _ = Describe("Many connections of one account", func() {
 		b.conn.ResourceVersion, b.conn.UID = "", ""
 		b.conn.Name += "-" + name
 		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
+		DeferCleanup(func(ctx SpecContext) {
 			Expect(client.IgnoreNotFound(k8s.Delete(ctx, b.conn))).To(Succeed())
 		})
 		return b
