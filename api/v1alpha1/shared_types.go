@@ -110,6 +110,10 @@ const (
 	// not list Secrets, finds those that are not used and removes them.
 	MadeSecretPrefix = "credentials.social.herald.dev/"
 
+	// DisconnectedAnnotation stands on a Connection that a person has removed, and holds the
+	// time of that, in RFC 3339. The removal follows within moments, or has failed.
+	DisconnectedAnnotation = "social.herald.dev/disconnected-at"
+
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 

@@ -75,7 +75,7 @@ type Connections interface {
 	UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error)
 	// DeleteFor notes which person has it removed, and removes it only if it is as it was
 	// read; otherwise the error is a conflict.
-	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error
+	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error
 }
 
 // Secrets makes Secrets.

@@ -5,6 +5,7 @@ package connect_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,14 +23,14 @@ type busy struct {
 	times int
 }
 
-func (b *busy) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error {
+func (b *busy) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	if b.times > 0 {
 		b.times--
 		if err := b.Annotate(ctx, of, map[string]string{v1alpha1.ProbeAnnotation: string(rune('a' + b.times))}); err != nil {
 			return err
 		}
 	}
-	return b.Connections.DeleteFor(ctx, of, person)
+	return b.Connections.DeleteFor(ctx, of, person, now)
 }
 
 var _ = Describe("Disconnecting an account for a person", func() {
@@ -61,7 +62,8 @@ var _ = Describe("Disconnecting an account for a person", func() {
 		Expect(err).NotTo(HaveOccurred())
 		found, _ := d.stored(ctx, name)
 		Expect(found.DeletionTimestamp).NotTo(BeNil())
-		Expect(found.Annotations).To(And(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "bob"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, "ann")))
+		Expect(found.Annotations).To(And(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "bob"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, "ann"),
+			HaveKeyWithValue(v1alpha1.DisconnectedAnnotation, d.clock.Now().UTC().Format(time.RFC3339))), "the manager goes by the time")
 	})
 
 	It("removes nothing that others change all the time, and says so", func(ctx SpecContext) {

@@ -272,10 +272,13 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 }
 
 // DeleteFor notes on a connection which person has it removed, as the admission policies
-// ask for, and removes it, if it is as it was read; otherwise the error is a conflict.
-func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string) error {
+// ask for, and when, by which the manager tells it from a later deletion, and removes it, if it
+// is as it was read; otherwise the error is a conflict.
+func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
-		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{v1alpha1.LastAuthorAnnotation: person},
+		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{
+			v1alpha1.LastAuthorAnnotation: person, v1alpha1.DisconnectedAnnotation: now.UTC().Format(time.RFC3339),
+		},
 	}})
 	if err != nil {
 		return err

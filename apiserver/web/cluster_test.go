@@ -250,7 +250,7 @@ func (connectionsOf) UseSecret(context.Context, *v1alpha1.Connection, string, ma
 	return nil, missing("connections", "new")
 }
 
-func (c connectionsOf) DeleteFor(context.Context, *v1alpha1.Connection, string) error {
+func (c connectionsOf) DeleteFor(context.Context, *v1alpha1.Connection, string, time.Time) error {
 	c.writes++
 	return nil
 }

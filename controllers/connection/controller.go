@@ -102,6 +102,10 @@ type Reconciler struct {
 	// unsaved holds renewed tokens that could not be stored yet, by the name of the
 	// working copy that they belong into.
 	unsaved sync.Map
+	// left are those of a process before this one, and leftAll is false if some of them could
+	// not be read so far.
+	left    []unsaved
+	leftAll bool
 	// turns has each working copy examined once at a time, and verdicts are what the platform
 	// said lately of inputs that were not taken over.
 	turns    turns
@@ -125,7 +129,7 @@ func New(o Options) (*Reconciler, error) {
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
-	r.takeOut()
+	r.left, r.leftAll = r.takeOut()
 	return r, nil
 }
 
@@ -167,7 +171,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, &conn)
 	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
 		r.Metrics.drop(req.NamespacedName)
-		return reconcile.Result{}, r.forget(ctx, req.NamespacedName)
+		again, err := r.forget(ctx, req.NamespacedName)
+		return reconcile.Result{RequeueAfter: again}, err
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
@@ -180,15 +185,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	declaredLead := r.declaredLead(&conn)
 	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
-		if err := r.copyEarly(ctx, &conn); err != nil {
+		again, err := r.copyEarly(ctx, &conn)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
+		return reconcile.Result{RequeueAfter: cmp.Or(again, rest(&conn, declaredLead, now))}, nil
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
 	o := held
 	if o.reason == "" {
-		o = r.examine(ctx, &conn)
+		var again time.Duration
+		if o, again = r.examineInTurn(ctx, &conn); again > 0 {
+			return reconcile.Result{RequeueAfter: again}, nil
+		}
 	}
 	// The result is written even if this process is told to end.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)

@@ -30,7 +30,6 @@ const (
 const (
 	msgUnsupported  = "this Herald has no access to the platform; the administrator has to configure it, or the Connection can be deleted"
 	msgDisabled     = "the connection is disabled; set spec.disabled to false to use it again"
-	msgInTurn       = "another connection of the account is being examined for a long time; Herald looks again"
 	msgStillRefused = "the platform does not accept a token that it has only just renewed" + triesAgain
 )
 
@@ -55,8 +54,19 @@ type examination struct {
 	replaced bool
 }
 
+// examineInTurn examines an account, or returns after how long to try again if it is being
+// examined for another connection.
+func (r *Reconciler) examineInTurn(ctx context.Context, conn *v1alpha1.Connection) (o outcome, again time.Duration) {
+	done, again := r.turns.try(workingKey(conn))
+	if again > 0 {
+		return outcome{}, again
+	}
+	defer done()
+	return r.examine(ctx, conn), 0
+}
+
 // examine finds out whether the account can be published to, and renews its token if
-// needed.
+// needed. It has the turn of the working copy.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	platform, supported := r.Platforms[conn.Spec.Platform]
 	switch {
@@ -65,11 +75,6 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	case !supported:
 		return outcome{reason: v1alpha1.ReasonPlatformNotSupported, message: msgUnsupported}
 	}
-	done, err := r.turns.take(ctx, workingKey(conn))
-	if err != nil {
-		return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgInTurn}
-	}
-	defer done()
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
 	rescued, err := r.rescue(ctx, conn)
 	if err != nil {

@@ -29,6 +29,10 @@ const (
 	// A tool that deletes and applies again does so within minutes; a wrong path that had
 	// it prune everything is noticed within a day.
 	keptFor = 24 * time.Hour
+	// disconnects is how long after the time that is noted on it a connection goes that a person
+	// disconnects. The removal is the apiserver's next request; the rest is for two clocks, each of
+	// which is off by half a minute at most while its process is ready.
+	disconnects = 2 * time.Minute
 	// sweepEvery is how often copies without a connection are looked for, and firstSweep how
 	// long after the start of the manager, which has other work then.
 	sweepEvery = time.Hour
@@ -49,53 +53,72 @@ func (r *Reconciler) enter(ctx context.Context, conn *v1alpha1.Connection) error
 	return nil
 }
 
+// gone is a connection that was deleted, and how long the tokens of its account are kept if no
+// other one is of it.
+type gone struct {
+	conn  *v1alpha1.Connection
+	grace time.Duration
+}
+
+// graceOf tells it of a connection whose deletion was seen now: none if that is how a person
+// disconnects the account. What a disconnect notes stays where it fails, and shortens no other
+// deletion.
+func graceOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
+	if conn.DeletionTimestamp != nil {
+		now = conn.DeletionTimestamp.Time // something else held it until now
+	}
+	at, err := time.Parse(time.RFC3339, conn.Annotations[v1alpha1.DisconnectedAnnotation])
+	if err == nil && now.Sub(at).Abs() <= disconnects {
+		return 0
+	}
+	return keptFor
+}
+
 // noteDeleted keeps what a deleted connection was, for the pass that its deletion causes.
 func (r *Reconciler) noteDeleted() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if conn, ok := e.Object.(*v1alpha1.Connection); ok {
 			key := client.ObjectKeyFromObject(conn)
-			r.deleted.Store(key, conn.DeepCopy())
+			r.deleted.Store(key, gone{conn.DeepCopy(), graceOf(conn, r.Clock.Now())})
 			queue.Add(reconcile.Request{NamespacedName: key})
 		}
 	}}
 }
 
 // forget sees to the tokens of a connection that was deleted: where a person disconnected the
-// account they go at once, and otherwise when nobody has applied it again for a day.
-func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
+// account they go at once, and otherwise when nobody has applied it again for a day. If the account
+// is being examined for another connection, it returns after how long to try again.
+func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
 	noted, _ := r.deleted.Load(key)
-	conn, ok := noted.(*v1alpha1.Connection)
+	was, ok := noted.(gone)
 	if !ok {
-		return nil
+		return 0, nil
 	}
+	conn := was.conn
 	// With the namespace everything in it goes.
 	if owned, err := r.Owned(ctx, conn.Namespace); err != nil {
-		return err
+		return 0, err
 	} else if !owned {
 		r.deleted.Delete(key)
-		return nil
+		return 0, nil
 	}
-	grace := keptFor
-	if conn.Annotations[v1alpha1.LastAuthorAnnotation] != "" {
-		grace = 0
+	done, again := r.turns.try(workingKey(conn))
+	if again > 0 {
+		return again, nil
 	}
-	err := r.settle(ctx, conn.Namespace, credentials.EntryOf(conn), grace)
+	defer done()
+	err = r.settle(ctx, conn.Namespace, credentials.EntryOf(conn), was.grace)
 	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && credentials.ReasonOf(err) != credentials.NotFound {
-		return fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, err)
+		return 0, fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, err)
 	}
 	r.deleted.Delete(key)
-	return nil
+	return 0, nil
 }
 
 // settle removes the working copy of an account if no connection of it was there for a time,
-// and otherwise notes since when there is none, or that there is one.
+// and otherwise notes since when there is none, or that there is one. The caller has the turn of
+// the copy.
 func (r *Reconciler) settle(ctx context.Context, namespace string, entry credentials.Entry, grace time.Duration) error {
-	key := types.NamespacedName{Namespace: namespace, Name: entry.Name()}
-	done, err := r.turns.take(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer done()
 	// The cache may not have seen a connection that was made a moment ago.
 	var live v1alpha1.ConnectionList
 	if err := r.APIReader.List(ctx, &live, client.InNamespace(namespace)); err != nil {
@@ -117,6 +140,7 @@ func (r *Reconciler) settle(ctx context.Context, namespace string, entry credent
 	if err := r.Store.Remove(ctx, namespace, entry); err != nil {
 		return err
 	}
+	key := types.NamespacedName{Namespace: namespace, Name: entry.Name()}
 	r.entered.Delete(key)
 	r.settled(ctx, key, safe.Account{Namespace: namespace, Platform: entry.Platform, AccountID: entry.AccountID})
 	ctrl.LoggerFrom(ctx).Info("the tokens of an account without a connection were removed",
@@ -159,8 +183,18 @@ func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error
 			used = used || entry.Of(conn)
 		}
 		if !used || !entry.GoneSince.IsZero() {
-			problems = append(problems, r.settle(ctx, namespace, entry, keptFor))
+			problems = append(problems, r.settleInTurn(ctx, namespace, entry))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// settleInTurn waits for the turn of a working copy, and settles it.
+func (r *Reconciler) settleInTurn(ctx context.Context, namespace string, entry credentials.Entry) error {
+	done, err := r.turns.take(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return r.settle(ctx, namespace, entry, keptFor)
 }

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -46,15 +47,43 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		return r
 	}
 
-	It("go at once when a person disconnects it", func(ctx SpecContext) {
+	// noted deletes the connection, on which an annotation stands.
+	noted := func(ctx context.Context, key, value string) *account {
+		GinkgoHelper()
 		a := newAccount(ctx, managed, nil).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		base := a.read(ctx).DeepCopy()
-		a.conn.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ann"}
+		a.conn.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ann", key: value}
 		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
 		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		return a
+	}
+	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
+
+	It("go at once when a person disconnects it", func(ctx SpecContext) {
+		a := noted(ctx, v1alpha1.DisconnectedAnnotation, at(0))
 		Eventually(copyOf(ctx, a)).Should(BeFalse())
 	})
+
+	DescribeTable("stay for a day when a tool prunes the connection after a disconnect that failed", func(ctx SpecContext, key string, value func() string) {
+		a := noted(ctx, key, value())
+		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "reader", apps)
+		Eventually(func(g Gomega) {
+			entries, err := store.Entries(ctx, managed)
+			g.Expect(err).NotTo(HaveOccurred())
+			goneSince := map[string]time.Time{}
+			for _, e := range entries {
+				goneSince[e.AccountID] = e.GoneSince
+			}
+			g.Expect(goneSince).To(HaveKeyWithValue(a.ID, Not(BeZero())), "it was seen that the connection is gone")
+		}).Should(Succeed())
+		Expect(copyOf(ctx, a)()).To(BeTrue())
+	},
+		Entry("an hour later", v1alpha1.DisconnectedAnnotation, func() string { return at(time.Hour) }),
+		Entry("with a time that somebody made up", v1alpha1.DisconnectedAnnotation, func() string { return at(-time.Hour) }),
+		Entry("with no time at all", v1alpha1.DisconnectedAnnotation, func() string { return "now" }),
+		Entry("of an apiserver that noted the person alone", "example.com/note", func() string { return "x" }),
+	)
 
 	It("stay for a day otherwise, whoever leads by then", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil).create(ctx)

@@ -23,7 +23,9 @@ const (
 		"To have the account use them again, delete Secret %q"
 	msgIgnored   = "Secret %q holds new tokens that are not used: %s. The account goes on with the tokens that it has"
 	msgContested = "Secret %q is named by Connection %q, too, which is another account; give each account a Secret of its own"
-	msgLater     = "; they are tried once those in use do not work any more"
+	msgLeft      = "%s. The tokens that an earlier Connection of the account has left still work, and are kept: " +
+		"give this Connection tokens whose access token has not ended, or delete Secret %q to have its refresh token used"
+	msgLater = "; they are tried once those in use do not work any more"
 )
 
 const (
@@ -122,28 +124,59 @@ func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in c
 }
 
 // join examines a connection that has nothing to do yet with the working copy of its account.
-// It must bring tokens that are good by themselves, unless nobody uses the copy: that of a
-// connection that was deleted is no way into the account.
+// It must bring tokens that are good by themselves: that of a connection that was deleted is no
+// way into the account, and is what a tool that applies the connection again has to find.
+//
+// A refresh token among the new ones is spent if nobody uses the copy and its own tokens do not
+// work any more; see replace.
 func (e *examination) join(ctx context.Context) outcome {
-	shared, err := e.shared(ctx)
-	switch {
-	case err != nil:
-		return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: err.Error()}
-	case !shared:
-		return e.take(ctx, e.adopt)
-	}
 	copied := e.read
 	o := e.verdict(ctx)
+	e.read = copied
 	if o.reason == v1alpha1.ReasonConnected {
-		e.read = copied
 		if failed := e.takeOver(ctx, e.adopt); failed != nil {
 			return *failed
 		}
 		return e.inspected(ctx, o)
 	}
+	if e.renewable(o) {
+		shared, err := e.shared(ctx)
+		if err != nil {
+			return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: err.Error()}
+		}
+		if !shared {
+			left := e.askAnew(ctx)
+			switch {
+			case needsReconnect(left.reason):
+				return e.takeRefused(ctx)
+			case left.reason == v1alpha1.ReasonConnected:
+				o.message = fmt.Sprintf(msgLeft, o.message, credentials.WorkingName(e.conn))
+			default:
+				o = left
+			}
+		}
+	}
 	// What the copy holds is not this connection's.
 	e.read, e.loaded = credentials.Credentials{}, ""
 	return o
+}
+
+// renewable reports whether a verdict leaves a refresh token to try.
+func (e *examination) renewable(verdict outcome) bool {
+	return verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
+}
+
+// askAnew asks the platform about the tokens of the working copy, after it was asked about the input.
+func (e *examination) askAnew(ctx context.Context) outcome {
+	e.started = e.Clock.Now()
+	return e.ask(ctx)
+}
+
+// takeRefused takes an input over whose access token the platform does not accept, for its refresh
+// token, when the tokens of the working copy do not work either.
+func (e *examination) takeRefused(ctx context.Context) outcome {
+	e.started, e.renewed = e.Clock.Now(), false
+	return e.take(ctx, e.adopt)
 }
 
 // contested returns the name of a connection of another account that names the same input, as
@@ -201,9 +234,7 @@ func (e *examination) replace(ctx context.Context) outcome {
 		}
 		return e.inspected(ctx, verdict)
 	}
-	e.started = e.Clock.Now()
-	o := e.ask(ctx)
-	renewable := verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
+	o, renewable := e.askAnew(ctx), e.renewable(verdict)
 	if !needsReconnect(o.reason) {
 		message := verdict.message
 		if renewable {
@@ -213,8 +244,7 @@ func (e *examination) replace(ctx context.Context) outcome {
 		return o
 	}
 	if renewable {
-		e.started, e.renewed = e.Clock.Now(), false
-		return e.take(ctx, e.adopt)
+		return e.takeRefused(ctx)
 	}
 	if needsReconnect(verdict.reason) || verdict.reason == v1alpha1.ReasonCredentialsInvalid {
 		return verdict
@@ -258,19 +288,20 @@ func (e *examination) verdict(ctx context.Context) outcome {
 // copyEarly makes the working copy of an account that a version of Herald confirmed which
 // kept none, and that is not due: a tool that puts old tokens back would otherwise have until the next
 // examination to do so. Nobody has to be asked, since the tokens are those that were confirmed.
-func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) error {
+// If another connection of the account is examined, it returns after how long to try again.
+func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (again time.Duration, err error) {
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
-		return nil
+		return 0, nil
 	}
-	done, err := r.turns.take(ctx, workingKey(conn))
-	if err != nil {
-		return err
+	done, again := r.turns.try(workingKey(conn))
+	if again > 0 {
+		return again, nil
 	}
 	defer done()
 	found, err := r.Store.Find(ctx, conn)
 	if err != nil || found.Working != nil || found.Input.Err != nil || found.Input.Version != conn.Status.CredentialsVersion {
 		// The next examination sees to it.
-		return nil
+		return 0, nil
 	}
 	err = r.enter(ctx, conn)
 	var made credentials.Credentials
@@ -278,10 +309,10 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) e
 		made, err = r.Store.Seed(ctx, conn, found.Input)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
+		return 0, fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
 	}
 	before := conn.Status.DeepCopy()
 	status := &conn.Status
 	status.CredentialsVersion, status.VerifiedVersion, status.WorkingSecret = made.Version, made.Version, credentials.WorkingName(conn)
-	return r.status.Report(ctx, conn, before, status)
+	return 0, r.status.Report(ctx, conn, before, status)
 }

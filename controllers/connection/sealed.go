@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,54 +41,75 @@ func (r *Reconciler) settled(ctx context.Context, key types.NamespacedName, acco
 }
 
 // takeOut takes over the tokens that a process before this one left, so that no examination
-// renews with a token that was spent for one of them.
-func (r *Reconciler) takeOut() {
-	for _, e := range r.Safe.Entries() {
+// renews with a token that was spent for one of them. It returns those that it did not know, and
+// whether all could be read; see Folder.Unread for the others.
+func (r *Reconciler) takeOut() (found []unsaved, all bool) {
+	entries, all := r.Safe.Entries()
+	for _, e := range entries {
 		conn := &v1alpha1.Connection{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.Account.Namespace, Name: e.Account.Connection, UID: e.Account.UID},
 			Spec:       v1alpha1.ConnectionSpec{Platform: e.Account.Platform, AccountID: e.Account.AccountID},
 		}
-		r.unsaved.Store(workingKey(conn), unsaved{conn: conn, renewal: credentials.Renewal{Token: e.Token}, from: e.From, left: true})
+		pending := unsaved{conn: conn, renewal: credentials.Renewal{Token: e.Token}, from: e.From, left: true}
+		if _, known := r.unsaved.LoadOrStore(workingKey(conn), pending); !known {
+			found = append(found, pending)
+		}
 	}
+	return found, all
 }
 
 // Recover stores the renewed tokens that a process before this one left, and tries again until
 // all are stored or ctx ends. It waits neither for the lease nor for the cache: while the claim
 // of the renewal holds, another manager that leads by now does not spend the token before, and
 // the write is one of the working copy as it was read, if that holds this token before still.
+//
+// Each token is stored beside the others, however many there are: the claims of all end at the
+// same time, and a request that is not answered is given up after a part of that.
 func (r *Reconciler) Recover(ctx context.Context) {
+	var storing sync.WaitGroup
+	defer storing.Wait()
+	found, all := r.left, r.leftAll
+	r.left = nil
 	for pause := retries.First; ; pause = min(2*pause, retries.Most) {
-		left := 0
-		r.unsaved.Range(func(_, value any) bool {
-			if pending, ok := value.(unsaved); ok && pending.left && !r.recovered(ctx, pending) {
-				left++
-			}
-			return ctx.Err() == nil
-		})
-		if left == 0 {
+		for _, pending := range found {
+			storing.Go(func() { r.storeLeft(ctx, pending) })
+		}
+		if all || !r.wait(ctx, pause) {
 			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.Clock.After(pause):
-		}
+		found, all = r.takeOut()
 	}
 }
 
-// recoverWithin bounds how long one account keeps the others waiting.
-const recoverWithin = 10 * time.Second
+// storeLeft stores one token, and tries again until it is stored or ctx ends.
+func (r *Reconciler) storeLeft(ctx context.Context, pending unsaved) {
+	for pause := retries.First; !r.recovered(ctx, pending) && r.wait(ctx, pause); {
+		pause = min(2*pause, retries.Most)
+	}
+}
 
-// recovered stores one token, and reports whether nothing is left to do.
+// wait reports whether a pause is over, and not ctx.
+func (r *Reconciler) wait(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-r.Clock.After(pause):
+		return true
+	}
+}
+
+// recovered tries to store one token, and reports whether nothing is left to do.
 func (r *Reconciler) recovered(ctx context.Context, pending unsaved) bool {
-	log := ctrl.LoggerFrom(ctx).WithValues("connection", pending.conn.Namespace+"/"+pending.conn.Name, "copy", workingKey(pending.conn))
-	trying, cancel := context.WithTimeout(ctx, recoverWithin)
-	defer cancel()
-	done, err := r.turns.take(trying, workingKey(pending.conn))
+	key := workingKey(pending.conn)
+	log := ctrl.LoggerFrom(ctx).WithValues("connection", pending.conn.Namespace+"/"+pending.conn.Name, "copy", key)
+	done, err := r.turns.take(ctx, key)
 	if err != nil {
 		return false
 	}
 	defer done()
+	if now, _ := r.unsaved.Load(key); now == nil {
+		return true // an examination was first
+	}
 	version, err := r.rescue(ctx, pending.conn)
 	switch {
 	case credentials.ReasonOf(err) == credentials.Unavailable:

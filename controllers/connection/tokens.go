@@ -39,7 +39,9 @@ const (
 )
 
 const (
-	msgClaimed   = "another manager is renewing the token; Herald looks again when it is done"
+	msgClaimed = "another manager is renewing the token; Herald looks again when it is done"
+	msgUnread  = "a renewed token of the account lies in the folder of the manager's pod for tokens that are not stored yet, and cannot be read there; Herald tries again, " +
+		"and the log of the manager names the file and the error. If it stays so, connect the account again"
 	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )
 
@@ -66,6 +68,9 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		if other != "" {
 			return &outcome{reason: v1alpha1.ReasonCredentialsInvalid, message: fmt.Sprintf(msgContested, e.input.Secret, other)}
 		}
+	}
+	if e.Store.Inherited(e.conn, e.read) && e.Safe.Unread(safe.AccountOf(e.conn)) {
+		return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgUnread}
 	}
 	if failed := e.claim(ctx); failed != nil {
 		return failed

@@ -94,7 +94,7 @@ func (s *Store) note(ctx context.Context, namespace, key string, content any) er
 }
 
 // Entries returns what the register of a namespace holds; nothing without one. What is not
-// Herald's in it is left out.
+// Herald's in it is left out. The error is Invalid if people have a Secret of its name.
 func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)
@@ -103,6 +103,11 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) 
 	}
 	if err != nil {
 		return nil, fromAPI(err, RegisterName, "read")
+	}
+	if secret.Type != WorkingType {
+		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf(
+			"Secret %q has the name under which Herald notes which tokens it keeps in this namespace, and is not Herald's, which leaves it as it is; "+
+				"give it another name, and name that in spec.credentialsSecretRef of the Connections that use it", RegisterName)}
 	}
 	var found []Entry
 	for key, content := range secret.Data {
@@ -114,8 +119,8 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) 
 	return found, nil
 }
 
-// Remove deletes the working copy of an entry, and then the entry. A Secret of that name that
-// is no working copy stays.
+// Remove deletes the working copy of an entry, and then the entry. Secrets of people that bear
+// the names of the two stay as they are.
 func (s *Store) Remove(ctx context.Context, namespace string, entry Entry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)
@@ -124,6 +129,13 @@ func (s *Store) Remove(ctx context.Context, namespace string, entry Entry) error
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fromAPI(err, entry.Name(), "delete")
+	}
+	switch _, err := s.Entries(ctx, namespace); ReasonOf(err) {
+	case "":
+	case Invalid:
+		return nil
+	case NotFound, Conflict, Unavailable, Unverified:
+		return err
 	}
 	if err := s.note(ctx, namespace, registerKey(entry.Name()), nil); err != nil && ReasonOf(err) != NotFound {
 		return err

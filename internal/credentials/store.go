@@ -184,9 +184,10 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 }
 
 // Use notes in a working copy that a Connection uses it, unless that stands there, on the
-// condition that the copy is as it was read.
+// condition that the copy is as it was read. It notes no more than there is room for: in turn
+// they would have each other forgotten, each with a write of a version that nobody confirmed.
 func (s *Store) Use(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
-	if slices.Contains(working.lineage.users, conn.Name) {
+	if slices.Contains(working.lineage.users, conn.Name) || len(working.lineage.users) >= mostUsers {
 		return working, nil
 	}
 	return s.rewrite(ctx, conn, map[string]any{"metadata": map[string]any{
@@ -232,16 +233,26 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 //
 // A claim also shows that the Secret can be written before a refresh token is spent.
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
+	text := claimText(s.holder, s.clock.Now())
+	// The write may arrive although its answer does not.
+	s.claims.made.Add(claimKey(conn, text), true, rememberClaims)
 	claimed, err := s.patch(ctx, conn, map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": version,
-			"annotations":     map[string]any{ClaimAnnotation: claimText(s.holder, s.clock.Now())},
-		},
+		"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{ClaimAnnotation: text}},
 	})
 	if err != nil {
 		return "", err
 	}
 	return claimed.ResourceVersion, nil
+}
+
+// Inherited reports whether a process before this one, under the same name, began to renew
+// the token, and has not stored the new one.
+func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
+	if c.ClaimedBy != s.holder {
+		return false
+	}
+	_, own := s.claims.made.Get(claimKey(conn, claimText(c.ClaimedBy, c.ClaimedAt)))
+	return !own
 }
 
 // Renewal is a renewed token, and the working copy that it belongs into as it was read when

@@ -162,6 +162,36 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// A process that was restarted under its name may go on with its claims; what the one before
+// fetched may be in the folder for tokens that are not stored yet.
+func TestInherited(t *testing.T) {
+	now := clocktesting.NewFakeClock(noon)
+	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
+	read := seeded(t, store)
+	if store.Inherited(connection(), read) {
+		t.Error("nobody has claimed it")
+	}
+	if _, err := store.Claim(t.Context(), connection(), read.Version); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := store.Working(t.Context(), connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, tc := range map[string]struct {
+		store *Store
+		want  bool
+	}{
+		"who made it knows what came of it":     {store, false},
+		"the next process of its name does not": {NewStore(api, api, now, "me", nil), true},
+		"another's claim is waited for":         {NewStore(api, api, now, "an other", nil), false},
+	} {
+		if got := tc.store.Inherited(connection(), claimed); got != tc.want {
+			t.Errorf("%s: got %t", reason, got)
+		}
+	}
+}
+
 func TestSave(t *testing.T) {
 	secret := secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1", "expiresAt": "2026-11-20T12:00:00Z"})
 	tests := map[string]struct {

@@ -49,9 +49,9 @@ const (
 	// mostEarlier is how many inputs are remembered beside the present one. A tool that
 	// puts old tokens back takes them from the latest commits.
 	mostEarlier = 5
-	// mostUsers bounds the names that are remembered: it keeps the annotation, of names of
-	// 253 characters at most, far below what Kubernetes takes.
-	mostUsers = 32
+	// mostUsers bounds the names that are remembered: as many as most teams may have
+	// Connections, and 50 KB if each has 253 characters, of 256 KiB that Kubernetes takes.
+	mostUsers = 200
 )
 
 // WorkingName is the name of the Secret in which Herald keeps the tokens of a Connection's

@@ -66,11 +66,39 @@ func TestLineage(t *testing.T) {
 	if back.input != "h5" || !slices.Equal(back.earlier, []string{"h7", "h6", "h4", "h3", "h2"}) {
 		t.Errorf("an input that was taken over a second time is known once: %+v", back)
 	}
-	for i := range 100 {
+	for i := range mostUsers + 10 {
 		l = l.usedBy(fmt.Sprint("n", i))
 	}
-	if len(l.users) != mostUsers || l.users[mostUsers-1] != "n99" {
+	if last := fmt.Sprint("n", mostUsers+9); len(l.users) != mostUsers || l.users[mostUsers-1] != last {
 		t.Errorf("%d users are remembered, up to %s", len(l.users), l.users[len(l.users)-1])
+	}
+}
+
+// A working copy that has many users stays as it is, whoever of them uses it: each write is of a
+// version that no other Connection's status speaks of.
+func TestUseOfMany(t *testing.T) {
+	store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
+	copied := seeded(t, store)
+	used := func(n int) (written bool) {
+		t.Helper()
+		conn := connection()
+		conn.Name = fmt.Sprint("n", n)
+		before := copied.Version
+		var err error
+		if copied, err = store.Use(t.Context(), conn, copied); err != nil {
+			t.Fatal(err)
+		}
+		return copied.Version != before
+	}
+	for n := range mostUsers - 1 { // the one that made the copy is known
+		if !used(n) {
+			t.Fatalf("user %d is not noted", n)
+		}
+	}
+	for _, n := range []int{mostUsers, 0, mostUsers + 1, mostUsers} {
+		if used(n) {
+			t.Errorf("user %d has the copy written, in which %d are", n, mostUsers)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@
 package rights_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +19,7 @@ import (
 
 var _ = Describe("Disconnecting an account as the web application does", func() {
 	It("is what roles and policies let the apiserver do, with the person's name on what is removed", func(ctx SpecContext) {
+		noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 		config := rest.CopyConfig(adminConfig)
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:herald-apiserver"}
 		api, err := kube.NewClient(config, "rights-test")
@@ -27,16 +30,17 @@ var _ = Describe("Disconnecting an account as the web application does", func() 
 			c.Name, c.Finalizers = "x-eeeeeeeeeeeeeeee", []string{"example.com/kept"}
 		})
 		Expect(admin.Create(ctx, conn)).To(Succeed())
-		Expect(connections.DeleteFor(ctx, conn, "")).To(MatchError(ContainSubstring("but for a person")), "nobody has a name")
+		Expect(connections.DeleteFor(ctx, conn, "", noon)).To(MatchError(ContainSubstring("but for a person")), "nobody has a name")
 		changed := &v1alpha1.Connection{}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
 		Expect(changed.DeletionTimestamp).To(BeNil())
-		Expect(apierrors.IsConflict(connections.DeleteFor(ctx, conn, "ada"))).To(BeTrue(), "it was written since")
+		Expect(apierrors.IsConflict(connections.DeleteFor(ctx, conn, "ada", noon))).To(BeTrue(), "it was written since")
 
-		Expect(connections.DeleteFor(ctx, changed, "ada")).To(Succeed())
+		Expect(connections.DeleteFor(ctx, changed, "ada", noon)).To(Succeed())
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
 		Expect(changed.DeletionTimestamp).NotTo(BeNil())
-		Expect(changed.Annotations).To(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "ada"))
+		Expect(changed.Annotations).To(And(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "ada"),
+			HaveKeyWithValue(v1alpha1.DisconnectedAnnotation, "2026-12-01T12:00:00Z")))
 		changed.Finalizers = nil
 		Expect(admin.Update(ctx, changed)).To(Succeed())
 	})

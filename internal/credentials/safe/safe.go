@@ -46,9 +46,16 @@ var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 // nothing.
 type Folder struct {
 	path string
-	key  func() string
-	log  logr.Logger
-	mu   sync.Mutex
+	// files are read through this: those of path.
+	files fs.FS
+	key   func() string
+	log   logr.Logger
+
+	mu sync.Mutex
+	// unread are the tokens that could not be read when they were looked for last, and unlisted
+	// is set if not even their names could.
+	unread   map[string]bool
+	unlisted bool
 }
 
 // Open opens a folder, and makes it if it is not there. The key is asked for at each use:
@@ -58,7 +65,7 @@ func Open(path string, key func() string, log logr.Logger) (*Folder, error) {
 	if len(key()) < LeastKey {
 		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
 	}
-	f := &Folder{path: path, key: key, log: log}
+	f := &Folder{path: path, files: os.DirFS(path), key: key, log: log}
 	if err := os.MkdirAll(filepath.Join(path, aside), 0o700); err != nil {
 		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
 	}
@@ -106,6 +113,7 @@ func (f *Folder) Put(e Entry) error {
 	if err := f.replace(name, file); err != nil {
 		return fmt.Errorf("cannot keep a renewed token: %w", err)
 	}
+	delete(f.unread, name)
 	return nil
 }
 
@@ -119,23 +127,29 @@ func (f *Folder) Remove(a Account) error {
 	if err := os.Remove(filepath.Join(f.path, nameOf(a))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("a renewed token was stored, and its file stays: %w", err)
 	}
+	delete(f.unread, nameOf(a))
 	return nil
 }
 
-// Entries returns the tokens that an earlier process left. A file that is none of them is
-// told in the log and set aside; it keeps nobody from starting.
-func (f *Folder) Entries() []Entry {
+// Entries returns the tokens that an earlier process left, and whether those are all: what the
+// disk does not give now stays where it is, is told in the log once, and may be read by a later
+// call. A file that is no token is told and set aside; it keeps nobody from starting.
+func (f *Folder) Entries() (entries []Entry, all bool) {
 	if f == nil {
-		return nil
+		return nil, true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	files, err := os.ReadDir(f.path)
+	files, err := fs.ReadDir(f.files, ".")
 	if err != nil {
-		f.log.Error(err, "cannot look for renewed tokens that an earlier process could not store; see what became of the folder", "folder", f.path)
-		return nil
+		if !f.unlisted {
+			f.log.Error(err, "cannot look for renewed tokens that an earlier process could not store; it is tried again; see what became of the folder", "folder", f.path)
+		}
+		f.unlisted = true
+		return nil, false
 	}
-	var entries []Entry
+	before := f.unread
+	f.unlisted, f.unread = false, map[string]bool{}
 	for _, file := range files {
 		name := file.Name()
 		switch {
@@ -143,16 +157,46 @@ func (f *Folder) Entries() []Entry {
 		case strings.HasPrefix(name, temporary):
 			// A process ended while it wrote: the file before, if there was one, is whole.
 			_ = os.Remove(filepath.Join(f.path, name))
+		case !isName.MatchString(name) || !file.Type().IsRegular():
+			f.setAside(name, errors.New("it is no file of Herald's"))
 		default:
-			e, err := f.read(file)
-			if err != nil {
-				f.setAside(name, err)
-			} else if len(entries) < MostEntries {
+			if e, ok := f.entry(name, before[name]); ok && len(entries) < MostEntries {
 				entries = append(entries, e)
 			}
 		}
 	}
-	return entries
+	return entries, len(f.unread) == 0
+}
+
+// entry reads a token. One that is damaged is set aside; one that cannot be read is noted, and
+// told unless it was.
+func (f *Folder) entry(name string, told bool) (Entry, bool) {
+	data, err := f.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Entry{}, false
+	case err != nil:
+		f.unread[name] = true
+		if !told {
+			f.log.Error(err, "a sealed token cannot be read now; it is tried again, and its account is not renewed before", "file", filepath.Join(f.path, name))
+		}
+		return Entry{}, false
+	}
+	e, err := f.unseal(name, data)
+	if err != nil {
+		f.setAside(name, err)
+	}
+	return e, err == nil
+}
+
+// Unread reports whether there may be a token of the account that Entries could not read.
+func (f *Folder) Unread(a Account) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unlisted || f.unread[nameOf(a)]
 }
 
 // names are the tokens that are there.
@@ -167,25 +211,24 @@ func (f *Folder) names() (map[string]bool, error) {
 	return names, err
 }
 
-// read reads one file.
-func (f *Folder) read(file fs.DirEntry) (Entry, error) {
-	if !isName.MatchString(file.Name()) || !file.Type().IsRegular() {
-		return Entry{}, errors.New("it is no file of Herald's")
-	}
-	opened, err := os.Open(filepath.Join(f.path, file.Name()))
+// read reads one file: as much of it as shows that it is too big. An error is one of the disk.
+func (f *Folder) read(name string) ([]byte, error) {
+	opened, err := f.files.Open(name)
 	if err != nil {
-		return Entry{}, err
+		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // it is only read
-	data, err := io.ReadAll(io.LimitReader(opened, MostBytes+1))
-	if err != nil {
-		return Entry{}, err
-	}
+	return io.ReadAll(io.LimitReader(opened, MostBytes+1))
+}
+
+// unseal makes a token of the content of a file. An error says that the file is damaged, or
+// another one's.
+func (f *Folder) unseal(name string, data []byte) (Entry, error) {
 	if len(data) > MostBytes {
 		return Entry{}, fmt.Errorf("it has more than %d bytes", MostBytes)
 	}
 	e, err := open(f.key(), data)
-	if err == nil && nameOf(e.Account) != file.Name() {
+	if err == nil && nameOf(e.Account) != name {
 		err = errors.New("it is the token of another account")
 	}
 	return e, err

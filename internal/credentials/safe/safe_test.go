@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +49,16 @@ func opened(t *testing.T, path, key string) (*Folder, *strings.Builder) {
 	return f, said
 }
 
+// entries are all tokens of a folder whose disk is well.
+func entries(t *testing.T, f *Folder) []Entry {
+	t.Helper()
+	found, all := f.Entries()
+	if !all {
+		t.Error("something could not be read")
+	}
+	return found
+}
+
 func TestWhatIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unsaved")
 	f, _ := opened(t, path, key)
@@ -59,7 +71,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	next, said := opened(t, path, key)
 	got := map[string]Entry{}
-	for _, e := range next.Entries() {
+	for _, e := range entries(t, next) {
 		got[e.Account.AccountID] = e
 	}
 	if diff := cmp.Diff(map[string]Entry{"1": entry("1"), "2": entry("2")}, got); diff != "" {
@@ -79,7 +91,7 @@ func TestWhatIsKept(t *testing.T) {
 			t.Errorf("removed once or twice: %v", err)
 		}
 	}
-	if left := next.Entries(); len(left) != 1 || said.Len() > 0 {
+	if left := entries(t, next); len(left) != 1 || said.Len() > 0 {
 		t.Errorf("after one was removed there are %d; it said %q", len(left), said)
 	}
 }
@@ -132,7 +144,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := f.Entries(); len(got) != 1 || got[0].Account.AccountID != "3" {
+			if got := entries(t, f); len(got) != 1 || got[0].Account.AccountID != "3" {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if !strings.Contains(said.String(), tc.says) || tc.says == "" && said.Len() > 0 {
@@ -146,8 +158,108 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 				t.Errorf("%s: %d files lie aside, %v", tc.reason, len(lying), err)
 			}
 			said.Reset()
-			if got := f.Entries(); len(got) != 1 || said.Len() > 0 {
+			if got := entries(t, f); len(got) != 1 || said.Len() > 0 {
 				t.Errorf("it is told once; then it said %q", said)
+			}
+		})
+	}
+}
+
+// ailing is a disk that does not give some of its files.
+type ailing struct {
+	fs.FS
+	// open names one that cannot be opened, read one that breaks off, and gone one that goes
+	// between its name and its content.
+	open, read, gone string
+}
+
+func (a ailing) Open(name string) (fs.File, error) {
+	if name == a.open {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+	}
+	if name == a.gone {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOENT}
+	}
+	file, err := a.FS.Open(name)
+	if name == a.read {
+		return tornFile{file}, err
+	}
+	return file, err
+}
+
+// tornFile breaks off.
+type tornFile struct{ fs.File }
+
+func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
+
+// TestFilesThatCannotBeReadNow: the token of an account is in none of them lost because the disk
+// does not give it at the start.
+func TestFilesThatCannotBeReadNow(t *testing.T) {
+	name := nameOf(entry("1").Account)
+	for title, tc := range map[string]struct {
+		reason     string
+		disk       ailing
+		found      int
+		unread     bool
+		othersToo  bool
+		says, file string
+	}{
+		"not opened": {"an error of the disk passes, or a person sees to it", ailing{open: name}, 1, true, false, "cannot be read now", name},
+		"broken off": {"so does one while it is read", ailing{read: name}, 1, true, false, "cannot be read now", name},
+		"no names":   {"of no account is it known that it has none", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
+		"gone":       {"a live process has stored it meanwhile", ailing{gone: name}, 1, false, false, "", ""},
+	} {
+		t.Run(title, func(t *testing.T) {
+			path := t.TempDir()
+			f, said := opened(t, path, key)
+			if err := errors.Join(f.Put(entry("1")), f.Put(entry("2"))); err != nil {
+				t.Fatal(err)
+			}
+			disk := f.files
+			tc.disk.FS = disk
+			f.files = tc.disk
+			for range 2 {
+				if found, all := f.Entries(); len(found) != tc.found || all == tc.unread {
+					t.Errorf("%s: %d found, all: %t", tc.reason, len(found), all)
+				}
+			}
+			if f.Unread(entry("1").Account) != tc.unread || f.Unread(entry("3").Account) != tc.othersToo {
+				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.Unread(entry("1").Account), f.Unread(entry("3").Account))
+			}
+			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
+				t.Errorf("%s: it is told once, with its name; the log says %q", tc.reason, said)
+			}
+			if lying, err := os.ReadDir(filepath.Join(path, aside)); err != nil || len(lying) > 0 {
+				t.Errorf("%d files were set aside, %v", len(lying), err)
+			}
+			f.files = disk
+			if found := entries(t, f); len(found) != 2 || f.Unread(entry("1").Account) {
+				t.Errorf("later there are %d", len(found))
+			}
+		})
+	}
+}
+
+// TestUnreadIsReplaced: a token that counts no more is not waited for.
+func TestUnreadIsReplaced(t *testing.T) {
+	for title, tc := range map[string]struct {
+		reason string
+		how    func(f *Folder) error
+	}{
+		"put":     {"a newer one stands in its place", func(f *Folder) error { return f.Put(entry("1")) }},
+		"removed": {"the account has another one, or is gone", func(f *Folder) error { return f.Remove(entry("1").Account) }},
+	} {
+		t.Run(title, func(t *testing.T) {
+			f, _ := opened(t, t.TempDir(), key)
+			if err := f.Put(entry("1")); err != nil {
+				t.Fatal(err)
+			}
+			f.files = ailing{FS: f.files, open: nameOf(entry("1").Account)}
+			if _, all := f.Entries(); all {
+				t.Fatal("the disk gave it")
+			}
+			if err := tc.how(f); err != nil || f.Unread(entry("1").Account) {
+				t.Errorf("%s, and it is waited for: %v", tc.reason, err)
 			}
 		})
 	}
@@ -162,7 +274,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.Entries()
+	entries(t, f)
 	if lying, err := os.ReadDir(filepath.Join(path, aside)); err != nil || len(lying) != mostAside {
 		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), mostAside, err)
 	}
@@ -220,15 +332,15 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = Open(path, keyed(key), logr.Discard()); err != nil || len(f.Entries()) != 1 {
-		t.Errorf("%d tokens, %v", len(f.Entries()), err)
+	if f, err = Open(path, keyed(key), logr.Discard()); err != nil || len(entries(t, f)) != 1 {
+		t.Errorf("%d tokens, %v", len(entries(t, f)), err)
 	}
 }
 
 // TestNone: without a folder nothing is kept, and nothing breaks.
 func TestNone(t *testing.T) {
 	var f *Folder
-	if err := errors.Join(f.Put(entry("1")), f.Remove(entry("1").Account)); err != nil || f.Entries() != nil {
-		t.Errorf("got %v, %v", f.Entries(), err)
+	if err := errors.Join(f.Put(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.Unread(entry("1").Account) {
+		t.Errorf("got %v, %v", entries(t, f), err)
 	}
 }

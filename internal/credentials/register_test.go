@@ -1,0 +1,53 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// TestRegisterOfPeople: the name of the register is one that people choose for their own Secrets, the
+// input of a Connection too, and those are only read.
+func TestRegisterOfPeople(t *testing.T) {
+	theirs := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: RegisterName},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{"accessToken": []byte("a")},
+	}
+	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, theirs.DeepCopy(), secretWith(map[string]string{"accessToken": "a"}))
+	seeded(t, store)
+	before := secretOf(t, api, RegisterName)
+	entry := EntryOf(connection())
+	if err := store.Enter(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "another name") {
+		t.Errorf("a person has to see to it: %v", err)
+	}
+	if _, err := store.Entries(t.Context(), "team"); ReasonOf(err) != Invalid {
+		t.Errorf("nothing in it is Herald's: %v", err)
+	}
+	if err := store.Remove(t.Context(), "team", entry); err != nil {
+		t.Errorf("tokens go all the same when the account is disconnected: %v", err)
+	}
+	if _, err := store.Working(t.Context(), connection()); ReasonOf(err) != NotFound {
+		t.Errorf("the copy: %v", err)
+	}
+	if diff := cmp.Diff(before, secretOf(t, api, RegisterName)); diff != "" {
+		t.Errorf("their Secret was changed:\n%s", diff)
+	}
+}
+
+func secretOf(t *testing.T, api client.Reader, name string) *corev1.Secret {
+	t.Helper()
+	var secret corev1.Secret
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: name}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	return &secret
+}
