@@ -41,13 +41,8 @@ type Records struct {
 	Again time.Duration
 }
 
-const (
-	// promiseEnds is how long a deleted post waits for a store that does not answer. Then it
-	// goes without a record.
-	promiseEnds = time.Hour
-	// defaultAgain is the default of Records.Again.
-	defaultAgain = 15 * time.Second
-)
+// defaultAgain is the default of Records.Again.
+const defaultAgain = 15 * time.Second
 
 // waiting says that a post that is being deleted stays until its record is kept.
 type waiting struct {
@@ -287,7 +282,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		}
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.awayFor() >= promiseEnds)
+	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || rs.awayFor() >= record.PromiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
 		log.Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
@@ -317,7 +312,7 @@ func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		return errors.Join(err, problem)
 	}
 	log := ctrl.Log.WithName("records")
-	if !ends && rs.o.Clock.Since(post.DeletionTimestamp.Time) < promiseEnds {
+	if !ends && rs.o.Clock.Since(post.DeletionTimestamp.Time) < record.PromiseEnds {
 		log.Info("a deleted post waits for its place in the lists", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
 	}
