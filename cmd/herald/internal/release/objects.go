@@ -52,12 +52,9 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 			// The list is longer than etcd remembers what it was at its beginning. What is done is not done again.
 			here, problems, err = r.releaseIn(ctx, k, namespace, wanted)
 		}
-		if errors.As(err, new(*Stopped)) {
-			return 0, nil, err
-		}
 		// Where the definitions are gone, the objects are too.
 		if client.IgnoreNotFound(err) != nil {
-			return 0, nil, fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
+			return 0, nil, err
 		}
 		found += here
 		failed = append(failed, problems...)
@@ -71,7 +68,7 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	err = pages.Each(ctx, func(paged context.Context, of pages.Page) (string, error) {
 		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
 		}
 		held := heldOf(page.Items, wanted)
 		found += len(held)
