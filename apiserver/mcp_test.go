@@ -97,6 +97,34 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(again.body).To(ContainSubstring(`"CONFLICT"`))
 	})
 
+	It("are told while nothing of their team is published, beside what REST answers", func(ctx context.Context) {
+		setUp(ctx)
+		said := func(tool, arguments string) func() string {
+			return func() string {
+				_, result := use(ctx, session, tool, arguments)
+				if len(result.Content) == 1 {
+					return ""
+				}
+				return result.Content[1].(*mcp.TextContent).Text
+			}
+		}
+		Expect(said("list_posts", `{}`)()).To(BeEmpty())
+		began := v1alpha1.NewTime(time.Now())
+		brake := func(of ...v1alpha1.Suspension) {
+			GinkgoHelper()
+			Expect(admin.Get(ctx, clientKey(t.resource), t.resource)).To(Succeed())
+			t.resource.Status.Suspensions = of
+			Expect(admin.Status().Update(ctx, t.resource)).To(Succeed())
+		}
+		brake(v1alpha1.Suspension{From: began})
+		Eventually(said("list_posts", `{}`)).Should(HavePrefix("Publishing is suspended for this team since " + began.UTC().Format(time.RFC3339)))
+		created, result := use(ctx, session, "create_post", fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"Hello"}]%s}`, inAnHour()))
+		Expect(result.IsError).To(BeFalse(), created.body)
+		Expect(result.Content).To(HaveLen(2), "posts are taken")
+		brake(v1alpha1.Suspension{From: began, Until: &began})
+		Eventually(said("list_connections", `{}`)).Should(BeEmpty())
+	})
+
 	DescribeTable("get every error of REST, word for word", func(ctx context.Context, edit func(*v1alpha1.Team), tool, arguments, method, path, code string) {
 		setUp(ctx)
 		t.connect(ctx, "expired-x", v1alpha1.PlatformX)

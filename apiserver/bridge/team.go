@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/suspension"
 	"github.com/herald-social/herald/posting/usage"
 )
 
@@ -103,6 +104,16 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 		view.XPosts.Used = int(stored.Status.Used)
 	}
 	return view, s.countDrafts(ctx, caller, limits, view.TikTokDrafts)
+}
+
+// Suspended reports whether nothing of the caller's team is published, and since when; the time
+// is zero until the manager has noted it.
+func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
+	team := s.Owner(caller.Namespace)
+	if team == nil || !team.Suspended() {
+		return time.Time{}, false
+	}
+	return suspension.Since(team.Status.Suspensions), true
 }
 
 // draftsAtOnce is how many accounts' drafts are read at once.

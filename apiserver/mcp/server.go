@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -55,13 +56,32 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 		if !c.caller.May(t.scope) { // ServeHTTP has asked already
 			return h.result(c, rest.Refusal(ctx, &bridge.Error{Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(t.scope)})), nil
 		}
-		return h.result(c, h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.key)), nil
+		out := h.result(c, h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.key))
+		if note := h.suspended(c.caller); note != "" && t.publishing && !out.IsError {
+			out.Content = append(out.Content, &mcp.TextContent{Text: note})
+		}
+		return out, nil
 	}
 }
 
 // waits is what is said besides of a post that became a draft.
 const waits = "The post was not published. It is kept as a draft, with the time that was wanted, until a person of the team publishes it in Herald. " +
 	"Tell the user so, and do not send it again."
+
+// suspended is what is said besides to a caller of whose team nothing is published; "" to others.
+// What REST answers has no place for it, and a post that is due reads processing until it ends.
+func (h *Handler) suspended(caller bridge.Caller) string {
+	since, is := h.Service.Suspended(caller)
+	if !is {
+		return ""
+	}
+	when := ""
+	if !since.IsZero() {
+		when = " since " + since.UTC().Format(time.RFC3339)
+	}
+	return "Publishing is suspended for this team" + when + ", by the people who run Herald. Posts are taken and prepared, and none is sent. What is due reads `processing` " +
+		"and goes out once they lift it; until then it does not become too late. Tell the user so. Do not send a post again, and do not wait for it by reading it again and again."
+}
 
 // result is an answer as the protocol has it: the envelope as it is, and as text for
 // clients that know no structured content. Marks take their places until the answer is

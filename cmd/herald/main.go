@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/release"
 	"github.com/herald-social/herald/internal/media/decode"
 )
 
@@ -27,6 +28,8 @@ var version = "unknown"
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	// exitStopped is that of `herald release` where a manager works again: tried once more, it would stop that one.
+	exitStopped = 3
 )
 
 // command is one part of Herald.
@@ -105,6 +108,9 @@ func report(name string, err error, stderr io.Writer) int {
 		}
 		fmt.Fprintf(stderr, "%v\nherald %s: the configuration has %d %s\n", mistakes, name, len(mistakes.List), many)
 		return exitFailure
+	case errors.As(err, new(*release.Stopped)):
+		fmt.Fprintf(stderr, "herald %s: %v\n", name, err)
+		return exitStopped
 	default:
 		fmt.Fprintf(stderr, "herald %s: %v\n", name, err)
 		return exitFailure

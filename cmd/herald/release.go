@@ -40,6 +40,7 @@ type releaseFlags struct {
 	scaleDown            names
 	wait                 time.Duration
 	force, dryRun        bool
+	withoutRecords       bool
 	rate                 int
 	teams                configv1alpha1.Namespaces
 }
@@ -69,7 +70,8 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	flags.StringVar(&f.releaseName, "release-name", configv1alpha1.DefaultManager().ReleaseName, "name of the installation, with which the names of its objects begin")
 	flags.Var(&f.scaleDown, "scale-down", "Deployments in --install-namespace to scale to 0 first, separated by commas, such as herald-manager,herald-apiserver")
 	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for their pods to end, and then for the manager's lease to be free")
-	flags.BoolVar(&f.force, "force", false, "go on although a manager holds the lease; it puts finalizers on again")
+	flags.BoolVar(&f.force, "force", false, "go on although a manager holds the lease, also one that comes back meanwhile; it puts finalizers on again")
+	flags.BoolVar(&f.withoutRecords, "without-records", false, "let posts go that are being deleted and of which the bucket may have no record; created again, they are published again. For an installation without a bucket")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	flags.IntVar(&f.rate, "rate", releaseRate, "requests a second at most; 0 leaves it to the Kubernetes API")
 	if err := parse(flags, args); err != nil {
@@ -108,38 +110,43 @@ func runRelease(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
 	}
+	options := release.Options{
+		Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
+	}
 	if !f.dryRun {
-		if err := f.stopManager(ctx, client, os.Stdout); err != nil {
+		if options.Working, err = f.stopManager(ctx, client, os.Stdout); err != nil {
 			return err
 		}
 	}
-	return release.Run(ctx, release.Options{Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, Rate: f.rate, Out: os.Stdout})
+	return release.Run(ctx, options)
 }
 
-// stopManager returns when no manager runs, or an error.
-func (f *releaseFlags) stopManager(ctx context.Context, client clientgo.Interface, out io.Writer) error {
+// stopManager returns when no manager runs, or an error. What it returns tells who works again
+// later.
+func (f *releaseFlags) stopManager(ctx context.Context, client clientgo.Interface, out io.Writer) (working func(context.Context) (string, error), err error) {
 	scaler := release.Scaler{Client: client, Namespace: f.install, Clock: clock.RealClock{}, Out: out}
 	if err := scaler.Down(ctx, f.scaleDown, f.wait); err != nil || f.force {
-		return err
+		return nil, err
 	}
 	leases, err := f.leases(ctx, client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	observer := lease.Observer{Leases: client.CoordinationV1(), Clock: clock.RealClock{}}
+	watch := &lease.Watch{Observer: observer, Find: func(ctx context.Context) ([]types.NamespacedName, error) { return f.leases(ctx, client) }}
 	for _, name := range leases {
 		holder, err := observer.Free(ctx, name, f.wait)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case holder != "":
-			return fmt.Errorf("a manager runs: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
+			return nil, fmt.Errorf("a manager runs: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
 		}
 		if _, err := fmt.Fprintf(out, "no manager holds the lease %s\n", name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return watch.Back, watch.Begin(ctx)
 }
 
 // leases are those that a manager of this installation may hold.

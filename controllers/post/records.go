@@ -41,13 +41,8 @@ type Records struct {
 	Underway time.Duration
 }
 
-const (
-	// promiseEnds is how long a deleted post waits for a store that does not answer. Then it
-	// goes without a record.
-	promiseEnds = time.Hour
-	// defaultAgain is the default of Records.Again.
-	defaultAgain = 15 * time.Second
-)
+// defaultAgain is the default of Records.Again.
+const defaultAgain = 15 * time.Second
 
 // waiting says that a post that is being deleted stays until its record is kept.
 type waiting struct {
@@ -271,7 +266,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		return errors.Join(err, problem)
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= promiseEnds && (errors.As(err, new(*unreadable)) || rs.outage.lasts() >= promiseEnds)
+	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || rs.outage.lasts() >= record.PromiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
 		level := 0
@@ -293,7 +288,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 // mustWait reports whether it is known without a try that a post, deleted at a time, cannot go
 // yet: the store is away, and neither its hour is over nor does its namespace go.
 func (rs *records) mustWait(ctx context.Context, namespace string, deleted time.Time) bool {
-	if !rs.outage.knows() || rs.o.Clock.Since(deleted) >= promiseEnds {
+	if !rs.outage.knows() || rs.o.Clock.Since(deleted) >= record.PromiseEnds {
 		return false
 	}
 	ends, err := rs.ends.namespace(ctx, namespace)
@@ -318,7 +313,7 @@ func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		return errors.Join(err, problem)
 	}
 	log := ctrl.Log.WithName("records")
-	late := rs.o.Clock.Since(post.DeletionTimestamp.Time) >= promiseEnds && (!errors.Is(err, errAway) || rs.outage.lasts() >= promiseEnds)
+	late := rs.o.Clock.Since(post.DeletionTimestamp.Time) >= record.PromiseEnds && (!errors.Is(err, errAway) || rs.outage.lasts() >= record.PromiseEnds)
 	if !ends && !late {
 		log.Info("a deleted post waits for its place in the lists", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}

@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -150,7 +149,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		})
 	}
 	ctl := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
+		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
@@ -160,16 +159,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WatchesMetadata(&v1alpha1.Usage{}, r.counted(), builder.WithPredicates(countsXPosts))
 	}
-	if r.Brake != nil {
-		ctl = ctl.WatchesRawSource(source.Func(r.followBrake))
-	}
 	if err := r.watchCredentials(mgr, ctl, byNamespace); err != nil {
 		return err
 	}
 	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the team controller: %w", err)
 	}
-	return nil
+	return r.setupSuspensions(mgr)
 }
 
 func wantedNamespace(obj client.Object) string {
@@ -205,18 +201,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if apierrors.IsNotFound(err) {
 			r.syncs.forget(req.Name)
 		}
-		r.Metrics.forget(req.Name)
+		r.Metrics.tell(req.Name, nil)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Namespaces.Include(team.Spec.Namespace) {
-		r.Metrics.forget(req.Name)
+		r.Metrics.tell(req.Name, nil)
 		return reconcile.Result{}, nil
 	}
-	if err := r.suspend(ctx, &team); err != nil {
-		return onConflict(err)
-	}
 	if !team.DeletionTimestamp.IsZero() {
-		r.Metrics.forget(req.Name)
+		r.Metrics.tell(req.Name, nil)
 		again, err := r.finalize(ctx, &team)
 		return reconcile.Result{RequeueAfter: again}, err
 	}

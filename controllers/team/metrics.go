@@ -45,7 +45,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// tell notes what a team uses.
+// tell notes what a team uses; nothing once it is gone.
 func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
 	var full []v1alpha1.BudgetItem
 	for _, u := range uses {
@@ -66,7 +66,7 @@ func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
 	}
 }
 
-// suspended notes whether a team is suspended.
+// suspended notes whether a team is suspended, which one that is gone is not.
 func (m *Metrics) suspended(team string, is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,10 +76,4 @@ func (m *Metrics) suspended(team string, is bool) {
 		delete(m.still, team)
 	}
 	m.held.Set(float64(len(m.still)))
-}
-
-// forget notes that a team is gone.
-func (m *Metrics) forget(team string) {
-	m.tell(team, nil)
-	m.suspended(team, false)
 }

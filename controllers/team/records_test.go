@@ -26,10 +26,17 @@ import (
 )
 
 // archives are two of the suite: one in a bucket, and one whose bucket somebody has removed,
-// for teams that are called so.
-type archives struct{ there, lost *archive.Archive }
+// for teams that are called so. Those of teams that are called slow are cleared once answers is
+// closed; asked tells that one was to be.
+type archives struct {
+	there, lost    *archive.Archive
+	asked, answers chan struct{}
+}
 
-const withoutBucket = "lost"
+const (
+	withoutBucket = "lost"
+	slowBucket    = "slow"
+)
 
 func startArchives() archives {
 	GinkgoHelper()
@@ -39,7 +46,7 @@ func startArchives() archives {
 	config.Bucket = "no-such-bucket"
 	lost, err := store.New(config)
 	Expect(err).NotTo(HaveOccurred())
-	return archives{archive.New(there), archive.New(lost)}
+	return archives{archive.New(there), archive.New(lost), make(chan struct{}, 1), make(chan struct{})}
 }
 
 // Clear implements team.Records.
@@ -47,6 +54,17 @@ func (a archives) Clear(ctx context.Context, namespace, name string) (bool, erro
 	of := a.there
 	if strings.HasPrefix(name, withoutBucket) {
 		of = a.lost
+	}
+	if strings.HasPrefix(name, slowBucket) {
+		select {
+		case a.asked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-a.answers:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 	}
 	return of.Clear(ctx, archive.Team{Namespace: namespace, Name: name})
 }

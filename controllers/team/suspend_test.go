@@ -8,8 +8,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -61,6 +63,10 @@ var _ = Describe("A suspended team", Serial, func() {
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedBySpec, 0, 1}))
 		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"), "the namespace is there")
 		stop.Set(true)
+		Eventually(func() (string, error) {
+			err := k8s.Get(ctx, types.NamespacedName{Name: n}, t)
+			return meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSuspended).Message, err
+		}).Should(ContainSubstring("set spec.suspend to false, and suspend in the manager's configuration"), "to release one of them is not enough")
 		suspend(false)
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 0, 1}), "it is one suspension by both")
 		stop.Set(false)
@@ -69,6 +75,28 @@ var _ = Describe("A suspended team", Serial, func() {
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 1, 1}))
 		stop.Set(false)
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 2, 0}))
+	})
+
+	It("is suspended and released at once, whatever else there is to do for teams", func(ctx SpecContext) {
+		n, slow := name("acme"), name(slowBucket)
+		t, other := create(ctx, n, n), create(ctx, slow, slow)
+		for _, n := range []string{n, slow} {
+			Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		}
+		Expect(k8s.Delete(ctx, other)).To(Succeed())
+		Eventually(held.asked).Should(Receive(), "the one worker of the suite waits for a store")
+
+		Expect(k8s.Patch(ctx, t, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`)))).To(Succeed())
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedBySpec, 0, 1}))
+		Expect(k8s.Patch(ctx, t, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`)))).To(Succeed())
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 1, 0}))
+		stop.Set(true)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 1, 1}))
+		stop.Set(false)
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 2, 0}))
+
+		close(held.answers)
+		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(other), other)) }).Should(BeTrue())
 	})
 
 	It("may be one that was refused its namespace", func(ctx SpecContext) {

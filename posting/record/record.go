@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,6 +111,10 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	}
 	return r
 }
+
+// PromiseEnds is how long after its deletion a post waits at least for its record to be kept.
+// If the store has not answered for as long then, it goes without one.
+const PromiseEnds = time.Hour
 
 // Needed reports whether a post must leave a record: a call may have been made for it, also
 // one that only a person can tell about, or it is finished.

@@ -101,3 +101,14 @@ func Since(list []v1alpha1.Suspension) time.Time {
 	}
 	return time.Time{}
 }
+
+// Forgotten is how soon Enter drops all suspensions if the team is not suspended again; zero if
+// there are none, or one lasts.
+func Forgotten(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
+	last := len(list) - 1
+	if last < 0 || list[last].Until == nil {
+		return 0
+	}
+	// Enter keeps those that are as old as keep, and times in a status have milliseconds.
+	return max(keep-now.Sub(list[last].Until.Time), 0) + time.Second
+}

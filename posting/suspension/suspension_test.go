@@ -149,3 +149,23 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+func TestForgotten(t *testing.T) {
+	for reason, tt := range map[string]struct {
+		list []v1alpha1.Suspension
+		want time.Duration
+	}{
+		"never suspended":                        {nil, 0},
+		"one that lasts is kept":                 {listed(-30, -10, -5), 0},
+		"deadlines may depend on it for an hour": {listed(-30, -10), 50*time.Minute + time.Second},
+		"it is overdue":                          {listed(-300, -200), time.Second},
+	} {
+		got := Forgotten(tt.list, at(0), time.Hour)
+		if got != tt.want {
+			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
+		}
+		if left := Enter(tt.list, Since(tt.list) != (time.Time{}), at(0).Add(got), time.Hour); got > 0 && len(left) > 0 {
+			t.Errorf("%s: %d are left then", reason, len(left))
+		}
+	}
+}

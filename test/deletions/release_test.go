@@ -5,12 +5,14 @@ package deletions_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +37,7 @@ func hook(ctx context.Context) (args []string) {
 		ofHook := object.GetLabels()["app.kubernetes.io/component"] == "release"
 		switch {
 		case ofHook && object.GetKind() == "Job":
+			Expect(admin.Create(ctx, object.DeepCopy(), client.DryRunAll)).To(Succeed())
 			var job batchv1.Job
 			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job)).To(Succeed())
 			args = job.Spec.Template.Spec.Containers[0].Args[1:]
@@ -173,6 +176,83 @@ var _ = Describe("What Herald has left behind", func() {
 		Expect(phase(ctx, w.posted)()).To(Equal(v1alpha1.PhasePosted))
 		Expect(w.doubtful.Status.Targets[0].Attempt.Outcome).To(BeEmpty(), "it is still looked for")
 		Expect(w.published(ctx)).To(Equal(3), "nothing went out twice")
+	})
+})
+
+var _ = Describe("A post that is being deleted while nobody can write its record", func() {
+	It("keeps its finalizer, unless its namespace goes or a person accepts it", func(ctx SpecContext) {
+		const accepted = "--without-records"
+		args := hook(ctx)
+		Expect(args).To(ContainElement(accepted), "the values that the suite renders have no bucket")
+		args = slices.DeleteFunc(args, func(arg string) bool { return arg == accepted })
+		t, ending := newTeam(ctx), newTeam(ctx)
+		sent, kept, last := t.post(ctx, "out"), t.post(ctx, "stays"), ending.post(ctx, "out too")
+		for _, p := range []*v1alpha1.Post{sent, kept, last} {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		manager.Stop()
+		Expect(admin.Delete(ctx, sent)).To(Succeed())
+		Expect(admin.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending.name}})).To(Succeed())
+		Eventually(func() (*metav1.Time, error) {
+			err := admin.Get(ctx, client.ObjectKeyFromObject(last), last)
+			return last.DeletionTimestamp, err
+		}).ShouldNot(BeNil())
+
+		code, log := released("--install-namespace="+managertest.Namespace, "--dry-run")
+		Expect(code).To(Equal(0), log)
+		Expect(log).To(ContainSubstring("would not yet take social.herald.dev/delivery off Post %s/%s\n", t.name, sent.Name))
+
+		code, log = released(args...)
+		Expect(code).To(Equal(1), log)
+		Expect(log).To(And(
+			ContainSubstring("cannot take the finalizer off Post %s/%s: it is being deleted", t.name, sent.Name),
+			ContainSubstring("run this again after "), ContainSubstring(accepted),
+			ContainSubstring("1 posts that were being deleted are gone: %s/%s.", ending.name, last.Name),
+		))
+		Expect(finalizers(ctx, sent)()).To(ContainElement(v1alpha1.DeliveryFinalizer))
+		Expect(finalizers(ctx, kept)()).To(BeEmpty(), "one that nobody deletes loses nothing")
+		Expect(gone(ctx, last)()).To(BeTrue(), "a namespace ends without a manager and without a bucket")
+
+		code, log = released(append(args, accepted)...)
+		Expect(code).To(Equal(0), log)
+		Expect(log).To(ContainSubstring("1 posts that were being deleted are gone: %s/%s.", t.name, sent.Name))
+		Expect(gone(ctx, sent)()).To(BeTrue())
+	})
+})
+
+var _ = Describe("A manager that comes back while finalizers are taken off", func() {
+	It("ends that, and goes on", func(ctx SpecContext) {
+		args := hook(ctx)
+		w := newWork(ctx)
+		manager.Stop()
+		// More than the first page of a list.
+		var drafts []*v1alpha1.Post
+		for range 60 {
+			drafts = append(drafts, w.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft, p.Finalizers = true, []string{v1alpha1.DeliveryFinalizer} }))
+		}
+		held := func() (count int) {
+			for _, p := range drafts {
+				if found, err := finalizers(ctx, p)(); err == nil && len(found) > 0 {
+					count++
+				}
+			}
+			return count
+		}
+		// A first page takes some seconds.
+		process := installation.Release(GinkgoT(), append(args, "--namespace="+w.name, "--rate=10")...)
+		Eventually(held).Should(BeNumerically("<", len(drafts)))
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: managertest.Namespace, Name: "herald-manager"}}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = new("another"), new(metav1.NowMicro())
+		Expect(admin.Update(ctx, lease)).To(Succeed())
+
+		Expect(process.ExitCode()).To(Equal(3), process.Log())
+		Expect(process.Log()).To(And(
+			ContainSubstring("stopped: the manager another works again"), ContainSubstring("finalizers taken off so far: posts 50, media 0, teams 0"),
+			ContainSubstring("scale its Deployment to 0"),
+		))
+		Expect(held()).To(BeNumerically(">", 0))
+		Expect(finalizers(ctx, w.itself)()).To(ContainElement(v1alpha1.RecordsFinalizer), "it did not go on")
 	})
 })
 

@@ -6,7 +6,9 @@ package release
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -27,6 +28,9 @@ const (
 	atOnce = 16
 	// tries is how often an object is read and written that somebody else changes meanwhile.
 	tries = 10
+	// lookAfter is after how many objects it is looked again whether a manager works: as many
+	// as are released in a second by default.
+	lookAfter = 200
 	// fieldOwner is who changed the metadata, as managedFields tells it.
 	fieldOwner = "herald-release"
 )
@@ -50,7 +54,7 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 		}
 		// Where the definitions are gone, the objects are too.
 		if client.IgnoreNotFound(err) != nil {
-			return 0, nil, fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
+			return 0, nil, err
 		}
 		found += here
 		failed = append(failed, problems...)
@@ -64,12 +68,17 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	err = pages.Each(ctx, func(paged context.Context, of pages.Page) (string, error) {
 		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
 		}
 		held := heldOf(page.Items, wanted)
 		found += len(held)
 		// With a context of its own: the other one has the size of the page counted.
-		failed = append(failed, r.releaseAll(ctx, k, held)...)
+		for part := range slices.Chunk(held, lookAfter) {
+			if err := r.look(ctx); err != nil {
+				return "", err
+			}
+			failed = append(failed, r.releaseAll(ctx, k, part)...)
+		}
 		return page.Continue, ctx.Err()
 	})
 	return found, failed, err
@@ -82,22 +91,29 @@ func (r *run) wanted(ctx context.Context, k kind) (func(name string) bool, error
 		return func(string) bool { return true }, nil
 	}
 	ours := map[string]bool{}
-	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(k.resource))
-	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	err := r.eachTeam(ctx, func(team *unstructured.Unstructured, namespace string) {
+		ours[team.GetName()] = r.Namespaces.Include(namespace)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s to see which belong to the namespaces; run this again: %w", k.resource, err)
+	}
+	return func(name string) bool { return ours[name] }, nil
+}
+
+// eachTeam calls f for each Team with the namespace that it names. Where the definitions are gone there are none.
+func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructured, namespace string)) error {
+	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(teams))
+	return client.IgnoreNotFound(pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		page, err := objects.List(ctx, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", err
 		}
 		for i := range page.Items {
 			namespace, _, _ := unstructured.NestedString(page.Items[i].Object, "spec", "namespace")
-			ours[page.Items[i].GetName()] = r.Namespaces.Include(namespace)
+			f(&page.Items[i], namespace)
 		}
 		return page.GetContinue(), nil
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cannot list %s to see which belong to the namespaces; run this again: %w", k.resource, err)
-	}
-	return func(name string) bool { return ours[name] }, nil
+	}))
 }
 
 // heldOf returns the objects that have a finalizer of Herald.
@@ -113,13 +129,7 @@ func heldOf(items []metav1.PartialObjectMetadata, wanted func(name string) bool)
 // releaseAll releases objects of a kind, and returns what failed.
 func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	if r.DryRun {
-		for _, m := range held {
-			ours, _ := split(m.Finalizers)
-			if _, err := fmt.Fprintf(r.Out, "would take %s off %s %s\n", strings.Join(ours, " and "), k.name, nameOf(m)); err != nil {
-				return []error{err}
-			}
-		}
-		return nil
+		return r.sayAll(ctx, k, held)
 	}
 	var (
 		group errgroup.Group
@@ -128,8 +138,7 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 	group.SetLimit(atOnce)
 	for _, m := range held {
 		group.Go(func() error {
-			objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(m.Namespace)
-			err := takeOff(ctx, objects, m)
+			err := r.takeOff(ctx, k, m)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -149,20 +158,46 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 	return failed
 }
 
+// sayAll is releaseAll for a dry run.
+func (r *run) sayAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
+	for _, m := range held {
+		ours, _ := split(m.Finalizers)
+		does := "would take"
+		switch err := r.stays(ctx, k, m); {
+		case errors.As(err, new(*unrecorded)):
+			does = "would not yet take"
+		case err != nil:
+			failed = append(failed, fmt.Errorf("cannot tell what would become of %s %s: %w", k.name, nameOf(m), err))
+			continue
+		}
+		if _, err := fmt.Fprintf(r.Out, "%s %s off %s %s\n", does, strings.Join(ours, " and "), k.name, nameOf(m)); err != nil {
+			return append(failed, err)
+		}
+	}
+	return failed
+}
+
 // takeOff takes Herald's finalizers off an object as it was read. If somebody else has changed
 // it since, it is read again. An object that is gone has none.
-func takeOff(ctx context.Context, objects metadata.ResourceInterface, m *metav1.PartialObjectMetadata) error {
+func (r *run) takeOff(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
+	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(m.Namespace)
 	var conflict error
 	for range tries {
 		ours, others := split(m.Finalizers)
 		if len(ours) == 0 {
 			return nil
 		}
+		if err := r.stays(ctx, k, m); err != nil {
+			return err
+		}
 		change, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": others}})
 		if err != nil {
 			return err
 		}
 		_, conflict = objects.Patch(ctx, m.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldOwner})
+		if conflict == nil {
+			r.went(k, m)
+		}
 		if !apierrors.IsConflict(conflict) {
 			return client.IgnoreNotFound(conflict)
 		}

@@ -16,10 +16,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -35,6 +37,9 @@ const (
 	rounds = 5
 	// told is how many objects are named of those whose finalizer could not be taken off.
 	told = 10
+
+	posts = "posts"
+	teams = "teams"
 )
 
 // kind is a kind of objects that have a finalizer of Herald.
@@ -46,10 +51,10 @@ type kind struct {
 
 // kinds are in the order in which they are released.
 func kinds() []kind {
-	return []kind{{"posts", "Post", false}, {"media", "Media", false}, {"teams", "Team", true}}
+	return []kind{{posts, "Post", false}, {"media", "Media", false}, {teams, "Team", true}}
 }
 
-// Options are what Run needs. Config and Out are required.
+// Options are what Run needs. Config, Clock and Out are required.
 type Options struct {
 	// Config reaches the Kubernetes API.
 	Config *rest.Config
@@ -57,6 +62,13 @@ type Options struct {
 	Namespaces configv1alpha1.Namespaces
 	// DryRun has it said what would be done, and nothing done.
 	DryRun bool
+	// WithoutRecords lets posts go too whose record may be in no bucket: see stays.
+	WithoutRecords bool
+	// Clock tells how long posts have been deleted.
+	Clock clock.PassiveClock
+	// Working returns who works as Herald's manager again, and "" if nobody does. It is asked
+	// before each page of objects is released; nil has nobody look.
+	Working func(ctx context.Context) (holder string, err error)
 	// Rate is how many requests a second are made at most; 0 leaves it to the API.
 	Rate int
 	// Out is told what is done.
@@ -71,22 +83,35 @@ type run struct {
 	dynamic  dynamic.Interface
 	// off counts the objects that were released, by the resource.
 	off map[string]int
+	// owned are the namespaces of Teams that are not being deleted.
+	owned func() (map[string]bool, error)
+
+	mu sync.Mutex
+	// ending remembers of namespaces whether they are being deleted.
+	ending map[string]bool
+	// gone are posts that went with their finalizer.
+	gone []string
 }
 
 // Run takes the finalizers off. It returns no error only if no object has one any more, or
 // after a dry run. It can be ended at any time, and run again.
 func Run(ctx context.Context, o Options) error {
-	r, err := newRun(o)
+	r, err := newRun(ctx, o)
 	if err != nil {
 		return err
 	}
+	return errors.Join(r.all(ctx), r.tellGone())
+}
+
+// all reads and releases until nothing is left.
+func (r *run) all(ctx context.Context) error {
 	for range rounds {
 		found, err := r.round(ctx)
 		switch {
 		case err != nil:
 			return err
-		case o.DryRun:
-			_, err = fmt.Fprintf(o.Out, "%d objects have a finalizer of Herald%s; nothing was changed\n", found, r.where())
+		case r.DryRun:
+			_, err = fmt.Fprintf(r.Out, "%d objects have a finalizer of Herald%s; nothing was changed\n", found, r.where())
 			return err
 		case found == 0:
 			return r.sum()
@@ -96,7 +121,7 @@ func Run(ctx context.Context, o Options) error {
 		"scale Herald's manager and apiserver to 0, wait until their pods have ended, and run this again")
 }
 
-func newRun(o Options) (*run, error) {
+func newRun(ctx context.Context, o Options) (*run, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS, config.Burst = float32(o.Rate), max(o.Rate, atOnce)
 	if o.Rate == 0 {
@@ -111,7 +136,9 @@ func newRun(o Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for Teams: %w", err)
 	}
-	return &run{Options: o, metadata: meta, dynamic: whole, off: map[string]int{}}, nil
+	r := &run{Options: o, metadata: meta, dynamic: whole, off: map[string]int{}, ending: map[string]bool{}}
+	r.owned = sync.OnceValues(func() (map[string]bool, error) { return r.readOwned(ctx) })
+	return r, nil
 }
 
 // round reads the objects of all kinds once, takes finalizers off those that have one, and
@@ -136,11 +163,37 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 
 // sum tells what was done.
 func (r *run) sum() error {
+	_, err := fmt.Fprintf(r.Out, "finalizers taken off: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
+	return err
+}
+
+// done is how many objects were released, by their kinds.
+func (r *run) done() string {
 	var done []string
 	for _, k := range kinds() {
 		done = append(done, fmt.Sprintf("%s %d", k.resource, r.off[k.resource]))
 	}
-	_, err := fmt.Fprintf(r.Out, "finalizers taken off: %s\nno object has a finalizer of Herald any more%s\n", strings.Join(done, ", "), r.where())
+	return strings.Join(done, ", ")
+}
+
+// Stopped says that a manager works again.
+type Stopped struct{ holder, done string }
+
+func (s *Stopped) Error() string {
+	return fmt.Sprintf("stopped: the manager %s works again, and puts on what this takes off; finalizers taken off so far: %s. "+
+		"To keep Herald, leave it at that: the manager goes on with all objects. To uninstall it, scale its Deployment to 0, see that nothing "+
+		"scales it up again, such as a GitOps tool, and run this again", s.holder, s.done)
+}
+
+// look returns a Stopped if a manager works again.
+func (r *run) look(ctx context.Context) error {
+	if r.Working == nil {
+		return nil
+	}
+	holder, err := r.Working(ctx)
+	if err == nil && holder != "" {
+		err = &Stopped{holder, r.done()}
+	}
 	return err
 }
 

@@ -1,0 +1,77 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestSuspended: an agent that sees a post wait has to know that nobody but a person can end that.
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	const says = "Publishing is suspended for this team"
+	began := v1alpha1.NewTime(time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC))
+	lasts, over := []v1alpha1.Suspension{{From: began}}, []v1alpha1.Suspension{{From: began, Until: &began}}
+	scheduled := text("Hello", `,"scheduled_at":"2999-12-01T08:00:00Z"`)
+	for name, tc := range map[string]struct {
+		reason          string
+		spec            bool
+		times           []v1alpha1.Suspension
+		tool, arguments string
+		isError         bool
+		want            string
+	}{
+		"Never":        {reason: "there is nothing to say", tool: "list_posts", arguments: `{}`},
+		"Over":         {reason: "posts go out again", times: over, tool: "list_posts", arguments: `{}`},
+		"JustAsked":    {"the manager has not noted yet since when", true, nil, "list_posts", `{}`, false, says + ", by"},
+		"Since":        {"people ask how long it has been", true, lasts, "list_posts", `{}`, false, says + " since 2026-12-01T08:00:00Z, by"},
+		"ByTheBrake":   {"the brake of all teams is only in the status", false, lasts, "list_posts", `{}`, false, says + " since"},
+		"Connections":  {"agents begin with them", false, lasts, "list_connections", `{}`, false, says},
+		"Created":      {"it would be read again and again", false, lasts, "create_post", scheduled, false, says},
+		"Refused":      {"there is no post; what is wrong with it is said alone", false, lasts, "create_post", `{}`, true, ""},
+		"Read":         {"it reads processing until the end", false, lasts, "get_post", `{"id":"p1"}`, false, says},
+		"ReadUnknown":  {"there is no post", false, lasts, "get_post", `{"id":"p2"}`, true, ""},
+		"CancelledNow": {"it would not go out in any case", false, lasts, "cancel_post", `{"id":"p1"}`, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.team.Spec.Suspend, w.team.Status.Suspensions = tc.spec, tc.times
+			p1 := &v1alpha1.Post{}
+			p1.Namespace, p1.Name, p1.Spec.Category, p1.Spec.Draft = namespace, "p1", v1alpha1.CategoryText, true
+			p1.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, Caption: "Hello"}}
+			w.posts["p1"] = p1
+			structured, texts, isError := resultOf(t, send(t, "POST", w.serve(t), "key", callTool(tc.tool, tc.arguments)))
+			if isError != tc.isError || strings.Contains(structured, says) {
+				t.Fatalf("%s: answered %s", tc.reason, structured)
+			}
+			if said := strings.Join(texts[1:], "\n"); !strings.HasPrefix(said, tc.want) || tc.want == "" && said != "" {
+				t.Errorf("%s: said %q", tc.reason, said)
+			}
+		})
+	}
+}
+
+// TestSuspendedAccounts: so does one that reads the resource instead.
+func TestSuspendedAccounts(t *testing.T) {
+	t.Parallel()
+	for _, suspended := range []bool{false, true} {
+		w := newWorld()
+		w.team.Spec.Suspend = suspended
+		session := connect(t, w.serve(t), "key", "")
+		found, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: accountsURI})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(found.Contents[0].Text, `"suspended":"Publishing is suspended for this team, by`); got != suspended {
+			t.Errorf("suspended %t: %s", suspended, found.Contents[0].Text)
+		}
+	}
+}

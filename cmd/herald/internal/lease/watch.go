@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Watch notices that a manager works again after nobody did.
+type Watch struct {
+	Observer
+
+	// Find returns the leases that a manager may hold.
+	Find func(ctx context.Context) ([]types.NamespacedName, error)
+
+	idle map[types.NamespacedName]*coordinationv1.Lease
+}
+
+// Begin remembers the leases as they are while nobody holds them.
+func (w *Watch) Begin(ctx context.Context) (err error) {
+	w.idle, err = w.leases(ctx)
+	return err
+}
+
+// Back returns who has taken or renewed a lease since Begin, and "" if nobody has. Unlike
+// Free it answers at once: whoever comes back writes the lease first.
+func (w *Watch) Back(ctx context.Context) (holder string, err error) {
+	now, err := w.leases(ctx)
+	if err != nil {
+		return "", err
+	}
+	for name, found := range now {
+		before := w.idle[name]
+		if before == nil {
+			before = &coordinationv1.Lease{}
+		}
+		if holder := holderOf(found); holder != "" && renewed(before, found) {
+			return holder, nil
+		}
+	}
+	return "", nil
+}
+
+func (w *Watch) leases(ctx context.Context) (map[types.NamespacedName]*coordinationv1.Lease, error) {
+	names, err := w.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[types.NamespacedName]*coordinationv1.Lease{}
+	for _, name := range names {
+		if found[name], err = w.read(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

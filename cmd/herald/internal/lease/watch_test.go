@@ -1,0 +1,58 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestWatch(t *testing.T) {
+	away := errors.New("away")
+	for name, tc := range map[string]struct {
+		reason      string
+		before, now *coordinationv1.Lease
+		// found says that the lease was not known when the watch began.
+		found  bool
+		err    error
+		holder string
+	}{
+		"StaysGone":   {reason: "nobody works"},
+		"StaysFree":   {reason: "nobody works", before: by("", 0), now: by("", 0)},
+		"StaysKilled": {reason: "a name stays on the lease of a manager that was killed", before: by("them", 0), now: by("them", 0)},
+		"Deleted":     {reason: "an uninstall takes the lease along", before: by("them", 0)},
+		"GivenBack":   {reason: "it worked for a moment, and has ended", before: by("", 0), now: by("", time.Second)},
+		"Installed":   {reason: "a manager begins where there was no lease", now: by("us", 0), holder: "us"},
+		"Taken":       {reason: "a manager was started again", before: by("", 0), now: by("us", time.Second), holder: "us"},
+		"TakenOver":   {reason: "another one follows the one that was killed", before: by("them", 0), now: by("us", time.Second), holder: "us"},
+		"Renewed":     {reason: "the one that did not answer does again", before: by("them", 0), now: by("them", time.Second), holder: "them"},
+		"Elsewhere":   {reason: "one was installed in another namespace", now: by("us", 0), found: true, holder: "us"},
+		"Away":        {reason: "nobody knows whether one works", before: by("", 0), err: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, err := tc.before, error(nil)
+			w := Watch{
+				Observer: Observer{Leases: &story{tell: func(time.Duration) (*coordinationv1.Lease, error) { return now, err }}},
+				Find: func(context.Context) (names []types.NamespacedName, _ error) {
+					if !tc.found || now != tc.before {
+						names = append(names, types.NamespacedName{Namespace: "herald", Name: "herald-manager"})
+					}
+					return names, nil
+				},
+			}
+			if err := w.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			now, err = tc.now, tc.err
+			if holder, err := w.Back(t.Context()); holder != tc.holder || !errors.Is(err, tc.err) {
+				t.Errorf("%s: got holder %q, error %v; want %q, %v", tc.reason, holder, err, tc.holder, tc.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// unrecorded says that a post keeps its finalizer.
+type unrecorded struct{ until time.Time }
+
+func (u *unrecorded) Error() string {
+	return fmt.Sprintf("it is being deleted, something of it was or may have been sent, and nothing here tells whether its record is in the bucket: "+
+		"without the finalizer it goes, and is published again if it is created again. Start the manager again and wait until the post has gone; "+
+		"or run this again after %s, when the manager would give it up too; or run it with --without-records, which lets it go now", u.until.UTC().Format(time.RFC3339))
+}
+
+// stays returns why a post keeps its finalizer, and nil if it goes. One that is being deleted
+// is gone with its finalizer, so that nobody can write its record any more. As long as the
+// manager would wait for that, so does this, which has no bucket: for an hour at most, and not
+// where the namespace goes too.
+func (r *run) stays(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
+	if k.resource != posts || r.WithoutRecords || m.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	until := m.DeletionTimestamp.Add(record.PromiseEnds)
+	if !r.Clock.Now().Before(until) {
+		return nil
+	}
+	if kept, err := r.keepsRecords(m.Namespace); err != nil || !kept {
+		return err
+	}
+	if ends, err := r.ends(ctx, m.Namespace); err != nil || ends {
+		return err
+	}
+	whole, err := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(posts)).Namespace(m.Namespace).Get(ctx, m.Name, metav1.GetOptions{})
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	var post v1alpha1.Post
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &post); err != nil {
+		return fmt.Errorf("it is no post that this program knows, which has to be as new as Herald was: %w", err)
+	}
+	if record.Needed(&post) || r.Clock.Now().Before(posting.KeyHeldUntil(&post)) {
+		return &unrecorded{until}
+	}
+	return nil
+}
+
+// went notes a post that is gone with its finalizer.
+func (r *run) went(k kind, m *metav1.PartialObjectMetadata) {
+	if k.resource != posts || m.DeletionTimestamp.IsZero() {
+		return
+	}
+	if kept, err := r.keepsRecords(m.Namespace); err == nil && !kept {
+		return // The records of a Team that goes are to go with it.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone = append(r.gone, nameOf(m))
+}
+
+// tellGone names posts that are gone.
+func (r *run) tellGone() error {
+	if len(r.gone) == 0 {
+		return nil
+	}
+	slices.Sort(r.gone)
+	names := strings.Join(r.gone[:min(len(r.gone), told)], ", ")
+	if more := len(r.gone) - told; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	_, err := fmt.Fprintf(r.Out, "%d posts that were being deleted are gone: %s. What of them went out in the last minute before the manager stopped, "+
+		"or while the bucket did not answer, has no record: created again, it is published again\n", len(r.gone), names)
+	return err
+}
+
+// keepsRecords reports whether posts of a namespace leave records: those of a Team do, until
+// it is deleted itself.
+func (r *run) keepsRecords(namespace string) (bool, error) {
+	owned, err := r.owned()
+	return owned[namespace], err
+}
+
+// readOwned reads which namespaces Teams have that are not being deleted.
+func (r *run) readOwned(ctx context.Context) (map[string]bool, error) {
+	owned := map[string]bool{}
+	err := r.eachTeam(ctx, func(team *unstructured.Unstructured, namespace string) {
+		if team.GetDeletionTimestamp() == nil {
+			owned[namespace] = true
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list teams to see whose posts leave records; run this again: %w", err)
+	}
+	return owned, nil
+}
+
+// ends reports whether a namespace is being deleted, as it was when it was first asked for.
+func (r *run) ends(ctx context.Context, namespace string) (bool, error) {
+	r.mu.Lock()
+	ends, known := r.ending[namespace]
+	r.mu.Unlock()
+	if known {
+		return ends, nil
+	}
+	found, err := r.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		ends = true
+	case err != nil:
+		return false, fmt.Errorf("cannot see whether namespace %q is being deleted too: %w", namespace, err)
+	default:
+		ends = !found.DeletionTimestamp.IsZero()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending[namespace] = ends
+	return ends, nil
+}
