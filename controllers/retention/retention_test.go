@@ -147,7 +147,7 @@ var _ = Describe("A finished post", func() {
 		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error { return fmt.Errorf("the store is away") }
 		Expect(d.sweep(ctx)).NotTo(Succeed())
 		d.shelf.Archive, d.shelf.Record = archive.New(bucket), record
-		Expect(d.late()).To(BeZero(), "it is not due before it is tried again")
+		Expect(d.late()).To(Equal(3*day), "it is due all the while, though it is not tried before")
 		d.clock.Step(retryAfter)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())

@@ -63,11 +63,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 type reads struct {
 	client.Reader
 	lists int
+	// fails is why none can be listed.
+	fails error
 }
 
 func (r *reads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if _, ok := list.(*v1alpha1.PostList); ok {
 		r.lists++
+		if r.fails != nil {
+			return r.fails
+		}
 	}
 	return r.Reader.List(ctx, list, options...)
 }
