@@ -70,10 +70,7 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 	var entries []lists.Entry
 	for _, id := range ids {
 		post := t.stored(ctx, id)
-		kept := record.Of(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
-		data, err := kept.Encode()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, id, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())
+		t.record(ctx, post)
 		entry := lists.Entry{
 			Kind: lists.Kind{Status: posting.PhaseOf(post), Category: post.Spec.Category},
 			Name: id, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), FinishedAt: post.Status.FinishedAt.Time,
@@ -85,6 +82,15 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 		entries = append(entries, entry)
 	}
 	Expect(lists.NewWriter(files, clock.RealClock{}).Add(ctx, lists.Team{Namespace: t.namespace, Name: t.resource.Name}, entries)).To(Succeed())
+}
+
+// record keeps what became of a post, as the manager does when it is finished or deleted.
+func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
+	GinkgoHelper()
+	kept := record.Of(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
+	data, err := kept.Encode()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, post.Name, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())
 }
 
 // leave deletes posts, as the manager does when they are archived.
@@ -203,6 +209,29 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(as[postBody](again).Data.ID).To(Equal(first))
 		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "nothing is made anew"))
+	})
+
+	It("hold it too when they were deleted while they were published", func(ctx context.Context) {
+		send := func(body string) reply {
+			return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "stopped-key"})
+		}
+		first := as[postBody](send(onBoth("stop it"))).Data.ID
+		now := time.Now()
+		at := v1alpha1.NewTime(now)
+		Expect(setStatus(ctx, t.stored(ctx, first), func(s *v1alpha1.PostStatus) {
+			out := claimed(0, now)
+			out.Platform, out.Phase, out.State, out.Attempt.Outcome = v1alpha1.PlatformX, v1alpha1.PhasePosted, v1alpha1.TargetPosted, v1alpha1.OutcomePosted
+			out.ExternalID, out.PostedAt = "17", &at
+			s.Phase, s.Targets = v1alpha1.PhaseProcessing, []v1alpha1.TargetStatus{out}
+		})).To(Succeed())
+		t.record(ctx, t.stored(ctx, first))
+		t.leave(ctx, first)
+		again := send(onBoth("stop it"))
+		again.mustFail(http.StatusConflict, "CONFLICT", "was deleted while it was being published")
+		Expect(again.body).To(ContainSubstring(first))
+		send(onBoth("something else")).mustFail(http.StatusConflict, "CONFLICT", "used for another request")
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "what a person stopped does not go out"))
+		Expect(t.call(ctx, "GET", "/posts/"+first, "").status).To(Equal(http.StatusNotFound), "it was never finished")
 	})
 
 	It("are gone when their time is over, though the sweep is late", func(ctx context.Context) {

@@ -300,6 +300,16 @@ func (p *Posts) spoil(namespace string) {
 // Post returns a finished post that is not in the cluster any more, as it was; nil if the
 // archive has none of that name, or its time there is over.
 func (p *Posts) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
+	post, err := p.Kept(ctx, namespace, name)
+	if post == nil || !post.Status.Finished {
+		return nil, err
+	}
+	return post, nil
+}
+
+// Kept is Post, also for a post that was deleted before it was finished, when a call may have
+// been made for it.
+func (p *Posts) Kept(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	owner := p.owner(namespace)
 	if owner == nil {
 		return nil, nil //nolint:nilnil // absence is an answer here
@@ -317,7 +327,8 @@ func (p *Posts) Post(ctx context.Context, namespace, name string) (*v1alpha1.Pos
 	if err != nil {
 		return nil, fmt.Errorf("read the record of post %s/%s: %w", namespace, name, err)
 	}
-	if kept.FinishedAt == nil || kept.Namespace != namespace || kept.Team != owner.Name || kept.Name != name || p.isOver(owner, kept) {
+	over := kept.FinishedAt != nil && p.isOver(owner, kept)
+	if kept.Namespace != namespace || kept.Team != owner.Name || kept.Name != name || over {
 		return nil, nil //nolint:nilnil // absence is an answer here
 	}
 	return kept.Post(), nil

@@ -49,6 +49,8 @@ type Archive interface {
 	Counts(ctx context.Context, namespace string) (map[v1alpha1.PostPhase]int, error)
 	// Post returns a post that left the cluster; nil if it has none of that name.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
+	// Kept is Post, also for one that was deleted while it was published.
+	Kept(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 }
 
 // Media reads and writes media files' resources in the Kubernetes API.

@@ -51,16 +51,16 @@ func (s *Service) gone(ctx context.Context, asked metav1.Object) *archive.Reques
 	return &found
 }
 
-// leftCluster returns the post that a request under the same key created, if it was finished
-// and has left the cluster; nil if there is none, or the archive cannot be read. The manager
-// knows it then all the same, and publishes nothing.
+// leftCluster returns the post that a request under the same key created, if it has left the
+// cluster after a call may have been made for it; nil if there is none, or the archive cannot be
+// read. The manager knows it then all the same, and publishes nothing that is out.
 func (s *Service) leftCluster(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
 	if s.Archive == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestWithin)
 	defer cancel()
-	post, err := s.Archive.Post(ctx, asked.Namespace, asked.Name)
+	post, err := s.Archive.Kept(ctx, asked.Namespace, asked.Name)
 	if err != nil {
 		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for a post in the archive; it is taken for a new one",
 			slog.String("namespace", asked.Namespace), slog.String("name", asked.Name), slog.Any("error", err))
@@ -84,6 +84,19 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 		return errorf(CodeConflict,
 			"the post that this Idempotency-Key created, %s, was deleted before it was published; nothing was posted. Use a new key to post it after all.", asked.Name)
 	}
+}
+
+// refuseStopped refuses to create a post under the key of one that was deleted while it was
+// published: what a person has stopped does not go on since a client tries again.
+func refuseStopped(asked *v1alpha1.Post) error {
+	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
+		return errorf(CodeConflict,
+			"this form has created post %s already, which was deleted while it was being published: what was out by then stays online, and nothing more was posted. Begin a new post.",
+			asked.Name)
+	}
+	return errorf(CodeConflict,
+		"the post that this Idempotency-Key created, %s, was deleted while it was being published: what was out by then stays online, and nothing more was posted. "+
+			"Use a new key to post the rest.", asked.Name)
 }
 
 // refuseOtherFile refuses to register a file under the key of another one that was deleted. The

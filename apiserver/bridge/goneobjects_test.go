@@ -33,7 +33,15 @@ type archived struct {
 	err  error
 }
 
-func (a archived) Post(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+func (a archived) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
+	post, err := a.Kept(ctx, namespace, name)
+	if post == nil || !post.Status.Finished {
+		return nil, err
+	}
+	return post, nil
+}
+
+func (a archived) Kept(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	if a.post == nil || a.post.Name != name {
 		return nil, a.err
 	}
@@ -56,6 +64,8 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}
 	left := p.stored[first.ID].DeepCopy()
 	left.Status.Phase, left.Status.Finished = v1alpha1.PhasePosted, true
+	stopped := p.stored[first.ID].DeepCopy()
+	stopped.Status.Phase = v1alpha1.PhaseProcessing
 	clear(p.stored)
 	for _, tc := range []struct {
 		reason, caption, code string
@@ -65,6 +75,8 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}{
 		{"the same request is answered with the post as it is in the archive", "hi", "", archived{post: left}, true, 1},
 		{"another body under the key is a mistake of the client", "ho", "CONFLICT", archived{post: left}, false, 1},
+		{"what a person stopped by its deletion does not go on", "hi", "CONFLICT", archived{post: stopped}, false, 1},
+		{"nor does another body under its key", "ho", "CONFLICT", archived{post: stopped}, false, 1},
 		{"an archive that cannot be read stops nobody: the manager looks before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2},
 	} {
 		s.Archive = tc.from

@@ -84,8 +84,9 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 		return PostDetail{}, false, nil
 	}
 	made, err := s.Posts.Get(ctx, post.Namespace, post.Name)
+	gone := apierrors.IsNotFound(err)
 	switch {
-	case apierrors.IsNotFound(err):
+	case gone:
 		if made = s.leftCluster(ctx, post); made == nil {
 			return PostDetail{}, false, s.refuseDeleted(ctx, post)
 		}
@@ -94,6 +95,9 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	}
 	if err := requireSame(made, post); err != nil {
 		return PostDetail{}, true, err
+	}
+	if gone && !made.Status.Finished {
+		return PostDetail{}, true, refuseStopped(post)
 	}
 	detail = s.detail(made, s.inMemory(made.Namespace))
 	detail.Replayed = true

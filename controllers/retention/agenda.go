@@ -44,11 +44,14 @@ type agenda struct {
 	unread time.Time
 	// reviewAt is when the days before are looked at again.
 	reviewAt time.Time
+	// over is when the time of a post was over that could not leave: it is due again later, and
+	// late all the while.
+	over map[string]time.Time
 }
 
 // newAgenda knows nothing yet.
 func newAgenda(team string, times retention.Times) *agenda {
-	return &agenda{team: team, times: times}
+	return &agenda{team: team, times: times, over: map[string]time.Time{}}
 }
 
 // dayOf is the value of status.finishedOn of a post that was finished then.
@@ -121,7 +124,25 @@ func (a *agenda) add(read []entry) {
 	slices.SortFunc(a.due, func(x, y entry) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.name, y.name)) })
 }
 
-// next takes the posts off the agenda that are due, so many at most.
+// again enters posts that could not leave, to be tried at a time. Those that are entered already
+// have to stay.
+func (a *agenda) again(failed []entry, at time.Time) {
+	before := map[string]bool{}
+	for i := range a.due {
+		before[a.due[i].name] = true
+	}
+	var entries []entry
+	for _, e := range failed {
+		if !before[e.name] {
+			a.over[e.name] = e.at
+			entries = append(entries, entry{e.name, at})
+		}
+	}
+	a.add(entries)
+}
+
+// next takes the posts off the agenda that are due, so many at most. Their times are those at
+// which they should have left.
 func (a *agenda) next(now time.Time, most int) []entry {
 	n := 0
 	for n < len(a.due) && n < most && !now.Before(a.due[n].at) {
@@ -129,13 +150,23 @@ func (a *agenda) next(now time.Time, most int) []entry {
 	}
 	taken := slices.Clone(a.due[:n])
 	a.due = slices.Delete(a.due, 0, n)
+	for i := range taken {
+		if over, ok := a.over[taken[i].name]; ok {
+			taken[i].at = over
+			delete(a.over, taken[i].name)
+		}
+	}
 	return taken
 }
 
 // late is for how long the first post has been due; zero if none is.
-func (a *agenda) late(now time.Time) time.Duration {
-	if len(a.due) == 0 {
-		return 0
+func (a *agenda) late(now time.Time) (late time.Duration) {
+	for _, e := range a.due {
+		since, ok := a.over[e.name]
+		if !ok {
+			since = e.at
+		}
+		late = max(late, now.Sub(since))
 	}
-	return max(0, now.Sub(a.due[0].at))
+	return late
 }

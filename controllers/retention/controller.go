@@ -88,8 +88,10 @@ type Sweeper struct {
 	// teams holds what is known of each team's posts, by its namespace. Only the sweep
 	// uses it.
 	teams map[string]*agenda
-	// expireAt is when the archive is next looked through.
-	expireAt time.Time
+	// expireAt is when the archive is next looked through. unexpired says that something was
+	// left there the last time that is over its time.
+	expireAt  time.Time
+	unexpired bool
 }
 
 // New returns a sweeper; an error says which of the required options is missing.

@@ -37,11 +37,7 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 		err = s.archive(ctx, team, posts)
 	}
 	if err != nil {
-		again := s.Clock.Now().Add(retryAfter)
-		for i := range entries {
-			entries[i].at = again
-		}
-		a.add(entries)
+		a.again(entries, s.Clock.Now().Add(retryAfter))
 		return false, fmt.Errorf("cannot archive posts of team %s: %w", team.Name, err)
 	}
 	var problems []error
@@ -52,7 +48,7 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 			err = s.remove(ctx, post)
 		}
 		if !owns || err != nil {
-			a.add([]entry{{name: post.Name, at: s.Clock.Now().Add(retryAfter)}})
+			a.again([]entry{{name: post.Name, at: s.leavesAt(post, a.times)}}, s.Clock.Now().Add(retryAfter))
 			problems = append(problems, err)
 		}
 	}

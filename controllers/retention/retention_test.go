@@ -178,7 +178,7 @@ var _ = Describe("A finished post", func() {
 		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error { return fmt.Errorf("the store is away") }
 		Expect(d.sweep(ctx)).NotTo(Succeed())
 		d.shelf.Archive, d.shelf.Record = archive.New(bucket), record
-		Expect(d.late()).To(BeZero(), "it is not due before it is tried again")
+		Expect(d.late()).To(Equal(3*day), "it is due all the while, though it is not tried before")
 		d.clock.Step(retryAfter)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
@@ -344,7 +344,10 @@ var _ = Describe("The archive", func() {
 		d.clock.Step(2 * hour)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(BeEmpty())
-		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(BeEmpty())
+		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(ConsistOf("applied"), "what applied it may put it back")
+		d.clock.Step(2 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after it was found that nobody needs it")
 	})
 
 	It("keeps a post whose Idempotency-Key holds for its day, though its team lowers the time in the archive meanwhile", func(ctx SpecContext) {
@@ -362,7 +365,9 @@ var _ = Describe("The archive", func() {
 		d.clock.Step(23 * hour)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.recorded(ctx, "plain", "with-key")).To(ConsistOf("with-key"))
-		d.clock.Step(3 * day)
+		d.clock.Step(day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.clock.Step(2 * day)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.recorded(ctx, "with-key")).To(BeEmpty())
 	})
@@ -376,11 +381,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.restart()
 		d.shelf.Lists.Shrink(2, 2, 4)
-		for object, err := range bucket.List(ctx, d.of().Prefix()+"segments/") {
-			Expect(err).NotTo(HaveOccurred())
-			_, err := bucket.PutDocument(ctx, object.Key, "text/plain", []byte("rot"), store.Any)
-			Expect(err).NotTo(HaveOccurred())
-		}
+		d.damage(ctx)
 		_, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
 		Expect(err).To(MatchError(lists.ErrDamaged))
 		doing(ctx, d)
@@ -451,7 +452,10 @@ var _ = Describe("The archive", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
-		d.clock.Step(12 * day)
+		d.clock.Step(10 * day)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		d.clock.Step(2 * day)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep of records takes it")
 	})

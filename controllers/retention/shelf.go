@@ -32,12 +32,6 @@ const (
 	keepAtOnce = 8
 	// expireMost is how many posts leave the archive of a team in one step.
 	expireMost = 500
-	// forgetEvery is how often records are looked for that no list names: those of posts
-	// that were deleted before they were finished, and what a crash left. forgetLate is how
-	// much longer than their time they are kept, so that no rule which keeps a record for
-	// longer than that has to be known here.
-	forgetEvery = 24 * time.Hour
-	forgetLate  = 48 * time.Hour
 	// maxTitle and maxAgent are as many characters as the lists of what is in the cluster
 	// keep of both.
 	maxTitle = 256
@@ -200,38 +194,7 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 	if n == expireMost {
 		return true, nil
 	}
-	return s.sweepRecords(ctx, of, now, times)
-}
-
-// forget removes the records of posts that leave the archive, unless a post of the name is in
-// the cluster, whose record it is too, or somebody else may still need it: then the daily sweep
-// of records removes it.
-func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(keepAtOnce)
-	for _, post := range posts {
-		group.Go(func() error {
-			// First the cluster, then the record: a post that is gone by now has left its own.
-			if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
-				return err
-			}
-			kept, err := s.kept(ctx, of, post.Name)
-			if err != nil || kept != nil && s.outlasts(kept, post) {
-				return err
-			}
-			return s.Archive.Delete(ctx, of, post.Name)
-		})
-	}
-	return group.Wait() //nolint:wrapcheck // it says what could not be done
-}
-
-// outlasts reports whether a record is needed for longer than the entry that leaves the lists.
-// It may tell of a younger post of the name, which was deleted before it was finished, so that
-// no list has it: what that one published would go out again. Or the post was made with an
-// Idempotency-Key that holds, as can be where its team has shortened the time in the archive
-// since it was entered.
-func (s *Shelf) outlasts(kept *record.Record, listed lists.Ref) bool {
-	return string(kept.UID) != listed.UID || s.Clock.Now().Before(posting.KeyHeldUntil(kept.Post()))
+	return s.sweepRecords(ctx, team, now, times)
 }
 
 // kept returns the record of a post; nil if there is none, or what is there is no record.
@@ -249,31 +212,6 @@ func (s *Shelf) kept(ctx context.Context, of archive.Team, name string) (*record
 		return nil, nil //nolint:nilnil // it is of no use to anybody
 	}
 	return kept, nil
-}
-
-// sweepRecords removes, once a day, records that are over their time and in no list, and
-// requests whose keys hold no more. Where there are many it removes some, and reports that there
-// are more: they are the next sweep's.
-func (s *Shelf) sweepRecords(ctx context.Context, of archive.Team, now time.Time, times retention.Times) (more bool, err error) {
-	s.mu.Lock()
-	due := now.Sub(s.forgotten[of]) >= forgetEvery
-	s.mu.Unlock()
-	if !due {
-		return false, nil
-	}
-	_, more, err = s.Archive.Forget(ctx, of, now.Add(-times.Archived-forgetLate), func(post string) (bool, error) {
-		return s.inCluster(ctx, of.Namespace, post)
-	})
-	if err == nil && !more {
-		_, err = s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
-	}
-	if err != nil || more {
-		return err == nil, err //nolint:wrapcheck // it says what could not be done
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forgotten[of] = now
-	return false, nil
 }
 
 // inCluster asks the API server whether there is a post of a name.

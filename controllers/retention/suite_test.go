@@ -63,11 +63,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 type reads struct {
 	client.Reader
 	lists int
+	// fails is why none can be listed.
+	fails error
 }
 
 func (r *reads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if _, ok := list.(*v1alpha1.PostList); ok {
 		r.lists++
+		if r.fails != nil {
+			return r.fails
+		}
 	}
 	return r.Reader.List(ctx, list, options...)
 }
@@ -165,6 +170,25 @@ func (d *desk) post(ctx context.Context, name string, age time.Duration, edits .
 	post.Status = status
 	Expect(k8s.Status().Update(ctx, post)).To(Succeed())
 	return post
+}
+
+// lose takes a post out of the cluster as nobody of Herald's would: nothing is kept of it.
+func (d *desk) lose(ctx context.Context, post *v1alpha1.Post) {
+	GinkgoHelper()
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
+	post.Finalizers = nil
+	Expect(k8s.Update(ctx, post)).To(Succeed())
+	Expect(k8s.Delete(ctx, post)).To(Succeed())
+}
+
+// damage spoils all files of the lists but the index.
+func (d *desk) damage(ctx context.Context) {
+	GinkgoHelper()
+	for object, err := range bucket.List(ctx, d.of().Prefix()+"segments/") {
+		Expect(err).NotTo(HaveOccurred())
+		_, err := bucket.PutDocument(ctx, object.Key, "text/plain", []byte("rot"), store.Any)
+		Expect(err).NotTo(HaveOccurred())
+	}
 }
 
 func applied(post *v1alpha1.Post) { post.Labels = nil }

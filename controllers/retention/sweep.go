@@ -65,8 +65,16 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	if err := errors.Join(problems...); err != nil {
 		return more, err
 	}
-	s.Metrics.sweptAt(s.Clock.Now())
+	s.swept()
 	return more, nil
+}
+
+// swept tells that all was done that was due, which is not so before the archive, that is looked
+// through once an hour, has lost what is over its time.
+func (s *Sweeper) swept() {
+	if !s.unexpired {
+		s.Metrics.sweptAt(s.Clock.Now())
+	}
 }
 
 // served returns the teams of this installation that own their namespace, by that, and
@@ -159,11 +167,12 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 	if s.Archive == nil || now.Before(s.expireAt) {
 		return nil
 	}
-	s.expireAt = now.Add(reviewEvery)
+	s.expireAt, s.unexpired = now.Add(reviewEvery), false
 	var problems []error
 	for _, team := range teams {
 		more, err := s.Archive.Expire(ctx, team, s.Policy.Of(team))
 		if err != nil {
+			s.unexpired = true
 			problems = append(problems, fmt.Errorf("cannot remove from the archive of team %s what is over its time: %w", team.Name, err))
 		}
 		if more {

@@ -6,8 +6,6 @@ package archive
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,20 +24,6 @@ const (
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	_, left, err = a.remove(ctx, team, team.Prefix(), func(store.Object) (bool, error) { return true, nil })
 	return left, err
-}
-
-// Forget removes records that were last written before a time and that nobody needs, so many
-// of them at most as takes seconds, and returns how many, and whether some are left.
-func (a *Archive) Forget(ctx context.Context, team Team, before time.Time, needed func(post string) (bool, error)) (n int, left bool, err error) {
-	under := team.Prefix() + strings.TrimPrefix(folder, "/")
-	return a.remove(ctx, team, under, func(o store.Object) (bool, error) {
-		name, ok := strings.CutSuffix(strings.TrimPrefix(o.Key, under), extension)
-		if !ok || !o.ModifiedAt.Before(before) {
-			return false, nil
-		}
-		used, err := needed(name)
-		return !used, err
-	})
 }
 
 // remove removes documents under a prefix that goes says are to go.

@@ -155,7 +155,7 @@ func (q *Target) calm() bool {
 	names := heraldMetric.FindAllString(q.Expr, -1)
 	for _, name := range names {
 		switch name {
-		case "herald_bucket_foreign", "herald_clock_skew_seconds", "herald_connections_ignoring_credentials", "herald_posts_waiting_for_store",
+		case "herald_bucket_foreign", "herald_clock_skew_seconds", "herald_cluster_rewound_timestamp_seconds", "herald_connections_ignoring_credentials", "herald_posts_waiting_for_store",
 			"herald_records_abandoned_total", "herald_retention_failures_total", "herald_retention_lag_seconds":
 		default:
 			return false

@@ -134,6 +134,21 @@ var rows = []row{
 		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x200`, `herald_retention_lag_seconds{namespace="herald-system",pod="m-2"} 0x200`,
 	}, "92m", 1, "namespace=herald-system", "1h 32m 0s"},
 
+	{"each half minute it sweeps", "HeraldRetentionNotSwept", []string{`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 0+60x200`}, "150m", 0, "", ""},
+	{"posts cannot be listed, so that none is known to be due", "HeraldRetentionNotSwept", []string{
+		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x200`, `herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x200`,
+		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0x200`,
+	}, "93m", 1, "namespace=herald-system", "1h 32m 0s"},
+	{"a manager that took over has no sweep without an error", "HeraldRetentionNotSwept", []string{
+		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x200`,
+	}, "93m", 1, "namespace=herald-system", "1h 33m 0s"},
+	{"another replica has swept since", "HeraldRetentionNotSwept", []string{
+		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x200`, `herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 3600x200`,
+	}, "93m", 0, "", ""},
+	{"a sweep with much to do takes 50 minutes", "HeraldRetentionNotSwept", []string{
+		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x50 3060x50 6060x100`,
+	}, "150m", 0, "", ""},
+
 	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
 	{"two replicas hold the same posts", "HeraldTooManyPosts", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,

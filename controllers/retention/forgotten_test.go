@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
+)
+
+// long is how long the posts of these specs lie in the cluster or in the archive: for longer
+// than both the time of their team and what records are kept beyond it.
+const long = 20 * day
+
+var _ = Describe("The record of an applied post that was finished long ago", func() {
+	var d *desk
+	var post *v1alpha1.Post
+
+	// old has the record of a post kept when it is finished, and lets its time pass.
+	old := func(ctx SpecContext) {
+		d = newDesk(ctx)
+		d.clock.SetTime(time.Now())
+		post = d.post(ctx, "launch", 0, applied)
+		Expect(d.shelf.Record(ctx, post)).To(Succeed())
+		d.clock.Step(long)
+	}
+	// gone has the object go as kubectl has it: its place in the lists is what letGo sees to.
+	gone := func(ctx SpecContext) {
+		Expect(d.shelf.Record(ctx, post)).To(Succeed())
+		Expect(d.shelf.List(ctx, d.team, post)).To(Succeed())
+		d.lose(ctx, post)
+	}
+	// hourly sweeps once an hour for so long.
+	hourly := func(ctx SpecContext, during time.Duration) {
+		for range int(during / hour) {
+			d.clock.Step(hour)
+			Expect(d.sweep(ctx)).To(Succeed())
+		}
+	}
+
+	It("stays when it leaves since its team says so, for whoever puts it back", func(ctx SpecContext) {
+		old(ctx)
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
+		d.team.Spec.Retention.Applied = true
+		Expect(k8s.Update(ctx, d.team)).To(Succeed())
+		d.restart()
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("launch"))
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+	})
+
+	It("stays when a file is pruned, and goes when neither the cluster nor a list has had the post for two days", func(ctx SpecContext) {
+		old(ctx)
+		gone(ctx)
+		d.restart()
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"), "what is listed can be read by its id")
+		hourly(ctx, 23*hour)
+		Expect(d.listed(ctx)).To(ConsistOf("launch"))
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		hourly(ctx, 2*hour)
+		Expect(d.listed(ctx)).To(BeEmpty())
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		hourly(ctx, 46*hour)
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		hourly(ctx, 2*day)
+		Expect(d.recorded(ctx, "launch")).To(BeEmpty())
+	})
+
+	It("waits in a cluster that is made anew until the posts of its manifests are there", func(ctx SpecContext) {
+		old(ctx)
+		d.lose(ctx, post)
+		for range 3 { // A manager that is upgraded, or crashes, begins each time with a look at all records.
+			d.restart()
+			Expect(d.sweep(ctx)).To(Succeed())
+			Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+			d.clock.Step(hour)
+		}
+		d.post(ctx, "launch", 0, applied)
+		hourly(ctx, 5*day)
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+	})
+
+	It("waits there also where a list has had it until its time was over, while no manager ran", func(ctx SpecContext) {
+		old(ctx)
+		gone(ctx)
+		d.clock.Step(2 * day)
+		d.restart()
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(BeEmpty())
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+	})
+
+	It("has two days again if the post was back in between", func(ctx SpecContext) {
+		old(ctx)
+		d.lose(ctx, post)
+		hourly(ctx, 40*hour)
+		back := d.post(ctx, "launch", 0, applied)
+		hourly(ctx, 30*hour)
+		d.lose(ctx, back)
+		hourly(ctx, 40*hour)
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+		hourly(ctx, 2*day)
+		Expect(d.recorded(ctx, "launch")).To(BeEmpty())
+	})
+
+	It("is compared with lists that are made anew where a file of them is damaged", func(ctx SpecContext) {
+		old(ctx)
+		d.shelf.Lists.Shrink(2, 2, 4)
+		for i := range 5 {
+			d.post(ctx, fmt.Sprint("young-", i), 3*day)
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.damage(ctx)
+		d.lose(ctx, post)
+		hourly(ctx, day)
+		view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(view.Posts()).To(Equal(6), "those that left, and the one with a record that is older")
+		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
+	})
+})

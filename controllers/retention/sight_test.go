@@ -1,0 +1,67 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var _ = DescribeTable("A sweep is told of only if all was done that was due", func(ctx SpecContext, breaks, mends func(*desk)) {
+	d := newDesk(ctx)
+	swept := func() time.Time {
+		return time.UnixMilli(int64(1000 * testutil.ToFloat64(d.Metrics.swept))).UTC()
+	}
+	d.post(ctx, "old", 9*day)
+	Expect(d.sweep(ctx)).To(Succeed())
+	first := d.clock.Now()
+	Expect(swept()).To(BeTemporally("~", first, time.Second))
+
+	breaks(d)
+	d.clock.Step(hour)
+	Expect(d.sweep(ctx)).NotTo(Succeed())
+	for range 3 {
+		d.clock.Step(sweepEvery)
+		_ = d.sweep(ctx) // Some of what it does is done once an hour.
+		Expect(swept()).To(BeTemporally("~", first, time.Second), "what could not be done an hour ago is not done yet")
+	}
+	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "which does not tell")
+
+	mends(d)
+	d.clock.Step(hour)
+	Expect(d.sweep(ctx)).To(Succeed())
+	Expect(swept()).To(BeTemporally("~", d.clock.Now(), time.Second))
+},
+	Entry("posts cannot be listed, so that none is known to be due",
+		func(d *desk) { d.reads.fails = errors.New("posts is forbidden") }, func(d *desk) { d.reads.fails = nil }),
+	Entry("the archive cannot be rid of what is over its time, which is seen to once an hour",
+		func(d *desk) { d.foreign = errors.New("the bucket is another's") }, func(d *desk) { d.foreign = nil }),
+)
+
+var _ = It("What cannot leave is told of for as long as it should have left, however often it is tried", func(ctx SpecContext) {
+	d := newDesk(ctx)
+	lag := func() time.Duration { return time.Duration(testutil.ToFloat64(d.Metrics.lag)) * time.Second }
+	d.post(ctx, "due", 2*day)
+	d.post(ctx, "next", 2*day-hour)
+	record := d.shelf.Record
+	d.shelf.Record = func(context.Context, *v1alpha1.Post) error { return errors.New("the store is away") }
+	for range int(2 * hour / sweepEvery) {
+		_ = d.sweep(ctx) // What failed is tried again after a minute, which is each second sweep.
+		d.clock.Step(sweepEvery)
+	}
+	Expect(d.sweep(ctx)).NotTo(Succeed())
+	Expect(lag()).To(Equal(2 * hour))
+	d.shelf.Record = record
+	d.clock.Step(retryAfter)
+	Expect(d.sweep(ctx)).To(Succeed())
+	Expect(d.stored(ctx)).To(BeEmpty())
+	Expect(lag()).To(BeZero())
+})

@@ -1,0 +1,128 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// needs says that some posts need their record.
+func needs(posts ...string) func(string) (bool, error) {
+	return func(post string) (bool, error) { return slices.Contains(posts, post), nil }
+}
+
+func TestForget(t *testing.T) {
+	a, bucket := open(t)
+	for _, name := range []string{"deleted", "there"} {
+		if err := a.Put(t.Context(), acme, name, to("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := errors.New("the API server is away")
+	now := time.Now()
+	for _, step := range []struct {
+		reason string
+		// after is how long after the records were written.
+		after  time.Duration
+		before time.Duration
+		doing  func() error
+		needed func(string) (bool, error)
+		want   int
+		fails  bool
+		left   []string
+	}{
+		{"a record that is young is kept, whoever needs it", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
+		{"one that nobody needs is noted when that is seen first", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{
+			"what is not known to be of no use is kept", 59 * time.Hour, time.Hour, nil, func(string) (bool, error) { return false, away }, 0, true,
+			[]string{"deleted", "there"},
+		},
+		{"it stays as long as somebody may come back for it", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"who comes back has all of that time again", 57 * time.Hour, time.Hour, nil, needs("there", "deleted"), 0, false, []string{"deleted", "there"}},
+		{"so that it is noted anew", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"it goes when nobody came, and that of a post which is there stays", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{
+			"one that is written under its name later has a time of its own", 200 * time.Hour, time.Hour,
+			func() error { return a.Put(t.Context(), acme, "deleted", to("y")) }, needs("there"), 0, false,
+			[]string{"deleted", "there"},
+		},
+		{
+			"what notes them is no reason to stop, should it be damaged: all begins anew", 300 * time.Hour, time.Hour,
+			func() error {
+				_, err := bucket.PutDocument(t.Context(), acme.Prefix()+"unneeded.json", "application/json", []byte("rot"), store.Any)
+				return err
+			}, needs("there"), 0, false,
+			[]string{"deleted", "there"},
+		},
+		{"and ends as before", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+	} {
+		if step.doing != nil {
+			if err := step.doing(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := now.Add(step.after)
+		n, _, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: at.Add(-step.before), Unneeded: 48 * time.Hour, Needed: step.needed})
+		if n != step.want || (err != nil) != step.fails {
+			t.Errorf("%s: %d went, want %d; %v", step.reason, n, step.want, err)
+		}
+		if diff := cmp.Diff(step.left, names(t, a, acme)); diff != "" {
+			t.Errorf("%s: %s", step.reason, diff)
+		}
+	}
+}
+
+// TestForgetRewritten shows that a note of a record does not outlive it: the next record under its
+// name was needed when it was written.
+func TestForgetRewritten(t *testing.T) {
+	a, _ := open(t)
+	if err := a.Put(t.Context(), acme, "launch", to("x")); err != nil {
+		t.Fatal(err)
+	}
+	forget := func(ago time.Duration) int {
+		t.Helper()
+		at := time.Now().Add(-ago)
+		n, _, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: time.Now().Add(time.Hour), Unneeded: 48 * time.Hour, Needed: needs()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	forget(50 * time.Hour) // It is noted two days ago, and was written since.
+	if n := forget(0); n != 0 {
+		t.Errorf("%d records went that were written after they had been noted, want none", n)
+	}
+}
+
+// TestForgetSome shows that whoever has many records removed learns that some are left.
+func TestForgetSome(t *testing.T) {
+	a, bucket := open(t)
+	const many = 1005
+	for i := range many {
+		if _, err := bucket.PutDocument(t.Context(), fmt.Sprintf("%sposts/p%d.json", acme.Prefix(), i), "application/json", []byte("x"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().Add(time.Hour)
+	for i, want := range []struct {
+		after time.Duration
+		n     int
+		left  bool
+	}{{0, 0, false}, {48 * time.Hour, 1000, true}, {48 * time.Hour, 5, false}} {
+		at := now.Add(want.after)
+		n, left, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: now, Unneeded: 48 * time.Hour, Needed: needs()})
+		if n != want.n || left != want.left || err != nil {
+			t.Errorf("call %d: %d went, and some are left: %v; want %d, %v; %v", i+1, n, left, want.n, want.left, err)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lists
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// View returns a team's lists as they are in the store at this moment.
+func (w *Writer) View(ctx context.Context, of Team) (*View, error) {
+	view, err := NewReader(w.bucket, 0).Open(ctx, of, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the archive of team %s: %w", of.Name, err)
+	}
+	return view, nil
+}
+
+// Has reports whether a post of a name is archived, a cancelled one too. A name with the hash of
+// another one's counts as that.
+func (v *View) Has(name string) bool {
+	return v.Holds(HashName(name)) || slices.ContainsFunc(v.index.head, func(r *Row) bool { return r.Name == name })
+}
