@@ -15,6 +15,7 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/retention"
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/internal/installation"
@@ -46,6 +47,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files 
 		}
 		return shelf.List(ctx, owner, p)
 	}}
+	posts.Leaps = apiclock.NewLeaps(now, nil)
 	reconciler, err := post.New(posts)
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files 
 		err = (&retention.Teller{Shelf: shelf, Metrics: told}).SetupWithManager(mgr)
 	}
 	sweeper, wrong := retention.New(leaving)
-	return errors.Join(err, reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
+	return errors.Join(err, mgr.Add(posts.Leaps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
 }
 
 // recordsOf are what the archive in a bucket holds of teams; nil without one.

@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/brake"
+	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
@@ -36,7 +37,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err != nil {
 		return err
 	}
-	if err := hook.setup(ctx, mgr, c, registry, teams); err != nil {
+	if err := errors.Join(cached.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
 		return err
 	}
 	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams, stop, now)

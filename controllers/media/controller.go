@@ -157,11 +157,8 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A Media is
 // reconciled when it changes, when a post that refers to it comes or goes, when a Team
-// comes to own its namespace, and by the clock.
+// comes to own its namespace, and by the clock. The manager's cache has cached.MediaIndex.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, buckets); err != nil {
-		return fmt.Errorf("cannot index posts by their media: %w", err)
-	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
 		return fmt.Errorf("cannot index the media files that are waited for: %w", err)
 	}

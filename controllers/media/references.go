@@ -18,18 +18,6 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// mediaIndex finds posts by the buckets of their Media; see package cached.
-const mediaIndex = "spec.mediaRefs"
-
-// buckets is cached.MediaBuckets for an index.
-func buckets(obj client.Object) []string {
-	post, ok := obj.(*v1alpha1.Post)
-	if !ok {
-		return nil
-	}
-	return cached.MediaBuckets(post)
-}
-
 // mediaOf enqueues the Media of a post. Those of a post that names more than the cache
 // keeps, the sweep looks at.
 func mediaOf() handler.EventHandler {
@@ -50,7 +38,7 @@ func mediaOf() handler.EventHandler {
 // watched; the sweep reads them before anything is deleted.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
-	inBucket := client.MatchingFields{mediaIndex: cached.MediaBucket(m.Name)}
+	inBucket := client.MatchingFields{cached.MediaIndex: cached.MediaBucket(m.Name)}
 	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appseal"
 	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/deadline"
@@ -75,7 +76,7 @@ type (
 // Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
 // Renditions, Owned, Clock and NewID are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
+	// Client reads from the cache, which has cached.MediaIndex, and writes to the API server.
 	Client client.Client
 	// APIReader reads from the API server.
 	APIReader client.Reader
@@ -99,8 +100,9 @@ type Options struct {
 	// none ever is. Brake suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	Brake      *brake.Brake
-	// Clock is the time.
+	// Clock is the time, and Leaps tells when timers for one have become wrong; nil if they never do.
 	Clock clock.WithTicker
+	Leaps *apiclock.Leaps
 	// NewID makes ids of attempts; they never repeat.
 	NewID func() string
 	// Records outlive posts; nil keeps none, so that what is deleted and created again is
@@ -236,8 +238,8 @@ func New(o Options) (*Reconciler, error) {
 }
 
 // SetupWithManager registers the reconciler and what wakes it: posts that are not
-// finished, changes of what posts wait for, a Team that comes to own their namespace, and
-// turns that have come.
+// finished, changes of what posts wait for, the loss of what they refer to, a Team that comes to own their namespace, a clock
+// that leaps, and turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.census.watch(mgr); err != nil {
 		return err
@@ -249,6 +251,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.o.Brake != nil {
 		r.o.Brake.Follow(r.brakeChanged)
 	}
+	if r.o.Leaps != nil {
+		r.o.Leaps.Follow(r.clockLeapt)
+	}
 	wake := source.Func(func(_ context.Context, queue workqueue) error {
 		r.queue.Store(&queue)
 		return nil
@@ -258,7 +263,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Post{}).
 		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
 		Watches(&v1alpha1.Connection{}, r.followsLimits()).
+		Watches(&v1alpha1.Connection{}, r.wakesUsers(), builder.WithPredicates(lost())).
 		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
+		Watches(&v1alpha1.Media{}, r.wakesUsers(), builder.WithPredicates(lost())).
 		Watches(&v1alpha1.Team{}, r.wakesSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).

@@ -189,9 +189,14 @@ func (r *Reconciler) requeue(p *pass) ctrl.Result {
 	// Never zero, which would mean "not again".
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
 	if p.wait.InTurn {
-		result.Priority = new(-r.turns.Take(p.key.Namespace, p.post.Spec.ScheduledAt.Time) / turnsPerStep)
+		result.Priority = new(r.turn(p.post))
 	}
 	return result
+}
+
+// turn is the priority of a scheduled post among those of its second.
+func (r *Reconciler) turn(post *v1alpha1.Post) int {
+	return -r.turns.Take(post.Namespace, post.Spec.ScheduledAt.Time) / turnsPerStep
 }
 
 // turnsPerStep is how many posts of one team, due within the same second, are taken

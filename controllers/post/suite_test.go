@@ -252,6 +252,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 	}
 	r, err := post.New(options)
 	Expect(err).NotTo(HaveOccurred())
+	Expect(cached.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}

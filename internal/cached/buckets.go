@@ -4,8 +4,12 @@
 package cached
 
 import (
+	"context"
 	"encoding/hex"
+	"fmt"
 	"hash/fnv"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -22,6 +26,24 @@ var names = func() (all [buckets]string) {
 	}
 	return all
 }()
+
+// MediaIndex finds posts by the buckets of their Media.
+const MediaIndex = "spec.mediaRefs"
+
+// IndexMedia has a cache keep MediaIndex, which a manager may ask for once. The controllers of posts and of media use it.
+func IndexMedia(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.Post{}, MediaIndex, func(obj client.Object) []string {
+		post, ok := obj.(*v1alpha1.Post)
+		if !ok {
+			return nil
+		}
+		return MediaBuckets(post)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot index posts by their media: %w", err)
+	}
+	return nil
+}
 
 // MediaBucket is the bucket that the name of a media file falls into.
 func MediaBucket(name string) string { return names[bucketOf(name)] }

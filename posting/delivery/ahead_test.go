@@ -54,7 +54,8 @@ func prepared(change func(p *v1alpha1.Prepared)) *v1alpha1.Prepared {
 // TestDecideAhead decides about an image post that is due in twenty minutes: it is prepared from half an hour before its time
 // on, but for its own part of a quarter of an hour.
 func TestDecideAhead(t *testing.T) {
-	const unhurried = "wait 4m46.103361972s"
+	// Until the last look, and until the preparation of what is due in three hours.
+	const unhurried, early = "wait 15m13.896638028s", "wait 2h31m23.379828173s"
 	complete := func(p *v1alpha1.Prepared) { p.Complete = true }
 	failed := func(p *v1alpha1.Prepared) { p.Problem = "busy" }
 	kept := func(hash string) func(p *v1alpha1.Prepared) {
@@ -141,8 +142,8 @@ func TestDecideAhead(t *testing.T) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write Scheduled", "wait 1m0s for inputs"}, nil},
-		"a rate limit of five minutes": {"it comes back before that, as from any wait so long", func(s *situation) {
-			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(5 * time.Minute) }
+		"a rate limit beyond the last look": {"it comes back for that", func(s *situation) {
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(16 * time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write Scheduled", unhurried + " for inputs"}, nil},
 		"a rate limit until its time": {"it comes back in its turn", func(s *situation) {
@@ -207,17 +208,17 @@ func TestDecideAhead(t *testing.T) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.ContentHash = "before" })
 			s.Preparation = aheadOf(PreparationMissing, nil)
-		}, []string{"write Scheduled", unhurried}, nil},
+		}, []string{"write Scheduled", early}, nil},
 		"made for what the post says": {"it is kept", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(complete)
 			s.Preparation = aheadOf(PreparationMissing, nil)
-		}, []string{"write Scheduled", unhurried}, prepared(complete)},
+		}, []string{"write Scheduled", early}, prepared(complete)},
 		"made for what the post said before, with a Secret": {"what the Secret keeps is removed later", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.ContentHash, p.Secret = "before", true; complete(p) })
 			s.Preparation = aheadOf(PreparationMissing, nil)
-		}, []string{"write Scheduled", unhurried}, prepared(func(p *v1alpha1.Prepared) { p.Checkpoint, p.Secret = "", true })},
+		}, []string{"write Scheduled", early}, prepared(func(p *v1alpha1.Prepared) { p.Checkpoint, p.Secret = "", true })},
 		"failed": {"people are told, and it is tried again after ten seconds", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write Scheduled", "wait 5s"}, prepared(failed)},

@@ -125,9 +125,10 @@ func (f *Facts) admit() {
 	}
 }
 
-// longestWait bounds one wait for a scheduled time: a timer does not run while
-// the machine is suspended, and does not see its clock being set.
-const longestWait = 5 * time.Minute
+// lastLook is how long before its time a post is looked at once more, whatever else happens to it: what is wrong by
+// then is told before it is too late to mend, and the posts of one second get their turns in the order in
+// which they come (package dispatch), which is counted for minutes and not for months.
+const lastLook = 5 * time.Minute
 
 // schedule accepts a post whose time lies ahead, and prepares it as far as that
 // can be done ahead of it.
@@ -136,18 +137,20 @@ func (f *Facts) schedule() []Action {
 	ahead := f.prepareAhead()
 	wait := f.waitForTime()
 	wait.ForInputs = ahead.forInputs
-	if left := posting.Wait(f.Post, f.Now); !ahead.next.IsZero() && ahead.next.Sub(f.Now) < min(left, longestWait) {
+	if !ahead.next.IsZero() && ahead.next.Before(wait.Until) {
 		wait.Until, wait.InTurn = ahead.next, false
 	}
 	return append(ahead.actions, write, wait)
 }
 
-// waitForTime comes back at the scheduled time, or some minutes from now.
+// waitForTime comes back for the last look, and after that at the scheduled time. A post sleeps until then, however
+// long that is: who keeps the timers wakes it when they have become wrong (apiclock.Leaps).
 func (f *Facts) waitForTime() Wait {
-	if posting.Wait(f.Post, f.Now) > longestWait {
-		return Wait{Until: f.Now.Add(longestWait - f.spread(longestWait/2))}
+	at := f.Post.Spec.ScheduledAt.Time
+	if last := at.Add(f.spread(lastLook/2) - lastLook); last.After(f.Now) {
+		return Wait{Until: last}
 	}
-	return Wait{Until: f.Post.Spec.ScheduledAt.Time, InTurn: true}
+	return Wait{Until: at, InTurn: true}
 }
 
 // failAll fails every target of a post for which no call was claimed.

@@ -237,9 +237,13 @@ func TestDecide(t *testing.T) {
 			s.Post.Spec.Draft = true
 			s.accepted()
 		}, []string{"write", "wait"}},
-		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m46.103361972s"}},
-		"scheduled for soon":  {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s in turn"}},
-		"its time has come":   {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
+		"scheduled for later":      {"it is looked at once more some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 55m13.896638028s"}},
+		"scheduled for next year":  {"it costs nothing until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write Scheduled", "wait 8759h55m13.896638028s"}},
+		"woken for the last look":  {"from then on it sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
+		"woken too early for that": {"its timer ended early, since the clock was set back: it sleeps again", func(s *situation) { s.scheduled(286104 * time.Millisecond); s.accepted() }, []string{"write", "wait 638.028µs"}},
+		"woken too early":          {"the same", func(s *situation) { s.scheduled(time.Millisecond); s.accepted() }, []string{"write", "wait 1ms in turn"}},
+		"scheduled for soon":       {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s in turn"}},
+		"its time has come":        {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
 			s.scheduled(-time.Hour - time.Second)
 		}, []string{"write", "wait"}},
@@ -289,7 +293,6 @@ func TestDecide(t *testing.T) {
 			setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
 			s.Post.Status.ObservedGeneration = s.Post.Generation
 		}, []string{"write Draft", "wait"}},
-		"scheduled in five minutes": {"a timer is trusted for so long", func(s *situation) { s.scheduled(5 * time.Minute) }, []string{"write Scheduled", "wait 5m0s in turn"}},
 		"a call that may be under way": {"no process may look before its window and the call's time have passed", func(s *situation) {
 			s.claimed(16 * time.Second)
 		}, []string{"wait 1.001s"}},

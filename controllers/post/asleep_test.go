@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/apiclock"
+)
+
+// settable is the clock of a machine that is set while the machine runs on: its timers do not notice.
+type settable struct {
+	clock.RealClock
+
+	mu sync.Mutex
+	by time.Duration
+}
+
+// Now shows what was set: no reading of the monotonic clock goes with it.
+func (s *settable) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.RealClock.Now().Round(0).Add(s.by)
+}
+
+func (s *settable) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+
+func (s *settable) set(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by += by
+}
+
+// sleeper is a manager on a machine whose clock can be set, and how many passes it has made over posts of a namespace.
+type sleeper struct {
+	settable
+
+	namespace string
+	passes    atomic.Int32
+}
+
+func (s *sleeper) start() {
+	leaps := apiclock.NewLeaps(s, nil)
+	m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		o.Clock, o.Leaps = s, leaps
+		o.Owned = func(_ context.Context, namespace string) (bool, error) {
+			if namespace == s.namespace {
+				s.passes.Add(1)
+			}
+			return true, nil
+		}
+	})
+	DeferCleanup(m.stop)
+	watching, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- leaps.Start(watching) }()
+	DeferCleanup(func() {
+		stop()
+		Eventually(ended).Should(Receive(BeNil()))
+	})
+}
+
+// atTime is the time of a post.
+func atTime(t time.Time) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t) }
+}
+
+var _ = Describe("A post that sleeps until its time", func() {
+	var t team
+	var s *sleeper
+	BeforeEach(func(ctx SpecContext) {
+		t = newTeam(ctx)
+		s = &sleeper{namespace: t.namespace}
+		s.start()
+	})
+
+	It("is woken when the clock is set forward", func(ctx SpecContext) {
+		due, later := t.post(ctx, "in an hour", at(time.Hour)), t.post(ctx, "in a month", at(31*24*time.Hour))
+		for _, p := range []*v1alpha1.Post{due, later} {
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
+		}
+
+		By("having the machine suspended for an hour")
+		s.set(time.Hour)
+		Eventually(phase(ctx, due)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, due).Status.Targets[0].Attempt.StartedAt.Time).NotTo(BeTemporally("<", due.Spec.ScheduledAt.Time))
+		Expect(read(ctx, later).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
+		Expect(publishesBy(t.account)).To(Equal(1))
+
+		By("having it suspended for the rest of the month")
+		s.set(31*24*time.Hour - time.Hour)
+		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+
+	It("does not go out early when the clock is set back", func(ctx SpecContext) {
+		p := t.post(ctx, "soon", atTime(s.Now().Add(3*time.Second)))
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
+
+		By("ending its timer, with a clock that shows a quarter of an hour earlier")
+		s.set(-15 * time.Minute)
+		before := s.passes.Load()
+		Eventually(s.passes.Load).Should(BeNumerically(">", before), "its timer ends")
+		Eventually(time.Now).Should(BeTemporally(">", p.Spec.ScheduledAt.Time))
+		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
+		Expect(publishesBy(t.account)).To(BeZero())
+
+		By("setting it right again")
+		s.set(15 * time.Minute)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted), "its new timer would end in a quarter of an hour")
+		Expect(publishesBy(t.account)).To(Equal(1))
+	})
+
+	DescribeTable("is told at once when it loses what it refers to",
+		func(ctx SpecContext, change func(*v1alpha1.Post), lose func(ctx SpecContext, p *v1alpha1.Post), reason string) {
+			p := t.post(ctx, "next month", at(31*24*time.Hour), change)
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
+			lose(ctx, p)
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(reason))
+		},
+		Entry("its connection", func(*v1alpha1.Post) {}, func(ctx SpecContext, p *v1alpha1.Post) {
+			conn := &v1alpha1.Connection{}
+			conn.Name, conn.Namespace = "x", p.Namespace
+			Expect(k8s.Delete(ctx, conn)).To(Succeed())
+		}, v1alpha1.ReasonConnectionNotFound),
+		Entry("its file", func(p *v1alpha1.Post) {
+			uploaded(p.Namespace, "picture")
+			p.Spec.Category = v1alpha1.CategoryImage
+			p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "picture"}}}
+		}, func(ctx SpecContext, p *v1alpha1.Post) {
+			file := &v1alpha1.Media{}
+			file.Name, file.Namespace = "picture", p.Namespace
+			Expect(k8s.Delete(ctx, file)).To(Succeed())
+		}, v1alpha1.ReasonMediaNotFound),
+	)
+})
+
+// uploaded makes a file that was uploaded.
+func uploaded(namespace, name string) {
+	GinkgoHelper()
+	ctx := context.Background()
+	file := &v1alpha1.Media{Spec: v1alpha1.MediaSpec{FileName: name, MimeType: v1alpha1.MimePNG, SizeBytes: 100}}
+	file.Name, file.Namespace = name, namespace
+	Expect(k8s.Create(ctx, file)).To(Succeed())
+	file.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 100, ETag: "e"}
+	Expect(k8s.Status().Update(ctx, file)).To(Succeed())
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(file), file)).To(Succeed())
+}

@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiclock
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// leaper is a machine whose clock is looked at each second, and can be set.
+type leaper struct {
+	*Leaps
+
+	wall *clocktesting.FakeClock
+	ran  time.Duration
+	told int
+}
+
+func newLeaper() *leaper {
+	l := &leaper{wall: clocktesting.NewFakeClock(noon), ran: time.Hour}
+	l.Leaps = NewLeaps(l.wall, func() time.Duration { return l.ran })
+	l.Follow(func() { l.told++ })
+	return l
+}
+
+// set sets the clock while the machine runs for a second, and looks.
+func (l *leaper) set(by time.Duration) {
+	l.ran += time.Second
+	l.wall.SetTime(l.wall.Now().Add(time.Second + by))
+	l.look()
+}
+
+func TestLeaps(t *testing.T) {
+	ms := time.Millisecond
+	for name, tt := range map[string]struct {
+		reason string
+		steps  []time.Duration
+		want   int
+	}{
+		"never":                 {"nobody is woken for nothing", slices.Repeat([]time.Duration{0}, 100_000), 0},
+		"noise":                 {"clocks are not read at the same instant", slices.Repeat([]time.Duration{20 * ms, -20 * ms}, 1000), 0},
+		"forward":               {"timers end too late", []time.Duration{0, time.Minute, 0, 0}, 1},
+		"by an hour":            {"so does the clock of a machine that was suspended", []time.Duration{time.Hour, 0}, 1},
+		"by a tenth":            {"from that on it is a leap", []time.Duration{100 * ms, 0}, 1},
+		"by less":               {"nobody sees that", []time.Duration{99 * ms, 0}, 0},
+		"by little, and often":  {"what adds up is a leap as well", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
+		"back":                  {"timers end too early, and who wakes looks at the clock", []time.Duration{-time.Minute, 0, 0}, 0},
+		"back, and forward":     {"those who went to sleep in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
+		"forward, and back":     {"those who were woken have slept again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},
+		"back by little, often": {"and forward at once: those who went to sleep last would be late", append(slices.Repeat([]time.Duration{-10 * ms}, 10), 100*ms), 1},
+		"twice":                 {"each is one", []time.Duration{time.Minute, 0, time.Minute}, 2},
+	} {
+		l := newLeaper()
+		for _, by := range tt.steps {
+			l.set(by)
+		}
+		if l.told != tt.want {
+			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, l.told, tt.want)
+		}
+	}
+}
+
+// TestHeld has the process held between the readings of both clocks, so that one is older than the other: that is no leap.
+func TestHeld(t *testing.T) {
+	l := newLeaper()
+	var hold time.Duration
+	l.elapsed = func() time.Duration {
+		defer func() { l.ran += hold; l.wall.Step(hold) }()
+		return l.ran
+	}
+	hold = time.Second
+	l.look()
+	hold = 0
+	l.look()
+	if l.told != 0 {
+		t.Errorf("told %d times of what was no leap", l.told)
+	}
+	l.set(time.Minute)
+	if l.told != 1 {
+		t.Error("a leap after that is not told")
+	}
+}
+
+// TestCorrectionsAreLeaps has the correction by the Kubernetes API's clock wake those who sleep by it.
+func TestCorrectionsAreLeaps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason string
+		ahead  time.Duration
+		want   int
+	}{
+		"a clock that is behind": {"it goes forward", -61 * time.Second, 1},
+		"a clock that is right":  {"it stays", 0, 0},
+		"a clock that is ahead":  {"it goes back", 61 * time.Second, 0},
+	} {
+		w := begin(t, tt.ahead)
+		told := 0
+		leaps := NewLeaps(w.clock, func() time.Duration { return w.machine.Since(noon) })
+		leaps.Follow(func() { told++ })
+		w.asks(1)
+		leaps.look()
+		if told != tt.want {
+			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, told, tt.want)
+		}
+	}
+}
+
+// TestLooks has the clock looked at while the process runs, and no longer.
+func TestLooks(t *testing.T) {
+	wall := clocktesting.NewFakeClock(noon)
+	leaps := NewLeaps(wall, func() time.Duration { return 0 })
+	told := make(chan struct{}, 1)
+	leaps.Follow(func() { told <- struct{}{} })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- leaps.Start(ctx) }()
+	for !wall.HasWaiters() {
+		runtime.Gosched()
+	}
+	wall.Step(lookEvery)
+	<-told
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("a process that stops is no error: %v", err)
+	}
+}
+
+func BenchmarkLook(b *testing.B) {
+	leaps := NewLeaps(New(Options{Base: clock.RealClock{}}), nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		leaps.look()
+	}
+}
