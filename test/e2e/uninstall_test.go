@@ -68,6 +68,17 @@ func (i inventory) without(other inventory) inventory {
 	return out
 }
 
+// withoutKept leaves out what Helm was told to keep.
+func (i inventory) withoutKept() inventory {
+	out := inventory{}
+	for uid, found := range i {
+		if !strings.HasPrefix(found.name, release+"-sandbox") && !strings.HasPrefix(found.name, release+"-store") {
+			out[uid] = found
+		}
+	}
+	return out
+}
+
 // left is what is neither a definition nor data, nor what the cluster makes of itself.
 func (i inventory) left() (out []string) {
 	for _, found := range i {
@@ -94,33 +105,37 @@ func (i inventory) left() (out []string) {
 	return out
 }
 
-// deleteData deletes the team with its namespace. Finalizers that no manager takes off are
+// deleteData deletes teams with their namespaces. Finalizers that no manager takes off are
 // taken off.
 func deleteData(ctx context.Context) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(k8s.DeleteAllOf(ctx, &v1alpha1.Team{}))).To(Or(Succeed(), MatchError(ContainSubstring("no matches"))))
-	for _, list := range []client.ObjectList{&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}} {
-		if err := k8s.List(ctx, list, client.InNamespace(demo)); err != nil {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}, &v1alpha1.TeamList{},
+	} {
+		found, err := unstructuredOf(ctx, list)
+		if err != nil {
 			continue // the definitions were never there
 		}
-		raw, err := toUnstructured(ctx, list)
-		Expect(err).NotTo(HaveOccurred())
-		for i := range raw {
+		for i := range found {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-			Expect(client.IgnoreNotFound(k8s.Patch(ctx, &raw[i], patch))).To(Succeed())
+			Expect(client.IgnoreNotFound(k8s.Patch(ctx, &found[i], patch))).To(Succeed())
 		}
 	}
-	deleteNamespace(ctx, demo)
+	for _, namespace := range []string{demo, outlet} {
+		deleteNamespace(ctx, namespace)
+	}
 }
 
-func toUnstructured(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
+// unstructuredOf lists all objects of the kind of a list.
+func unstructuredOf(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
 	kinds, _, err := k8s.Scheme().ObjectKinds(list)
 	if err != nil {
 		return nil, err
 	}
 	out := &unstructured.UnstructuredList{}
 	out.SetGroupVersionKind(kinds[0])
-	if err := k8s.List(ctx, out, client.InNamespace(demo)); err != nil {
+	if err := k8s.List(ctx, out); err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kinds[0].Kind, err)
 	}
 	return out.Items, nil
