@@ -66,6 +66,10 @@ func begin(ctx context.Context) {
 	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
+		// Kubernetes refuses what it has not counted yet, for some seconds after the kinds were installed.
+		Eventually(func() error {
+			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)
+		}).WithContext(ctx).Should(Or(Succeed(), Not(MatchError(ContainSubstring("status unknown for quota")))))
 		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
 	}
 	Eventually(func(g Gomega) {

@@ -10,7 +10,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -128,7 +131,7 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 			helm(ctx, "uninstall", release, "--wait")
 			sayf("uninstalled, %s, in %s", name, time.Since(begun).Round(100*time.Millisecond))
 			w.expectReleased(ctx)
-			Eventually(func() []string { return takeInventory(ctx).without(before).withoutKept().left() }).WithContext(ctx).
+			Eventually(func() []string { return takeInventory(ctx).without(before).withoutKept(ctx).left() }).WithContext(ctx).
 				WithTimeout(time.Minute).WithPolling(2*time.Second).Should(BeEmpty(), "no Job, account or role stays")
 			set(ctx)
 			w.goesOn(ctx)
@@ -138,21 +141,30 @@ var _ = Describe("What was promised for a post", Ordered, func() {
 		Entry("with the bucket gone, and a new one afterwards", "no-bucket", func(ctx context.Context) { scale(ctx, "store", 0) }),
 	)
 
-	It("ends with the namespace of its team, though the bucket is gone", func(ctx SpecContext) {
+	It("does not keep the namespace of a team, though the bucket is gone, and an event says where it ends", func(ctx SpecContext) {
 		openOutlet(ctx)
 		w := newWork(ctx, outlet, "outlet")
 		scale(ctx, "store", 0)
-		Expect(k8s.Delete(ctx, w.team)).To(Succeed())
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: outlet}}
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+		ended := namespace.DeepCopy()
 		begun := time.Now()
-		deleteNamespace(ctx, outlet)
+		Expect(k8s.Delete(ctx, namespace)).To(Succeed())
+		Eventually(func() (types.UID, error) {
+			err := k8s.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+			return namespace.UID, client.IgnoreNotFound(err)
+		}).WithContext(ctx).ShouldNot(Equal(ended.UID), "it has ended, and its Team makes it again")
 		sayf("a namespace has ended, with the bucket gone, in %s", time.Since(begun).Round(100*time.Millisecond))
 		for _, reason := range []string{v1alpha1.ReasonOutcomeAbandoned, v1alpha1.ReasonRecordAbandoned, v1alpha1.ReasonFileAbandoned} {
-			Eventually(namespacesWith(ctx, reason)).WithContext(ctx).Should(ContainElement(outlet), "%s says where the promise ends", reason)
+			Eventually(namespacesWith(ctx, reason)).WithContext(ctx).Should(ContainElement(outlet), reason)
 		}
-		Expect(gone(ctx, w.team)()).To(BeFalse(), "the records of its posts wait for the bucket")
 		Expect(texts(ctx, v1alpha1.PlatformX, outletAccounts[v1alpha1.PlatformX])).To(ConsistOf(
 			w.published.Spec.Targets[0].Caption, w.half.Spec.Targets[0].Caption, w.doubtful.Spec.Targets[0].Caption,
 		), "nothing is sent for what is being deleted")
+
+		Expect(k8s.Delete(ctx, w.team)).To(Succeed())
+		deleteNamespace(ctx, outlet)
+		Expect(gone(ctx, w.team)()).To(BeFalse(), "the records of its posts wait for the bucket")
 		scale(ctx, "store", 1)
 		Eventually(gone(ctx, w.team)).WithContext(ctx).Should(BeTrue())
 	})

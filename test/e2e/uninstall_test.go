@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,11 +69,23 @@ func (i inventory) without(other inventory) inventory {
 	return out
 }
 
-// withoutKept leaves out what Helm was told to keep.
-func (i inventory) withoutKept() inventory {
+// withoutKept leaves out what Helm was told to keep, with the addresses of its Services.
+func (i inventory) withoutKept(ctx context.Context) inventory {
+	GinkgoHelper()
+	ours := func(name string) bool {
+		return strings.HasPrefix(name, release+"-sandbox") || strings.HasPrefix(name, release+"-store")
+	}
+	var services corev1.ServiceList
+	Expect(k8s.List(ctx, &services, client.InNamespace(home))).To(Succeed())
+	addresses := map[string]bool{}
+	for j := range services.Items {
+		if ours(services.Items[j].Name) {
+			addresses[services.Items[j].Spec.ClusterIP] = true
+		}
+	}
 	out := inventory{}
 	for uid, found := range i {
-		if !strings.HasPrefix(found.name, release+"-sandbox") && !strings.HasPrefix(found.name, release+"-store") {
+		if !ours(found.name) && !(found.resource == "ipaddresses.networking.k8s.io" && addresses[found.name]) {
 			out[uid] = found
 		}
 	}
