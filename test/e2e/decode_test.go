@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,14 +52,6 @@ func decodes(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	for i := range events.Items {
 		Expect(events.Items[i].Reason).NotTo(Equal(v1alpha1.ReasonThumbnailNotSet), events.Items[i].Note)
-	}
-}
-
-// online reports whether a post is online everywhere.
-func online(ctx context.Context, post *v1alpha1.Post) func(g Gomega) bool {
-	return func(g Gomega) bool {
-		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
-		return meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionPublished)
 	}
 }
 

@@ -44,6 +44,19 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
 }
 
+// keep marks the simulated platforms and the store as what Helm leaves when it uninstalls.
+const keep = `function out() {
+	if (doc ~ /component: (sandbox|store)\n/) sub(/metadata:\n/, "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n", doc)
+	printf "%s", doc; doc = ""
+}
+/^---/ { out() }
+{ doc = doc $0 "\n" }
+END { out() }`
+
+// keeping are arguments that have the platforms and the store outlive the release, as those of an earnest installation do:
+// they know what was published. Each install and upgrade needs them.
+func keeping() []string { return []string{"--post-renderer", "awk", "--post-renderer-args", keep} }
+
 // begin applies what an evaluation begins with, as the notes of the chart say, and waits
 // until all accounts are connected.
 func begin(ctx context.Context) {
@@ -53,6 +66,10 @@ func begin(ctx context.Context) {
 	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
+		// Kubernetes refuses what it has not counted yet, for some seconds after the kinds were installed.
+		Eventually(func() error {
+			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)
+		}).WithContext(ctx).Should(Or(Succeed(), Not(MatchError(ContainSubstring("status unknown for quota")))))
 		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
 	}
 	Eventually(func(g Gomega) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -35,6 +36,15 @@ func pods(ctx context.Context, component string) []corev1.Pod {
 			out = append(out, list.Items[i])
 		}
 	}
+	return out
+}
+
+// names are those of pods, in their order.
+func names(pods []corev1.Pod) (out []string) {
+	for i := range pods {
+		out = append(out, pods[i].Name)
+	}
+	slices.Sort(out)
 	return out
 }
 

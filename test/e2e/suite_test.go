@@ -41,6 +41,8 @@ const (
 	clients = "herald-e2e-clients"
 	// demo is the namespace of the team that an evaluation begins with.
 	demo = "herald-demo"
+	// outlet is the name of a team that is deleted with its namespace of the same name.
+	outlet = "herald-e2e-outlet"
 )
 
 // repository is the root of this repository.
@@ -99,7 +101,7 @@ func TestE2E(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	for _, name := range []string{home, clients, trial, demo} {
+	for _, name := range []string{home, clients, trial, demo, outlet} {
 		_, err := typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is of a run that was cut off, or somebody's own; delete it, or take another cluster (%v)", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,29 @@ func (i inventory) without(other inventory) inventory {
 	return out
 }
 
+// withoutKept leaves out what Helm was told to keep, with the addresses of its Services.
+func (i inventory) withoutKept(ctx context.Context) inventory {
+	GinkgoHelper()
+	ours := func(name string) bool {
+		return strings.HasPrefix(name, release+"-sandbox") || strings.HasPrefix(name, release+"-store")
+	}
+	var services corev1.ServiceList
+	Expect(k8s.List(ctx, &services, client.InNamespace(home))).To(Succeed())
+	addresses := map[string]bool{}
+	for j := range services.Items {
+		if ours(services.Items[j].Name) {
+			addresses[services.Items[j].Spec.ClusterIP] = true
+		}
+	}
+	out := inventory{}
+	for uid, found := range i {
+		if !ours(found.name) && !(found.resource == "ipaddresses.networking.k8s.io" && addresses[found.name]) {
+			out[uid] = found
+		}
+	}
+	return out
+}
+
 // left is what is neither a definition nor data, nor what the cluster makes of itself.
 func (i inventory) left() (out []string) {
 	for _, found := range i {
@@ -94,33 +118,37 @@ func (i inventory) left() (out []string) {
 	return out
 }
 
-// deleteData deletes the team with its namespace. Finalizers that no manager takes off are
+// deleteData deletes teams with their namespaces. Finalizers that no manager takes off are
 // taken off.
 func deleteData(ctx context.Context) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(k8s.DeleteAllOf(ctx, &v1alpha1.Team{}))).To(Or(Succeed(), MatchError(ContainSubstring("no matches"))))
-	for _, list := range []client.ObjectList{&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}} {
-		if err := k8s.List(ctx, list, client.InNamespace(demo)); err != nil {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}, &v1alpha1.TeamList{},
+	} {
+		found, err := unstructuredOf(ctx, list)
+		if err != nil {
 			continue // the definitions were never there
 		}
-		raw, err := toUnstructured(ctx, list)
-		Expect(err).NotTo(HaveOccurred())
-		for i := range raw {
+		for i := range found {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-			Expect(client.IgnoreNotFound(k8s.Patch(ctx, &raw[i], patch))).To(Succeed())
+			Expect(client.IgnoreNotFound(k8s.Patch(ctx, &found[i], patch))).To(Succeed())
 		}
 	}
-	deleteNamespace(ctx, demo)
+	for _, namespace := range []string{demo, outlet} {
+		deleteNamespace(ctx, namespace)
+	}
 }
 
-func toUnstructured(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
+// unstructuredOf lists all objects of the kind of a list.
+func unstructuredOf(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
 	kinds, _, err := k8s.Scheme().ObjectKinds(list)
 	if err != nil {
 		return nil, err
 	}
 	out := &unstructured.UnstructuredList{}
 	out.SetGroupVersionKind(kinds[0])
-	if err := k8s.List(ctx, out, client.InNamespace(demo)); err != nil {
+	if err := k8s.List(ctx, out); err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kinds[0].Kind, err)
 	}
 	return out.Items, nil

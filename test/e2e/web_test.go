@@ -14,7 +14,6 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"path"
-	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -91,8 +90,7 @@ func (v *visitor) send(ctx context.Context, address string, form url.Values) ans
 // signIn uses a one-time link, which a command in the pod prints.
 func (v *visitor) signIn(ctx context.Context) {
 	GinkgoHelper()
-	link := command(ctx, repository, filepath.Join(repository, "bin", "kubectl"), "exec", "--namespace", home, "deploy/"+release+"-apiserver",
-		"--", "/herald", "signin-link")
+	link := kubectl(ctx, "exec", "--namespace", home, "deploy/"+release+"-apiserver", "--", "/herald", "signin-link")
 	Expect(link).To(HavePrefix(site + "/signin/link/"))
 	// A replica learns of a new link a moment later.
 	Eventually(func() int { return v.open(ctx, link).status }).WithContext(ctx).Should(Equal(http.StatusOK))
