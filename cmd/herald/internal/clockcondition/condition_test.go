@@ -22,27 +22,37 @@ func TestOf(t *testing.T) {
 		says   []string
 	}{
 		"nothing measured": {
-			"who has no time says so, and not that it is right", apiclock.State{}, corev1.ConditionUnknown, ReasonNotMeasured,
+			"who has no time says so, and not that it is right",
+			apiclock.State{},
+			corev1.ConditionUnknown, ReasonNotMeasured,
 			[]string{"header Date", "not ready", "proxy"},
 		},
 		"a right clock": {
 			"that is the rule", apiclock.State{Measured: true}, corev1.ConditionTrue, ReasonAgrees, []string{"500ms"},
 		},
 		"a minute behind": {
-			"a correction that is ahead is for a clock that is behind", apiclock.State{Measured: true, Correction: 61*time.Second + 240*time.Millisecond},
-			corev1.ConditionFalse, ReasonCorrected, []string{"is 1m1.2s behind that of the Kubernetes API", "goes by the latter", "chronyc"},
+			"a correction that is ahead is for a clock that is behind",
+			apiclock.State{Measured: true, Correction: 61*time.Second + 240*time.Millisecond},
+			corev1.ConditionFalse, ReasonCorrected,
+			[]string{"is 1m1.2s behind that of the Kubernetes API", "goes by the latter", "chronyc"},
 		},
 		"a minute ahead": {
-			"and the other way round", apiclock.State{Measured: true, Correction: -61 * time.Second},
-			corev1.ConditionFalse, ReasonCorrected, []string{"is 1m1s ahead of that of the Kubernetes API", "goes by the latter", "chronyc"},
+			"and the other way round",
+			apiclock.State{Measured: true, Correction: -61 * time.Second},
+			corev1.ConditionFalse, ReasonCorrected,
+			[]string{"is 1m1s ahead of that of the Kubernetes API", "goes by the latter", "chronyc"},
 		},
 		"another time a moment ago": {
-			"which is right is not known, whatever was corrected before", apiclock.State{Measured: true, Correction: time.Minute, Unsettled: true},
-			corev1.ConditionUnknown, ReasonNotSettled, []string{"500ms", "once the next one agrees", "control plane"},
+			"which is right is not known, whatever was corrected before",
+			apiclock.State{Measured: true, Correction: time.Minute, Unsettled: true},
+			corev1.ConditionUnknown, ReasonNotSettled,
+			[]string{"500ms", "once the next one agrees", "control plane"},
 		},
 		"servers an hour apart": {
-			"it keeps a process from being ready, and goes before what is only unsettled", apiclock.State{Measured: true, Unsettled: true, Torn: true},
-			corev1.ConditionUnknown, ReasonServersDisagree, []string{"30s apart", "not ready", "control plane"},
+			"it keeps a process from being ready, and goes before what is only unsettled",
+			apiclock.State{Measured: true, Unsettled: true, Torn: true},
+			corev1.ConditionUnknown, ReasonServersDisagree,
+			[]string{"30s apart", "not ready", "control plane"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
