@@ -66,6 +66,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err := awaitCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
 		return err
 	}
+	cluster.tellClock(ctx, log)
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	server, err := newAPIServer(running, end, c, f.config, cluster, tracer, log)

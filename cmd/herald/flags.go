@@ -14,12 +14,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/clockcondition"
 	"github.com/herald-social/herald/internal/apiclock"
 )
 
@@ -90,6 +92,8 @@ type kubernetes struct {
 	*rest.Config
 	// namespace is that of this process: its pod's, or that of the kubeconfig's context.
 	namespace string
+	// pod is the name of the pod that this process runs in; empty outside of a cluster.
+	pod string
 	// clock goes by that of the Kubernetes API; nil in commands that do one thing and end.
 	clock *apiclock.Clock
 }
@@ -107,6 +111,23 @@ func (k *kubernetes) followClock(ctx context.Context, log *slog.Logger) {
 	}()
 }
 
+// podVariable is what tells a process the name of its pod: the chart has Kubernetes set it (the downward API).
+const podVariable = "HERALD_POD_NAME"
+
+// tellClock has the pod of this process say, until ctx ends, whether its machine's clock agrees with that of the Kubernetes API.
+func (k *kubernetes) tellClock(ctx context.Context, log *slog.Logger) {
+	if k.pod == "" {
+		return
+	}
+	client, err := corev1client.NewForConfig(k.Config)
+	if err != nil {
+		log.ErrorContext(ctx, "The condition of this pod cannot tell whether its clock agrees", "error", err)
+		return
+	}
+	writer := clockcondition.Writer{Pods: client.Pods(k.namespace), Pod: k.pod, State: k.clock.State, Clock: k.clock, Log: log}
+	go writer.Run(ctx)
+}
+
 // kubeConfig finds the Kubernetes API, to which the process calls itself by the name, and the namespace of this process.
 func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
@@ -121,5 +142,10 @@ func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
 		return kubernetes{}, fmt.Errorf("cannot tell the namespace of this process: %w", err)
 	}
 	config.UserAgent = name + "/" + version
-	return kubernetes{Config: config, namespace: namespace}, nil
+	found := kubernetes{Config: config, namespace: namespace}
+	// A kubeconfig may be of another cluster than the pod's.
+	if f.kubeconfig == "" {
+		found.pod = os.Getenv(podVariable)
+	}
+	return found, nil
 }

@@ -32,6 +32,7 @@ func sources() []source {
 		{"rbac/apiserver/role.yaml", rights, installed},
 		{"rbac/role_bindings.yaml", rights, installed},
 		{"rbac/leader_election.yaml", rights, installed},
+		{"rbac/own_pod.yaml", rights, installed},
 		{"rbac/webhook.yaml", rights, func(text string) string {
 			return when(`include "herald.webhook.selfMade" .`, installed(text))
 		}},

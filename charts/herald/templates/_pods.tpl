@@ -69,7 +69,10 @@ readOnlyRootFilesystem: true
 {{/* The part of it that the chart decides, which values of people may not name. Takes the same dict. */}}
 {{- define "herald.container.ownEnv" -}}
 {{- $values := get .root.Values .process -}}
-{{- $limit := dig "limits" "memory" "" $values.resources -}}
+{{- $limit := dig "limits" "memory" "" $values.resources }}
+- name: HERALD_POD_NAME
+  valueFrom:
+    fieldRef: {apiVersion: v1, fieldPath: metadata.name}
 {{- with include "herald.memoryLimit" $limit }}
 - name: GOMEMLIMIT
   value: {{ . | quote }}

@@ -1,0 +1,36 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiclock
+
+import "time"
+
+// Tolerance is by how much the clocks must certainly differ to be told apart.
+const Tolerance = tolerance
+
+// Apart is how far answers of the API may be from each other, if they are to be believed.
+const Apart = apart
+
+// State is what a process knows of the two clocks.
+type State struct {
+	// Correction is how far the API's clock is taken to be ahead of this machine's, negative if it is behind; zero where they
+	// do not certainly differ by more than Tolerance.
+	Correction time.Duration
+	// Measured is false before the first answer with a time.
+	Measured bool
+	// Unsettled: the last answer certainly says something else than Correction, and those before it do not.
+	Unsettled bool
+	// Torn: answers are more than Apart from each other, so that neither is believed. The process is not ready.
+	Torn bool
+}
+
+// State returns what is known now.
+func (c *Clock) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	low, high, n := c.bounds()
+	return State{
+		Correction: c.correction, Measured: c.measured, Torn: c.torn(),
+		Unsettled: n > 0 && (c.correction < low-tolerance || c.correction > high+tolerance),
+	}
+}
