@@ -198,7 +198,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			if outcome == platforms.Posted {
 				result.ExternalID, result.Err = fmt.Sprint("post-", n.out[i]), nil
 			}
-			if err := delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, livesNow); err != nil {
+			if err := delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Held{}, livesNow); err != nil {
 				panic(err)
 			}
 			if outcome == platforms.Unknown {
