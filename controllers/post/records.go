@@ -21,7 +21,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
@@ -76,12 +75,12 @@ func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	return removeFinalizer(ctx, r.o.Client, post)
 }
 
-// hold puts the finalizer on again where `herald release` or a person has taken it off a post
-// of which something was sent, or whose Idempotency-Key outlives it: without it, the post could
-// be deleted and leave no record. It reports whether it did, which wakes the post again. What
+// hold puts the finalizer on a post that must leave a record, or whose Idempotency-Key outlives
+// it, and has none: `herald release` or a person has taken it off, or a person is asked about a
+// post for which this object never claimed a call. It reports whether it did, which wakes the post again. What
 // was armed is not armed again: a copy from a backup is still known by its annotation.
 func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
-	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !posting.Started(p.post) && !r.records.holdsKey(p.post) {
+	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !record.Needed(p.post) && !r.records.holdsKey(p.post) {
 		return false, nil
 	}
 	base := p.post.DeepCopy()

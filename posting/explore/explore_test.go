@@ -177,7 +177,7 @@ func scenarios() []scenario {
 func TestProtocol(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			s.faults -= fewer
+			s.faults = max(s.faults-fewer, 0)
 			if *long {
 				s.faults += s.longer
 			}

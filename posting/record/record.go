@@ -21,6 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Version is that of the form. A reader refuses a newer one, which it does not understand
@@ -107,9 +108,12 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// Needed reports whether a post must leave a record: a call may have been made for it, or
-// it is finished.
-func Needed(post *v1alpha1.Post) bool { return posting.Started(post) || post.Status.Finished }
+// Needed reports whether a post must leave a record: a call may have been made for it, also one
+// that only a person can tell of, or it is finished.
+func Needed(post *v1alpha1.Post) bool {
+	asked := slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.Undecided(&t) })
+	return asked || posting.Started(post) || post.Status.Finished
+}
 
 // places are the targets of a post that are kept: none as long as nothing became of any, and
 // then all of them in their order. The turn of a target among equals is that among the targets
