@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -101,12 +102,11 @@ func (l *lives) clone() *lives {
 	return &n
 }
 
-func (l *lives) key() string {
+// key identifies a state.
+func (l *lives) key() [sha256.Size]byte {
 	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.born, l.out, l.faults, l.rewind.key(), l.rewinds, l.begins})
-	if err != nil {
-		panic(err)
-	}
-	return string(data)
+	must(err)
+	return sha256.Sum256(data)
 }
 
 // next lists the states that follow, by what happens. goesOn reports whether the manager has
@@ -315,10 +315,11 @@ func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 		path  []string
 	}
 	first := &lives{bounds: within, faults: 1}
-	seen := map[string]bool{first.key(): true}
+	seen := map[[sha256.Size]byte]bool{first.key(): true}
 	queue := []visit{{first, nil}}
 	for len(queue) > 0 {
 		v := queue[0]
+		queue[0] = visit{}
 		queue = queue[1:]
 		steps, goesOn := v.state.next(b)
 		if !goesOn && v.state.stuck() {
