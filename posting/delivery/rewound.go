@@ -128,7 +128,7 @@ func (f *Facts) enterRewound() []Action {
 // again is asked then. What the bucket knows of it stays when the two are joined.
 func (f *Facts) leaveDoubt() []Action {
 	post, by := f.Post, f.Rewound.Unsure
-	if f.wantsRewound() {
+	if f.wantsRewound() && f.Rewound.Noticed.After(by) {
 		by = f.Rewound.Noticed
 	}
 	if f.Unowned || f.NamespaceEnds || post.Spec.Draft || post.Spec.Cancelled || !isFrom(post, by) || posting.Due(post).After(by) {

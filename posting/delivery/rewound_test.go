@@ -127,6 +127,16 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.NamespaceEnds = true
 		}, []string{"release"}, "", false},
+		"it cannot be told since it was noticed before, and it is being deleted": {
+			"its time came in between", func(s *situation) {
+				s.deleted()
+				s.putBack(nil)
+				s.scheduled(-time.Second / 2)
+				s.Rewound.Unsure = t0
+			},
+			[]string{ask},
+			v1alpha1.TargetUndecided, false,
+		},
 		"it cannot be told, and it is being deleted": {
 			"as where it is known", func(s *situation) { s.deleted(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
 			[]string{ask},

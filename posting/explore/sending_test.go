@@ -364,6 +364,7 @@ func (w *world) keep(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {
+			s.alone = true // the next pass claims nothing with it
 			m.kept = append(m.kept, s)
 		}
 	}
