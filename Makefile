@@ -512,7 +512,7 @@ test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the 
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
-	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
+	go test ./posting/explore/ -v -count=1 -run 'TestProtocol|TestLives$$|TestRewinds$$' $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
 # The version that an upgrade comes from and a rollback leads to: a tag or a commit.
 PREVIOUS ?= v0.1.0

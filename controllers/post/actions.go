@@ -146,7 +146,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 		t := posting.Target(p.post, a.Target)
 		timing, _ := f.Timing(t.Platform)
 		r.lookups.Take(p.post, a)
-		if err := delivery.EnterLookup(p.post, a, timing, r.o.Clock.Now()); err != nil {
+		if err := delivery.EnterLookup(p.post, a, timing, r.held(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
 			return err
 		}
 		what := "looked up a call whose answer was lost"

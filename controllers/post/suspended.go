@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // kindSuspension is what posts of a suspended team wait for: the end of the suspension.
@@ -52,6 +53,13 @@ func (r *Reconciler) suspension(ctx context.Context, namespace string) (suspende
 func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
 	suspended, _, err := r.suspension(ctx, namespace)
 	return suspended || err != nil
+}
+
+// held tells by what the deadlines of a namespace's posts move. While that cannot be told, nothing is
+// given up for the time that it takes: the next pass knows.
+func (r *Reconciler) held(ctx context.Context, namespace string) *delivery.Held {
+	suspended, recent, err := r.suspension(ctx, namespace)
+	return &delivery.Held{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline}
 }
 
 // wakesSuspended has the end of a team's suspension wake the posts that wait for it.

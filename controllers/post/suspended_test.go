@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/brake"
 	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // suspensionOf tells of the Team that has the name of its namespace.
@@ -65,6 +66,42 @@ var _ = Describe("A post of a suspended team", func() {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		}
 		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+
+	It("is not given up when a call that was under way is refused for longer than it is tried", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		// The platform refuses the call for a time that ends after the deadline of the post.
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 2})
+		before := publishCalls(ctx)
+		began := time.Now()
+		var ended atomic.Pointer[v1alpha1.Time]
+		stop := &brake.Brake{}
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Brake, o.StartingDeadline = stop, 2*time.Second
+			// From the call on.
+			o.Suspension = func(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
+				if namespace != t.namespace || publishCalls(ctx) == before {
+					return false, nil, nil
+				}
+				until := ended.Load()
+				return until == nil, []v1alpha1.Suspension{{From: v1alpha1.NewTime(began), Until: until}}, nil
+			}
+		})
+		DeferCleanup(m.stop)
+		p := t.post(ctx, "refused for the moment")
+		Eventually(func() *v1alpha1.Attempt {
+			if targets := read(ctx, p).Status.Targets; len(targets) > 0 {
+				return targets[0].Attempt
+			}
+			return nil
+		}).Should(HaveField("Outcome", v1alpha1.OutcomeRefused))
+		Expect(read(ctx, p).Status.Targets[0].State).To(Equal(v1alpha1.TargetPending), "its deadline moves on")
+
+		Eventually(time.Now).Should(BeTemporally(">", began.Add(3*time.Second)), "the deadline is over, had it not moved")
+		ended.Store(v1alpha1.NewTimePtr(time.Now()))
+		stop.Set(true)
+		stop.Set(false)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
 	It("goes on with the cards that were not claimed", func(ctx SpecContext) {

@@ -99,6 +99,9 @@ func (f *Facts) release() []Action {
 			return []Action{f.wait(time.Time{}, true)}
 		}
 	}
+	if actions := f.leaveDoubt(); actions != nil {
+		return actions
+	}
 	return []Action{Release{}}
 }
 

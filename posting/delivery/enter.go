@@ -111,9 +111,10 @@ func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
 	return nil
 }
 
-// EnterResults enters what came of calls. The error joins those that came too late
-// to be entered; the others are entered all the same.
-func EnterResults(post *v1alpha1.Post, results []Result, now time.Time) error {
+// EnterResults enters what came of calls. held says by what the deadlines of the post's
+// team move. The error joins those that came too late to be entered; the others are
+// entered all the same.
+func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Time) error {
 	var late []error
 	for i := range results {
 		r := &results[i]
@@ -121,7 +122,7 @@ func EnterResults(post *v1alpha1.Post, results []Result, now time.Time) error {
 		if t == nil {
 			continue
 		}
-		if err := attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now); err != nil {
+		if err := held.enter(t, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -161,16 +162,16 @@ type LookupAnswer struct {
 }
 
 // EnterLookup enters an answer about an open attempt. timing is that of its
-// platform. Of a post that is being deleted, the last answer closes the attempt, as
+// platform, and held says by what the deadlines of the post's team move. Of a post that is being deleted, the last answer closes the attempt, as
 // unknown if it does not tell: nothing is sent for such a post again.
-func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, now time.Time) error {
+func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Held, now time.Time) error {
 	t := posting.Target(post, a.Target)
-	var err error
-	if a.Err != nil {
-		err = attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
-	} else {
-		err = attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Cards(&post.Spec), a.AskedAt)
-	}
+	err := held.enter(t, func() error {
+		if a.Err != nil {
+			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
+		}
+		return attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Cards(&post.Spec), a.AskedAt)
+	})
 	if err == nil && a.Last && !post.DeletionTimestamp.IsZero() && attempt.IsOpen(t.Attempt) {
 		err = attempt.Abandon(t, now)
 	}

@@ -133,7 +133,7 @@ func TestEnterResults(t *testing.T) {
 		{Target: 5, Attempt: "a1", Result: published},
 		{Target: 0, Attempt: "a0", Result: published},
 		{Target: 0, Attempt: "a1", Result: published},
-	}, t0)
+	}, &Held{}, t0)
 	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted {
 		t.Errorf("the result of an open attempt is entered, and described: %+v", first)
 	}
@@ -141,7 +141,7 @@ func TestEnterResults(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want that of the attempt that was replaced alone: %s", err, want)
 	}
-	if err := EnterResults(p, nil, t0); err != nil {
+	if err := EnterResults(p, nil, &Held{}, t0); err != nil {
 		t.Errorf("nothing to enter: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestEnterLookup(t *testing.T) {
 		}, false},
 		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
 	} {
-		err := EnterLookup(tt.post, &tt.answer, timing, t0)
+		err := EnterLookup(tt.post, &tt.answer, timing, &Held{}, t0)
 		if (err != nil) != tt.fails || err == nil && !tt.want(&tt.post.Status.Targets[0]) || err != nil && err.Error() != "target 0: the target is settled" {
 			t.Errorf("%s: got %v, %+v", tt.why, err, tt.post.Status.Targets[0])
 		}

@@ -123,6 +123,20 @@ func (f *Facts) enterRewound() []Action {
 	return actions
 }
 
+// leaveDoubt has a post of a cluster that was put back, or may have been, and that is deleted
+// before that was looked up, leave a record which says that it may have gone out: who applies it
+// again is asked then. What the bucket knows of it stays when the two are joined.
+func (f *Facts) leaveDoubt() []Action {
+	post, by := f.Post, f.Rewound.Unsure
+	if f.wantsRewound() && f.Rewound.Noticed.After(by) {
+		by = f.Rewound.Noticed
+	}
+	if f.Unowned || f.NamespaceEnds || post.Spec.Draft || post.Spec.Cancelled || !isFrom(post, by) || posting.Due(post).After(by) {
+		return nil
+	}
+	return f.askAbout(mayHaveGoneOut)
+}
+
 // mayHaveGoneOut is why a post is not sent that the cluster says was not sent.
 var mayHaveGoneOut = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,

@@ -110,10 +110,38 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierNotKept}
 		}, []string{"claim [0]", "wait"}, "", false},
-		"withdrawn":     {"nothing is sent", func(s *situation) { s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"write Cancelled"}, "", false},
-		"finished":      {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
-		"of no team":    {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
-		"being deleted": {"nothing is sent", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{"release"}, "", false},
+		"withdrawn":                          {"nothing is sent", func(s *situation) { s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"write Cancelled"}, "", false},
+		"finished":                           {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"of no team":                         {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
+		"being deleted":                      {"its record says that it may be out, to who applies it again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
+		"being deleted while a call is open": {"the platform is asked first", func(s *situation) { s.deleted(); s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
+		"being deleted before its time":      {"it cannot have gone out", func(s *situation) { s.deleted(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"release"}, "", false},
+		"being deleted after it was looked up": {"what became of it is entered", func(s *situation) {
+			s.deleted()
+			s.putBack(nil)
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}
+		}, []string{"release"}, "", true},
+		"withdrawn and being deleted": {"nobody waits for it", func(s *situation) { s.deleted(); s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"release"}, "", false},
+		"being deleted with its namespace": {"no record is written any more", func(s *situation) {
+			s.deleted()
+			s.putBack(nil)
+			s.NamespaceEnds = true
+		}, []string{"release"}, "", false},
+		"it cannot be told since it was noticed before, and it is being deleted": {
+			"its time came in between", func(s *situation) {
+				s.deleted()
+				s.putBack(nil)
+				s.scheduled(-time.Second / 2)
+				s.Rewound.Unsure = t0
+			},
+			[]string{ask},
+			v1alpha1.TargetUndecided, false,
+		},
+		"it cannot be told, and it is being deleted": {
+			"as where it is known", func(s *situation) { s.deleted(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			[]string{ask},
+			v1alpha1.TargetUndecided, false,
+		},
 		"answered before it was looked up": {"the answer may be from before", func(s *situation) {
 			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}

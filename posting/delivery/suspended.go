@@ -4,6 +4,8 @@
 package delivery
 
 import (
+	"time"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -48,13 +50,7 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), nil
 		changed = !fixed
 	}
-	since := t.TryUntil.Add(-f.Settings.StartingDeadline)
-	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
-		since = counted.Time
-	}
-	if until, by := suspension.Move(t.TryUntil.Time, since, f.Suspensions); !by.IsZero() {
-		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), v1alpha1.NewTimePtr(by)
-	}
+	f.held().move(t)
 	return changed
 }
 
@@ -66,7 +62,56 @@ func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 
 // mayMove reports whether the suspension that lasts will move the deadline of a target: it began
 // before that, or is so new that its begin is not recorded.
-func (f *Facts) mayMove(t *v1alpha1.TargetStatus) bool {
-	since := suspension.Since(f.Suspensions)
-	return f.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
+func (f *Facts) mayMove(t *v1alpha1.TargetStatus) bool { return f.held().mayMove(t) }
+
+func (f *Facts) held() *Held {
+	return &Held{Suspended: f.Suspended, Suspensions: f.Suspensions, StartingDeadline: f.Settings.StartingDeadline}
+}
+
+// Held is by what deadlines move. The zero Held moves none.
+type Held struct {
+	// Suspended and Suspensions are as in Facts.
+	Suspended   bool
+	Suspensions []v1alpha1.Suspension
+	// StartingDeadline is that of Settings.
+	StartingDeadline time.Duration
+}
+
+// move moves until when a target is tried by the suspensions that have ended since.
+func (h *Held) move(t *v1alpha1.TargetStatus) {
+	since := t.TryUntil.Add(-h.StartingDeadline)
+	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
+		since = counted.Time
+	}
+	if until, by := suspension.Move(t.TryUntil.Time, since, h.Suspensions); !by.IsZero() {
+		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), v1alpha1.NewTimePtr(by)
+	}
+}
+
+func (h *Held) mayMove(t *v1alpha1.TargetStatus) bool {
+	since := suspension.Since(h.Suspensions)
+	return h.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
+}
+
+// enter enters into a target what gives it up if the next try would come after its deadline: that
+// is moved before, and while a suspension lasts that will move it, it lies further ahead than is
+// known. What is not entered changes nothing.
+func (h *Held) enter(t *v1alpha1.TargetStatus, enter func() error) error {
+	if t.TryUntil == nil {
+		return enter()
+	}
+	before, counted := t.TryUntil, t.SuspendedUntil
+	h.move(t)
+	until := t.TryUntil
+	if h.mayMove(t) {
+		t.TryUntil = nil
+	}
+	err := enter()
+	switch {
+	case err != nil:
+		t.TryUntil, t.SuspendedUntil = before, counted
+	case !attempt.Settled(t):
+		t.TryUntil = until
+	}
+	return err
 }

@@ -159,3 +159,66 @@ func TestSuspended(t *testing.T) {
 		})
 	}
 }
+
+// TestEnteredWhileSuspended goes through what becomes of a target whose call has ended so that its
+// next try comes after its deadline.
+func TestEnteredWhileSuspended(t *testing.T) {
+	busy := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
+	for name, tt := range map[string]struct {
+		reason  string
+		held    Held
+		attempt string
+		result  platforms.Result
+		shows   string
+	}{
+		"a team that goes on": {"the next try would be too late", Held{}, "a1", busy, "failed PlatformUnavailable"},
+		"a team that is suspended": {
+			"the deadline moves on, nobody knows yet how far",
+			Held{Suspended: true, Suspensions: suspensions(-5)},
+			"a1", busy, "pending PlatformUnavailable until 1ms",
+		},
+		"a suspension that is not recorded yet": {"as above", Held{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
+		"one that began after the deadline":     {"it moves no deadline that was over", Held{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
+		"one that has ended": {
+			"the deadline is later by then",
+			Held{Suspensions: suspensions(-5, -3)},
+			"a1", busy, "pending PlatformUnavailable until 2m0.001s counted to -3m0s",
+		},
+		"one that has ended, counted not long enough": {"the next try would be too late all the same", Held{Suspensions: []v1alpha1.Suspension{
+			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
+		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
+		"a refusal for good": {
+			"no time changes that",
+			Held{Suspended: true, Suspensions: suspensions(-5)},
+			"a1",
+			platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")},
+			"failed Refused",
+		},
+		"what comes too late": {"it changes nothing", Held{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open()
+			p.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Millisecond))
+			tt.held.StartingDeadline = time.Hour
+			if err := EnterResults(p, []Result{{Target: 0, Attempt: tt.attempt, Result: tt.result}}, &tt.held, t0); (err != nil) != (tt.attempt != "a1") {
+				t.Fatal(err)
+			}
+			if got := shown(&Facts{Post: p, Now: t0}); got != tt.shows {
+				t.Errorf("%s: shows %q, want %q", tt.reason, got, tt.shows)
+			}
+		})
+	}
+	t.Run("a call that is looked up and is not out", func(t *testing.T) {
+		p := open()
+		entry := &p.Status.Targets[0]
+		entry.TryUntil, entry.Attempt.Lookups = v1alpha1.NewTimePtr(t0.Add(time.Millisecond)), 1
+		answer := LookupAnswer{AskedAt: t0.Add(time.Hour), LookupResult: platforms.LookupResult{Proof: true}}
+		held := Held{Suspended: true, Suspensions: suspensions(-5), StartingDeadline: time.Hour}
+		if err := EnterLookup(p, &answer, timing, &held, t0.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(&Facts{Post: p, Now: t0}); got != "pending PlatformUnavailable until 1ms" {
+			t.Errorf("shows %q: it is sent when the suspension has ended", got)
+		}
+	})
+}

@@ -177,13 +177,7 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	if t.TryUntil != nil {
 		since = t.TryUntil.Add(-f.Settings.StartingDeadline)
 	}
-	until := t.TryUntil
-	if until != nil && f.mayMove(t) {
-		t.TryUntil = nil // it lies further ahead than is known
-	}
-	e := attempt.NotPrepared(t, err, since, f.Now)
-	t.TryUntil = until
-	if e != nil {
+	if e := f.held().enter(t, func() error { return attempt.NotPrepared(t, err, since, f.Now) }); e != nil {
 		panic(fmt.Sprintf("target %d is prepared although it is open or settled: %v", i, e))
 	}
 }

@@ -50,6 +50,8 @@ type scenario struct {
 	alone bool
 	// cancels, edits and asked let people cancel, edit and settle.
 	cancels, edits, asked bool
+	// pulls is how often somebody may suspend the team.
+	pulls int
 	// clocks are how far those of the managers are ahead when it begins, and
 	// jumps what they may be set to.
 	clocks [][managers]int64
@@ -101,6 +103,15 @@ func text(name string, change func(*scenario)) scenario {
 	return s
 }
 
+// braked is a scenario in which somebody may suspend the team once. The deadline is near, so that
+// it can pass in a suspension.
+func braked(name string, change func(*scenario)) scenario {
+	return text(name, func(s *scenario) {
+		s.settings.StartingDeadline, s.pulls = 18*time.Second, 1
+		change(s)
+	})
+}
+
 func scenarios() []scenario {
 	return []scenario{
 		text("a text, where the listing is proof", func(s *scenario) {}),
@@ -143,6 +154,22 @@ func scenarios() []scenario {
 			s.cards, s.chained, s.kinds = 2, true, []fault{crash, answerLost, writeLost}
 		}),
 		text("a text for two accounts", func(s *scenario) { s.targets, s.faults = 2, 1 }),
+		braked("a text of a team that is suspended", func(s *scenario) {
+			s.faults, s.kinds = 1, []fault{crash, answerLost}
+		}),
+		braked("a text of a team that is suspended, where a process stalls and calls are refused", func(s *scenario) {
+			s.alone, s.faults, s.kinds = true, 2, []fault{stall, busy}
+		}),
+		braked("a text of a team that is suspended twice", func(s *scenario) { s.pulls, s.alone, s.faults, s.kinds = 2, true, 1, []fault{stall, busy} }),
+		braked("a text of a team that is suspended, with clocks that lie", func(s *scenario) {
+			s.clocks, s.faults = lying, 0
+		}),
+		braked("a text of a team that is suspended, prepared in a container", func(s *scenario) {
+			s.alone, s.containers, s.faults, s.kinds = true, true, 1, []fault{crash, stall}
+		}),
+		braked("a tree of a team that is suspended, where a card is recorded and the next one claimed by one write", func(s *scenario) {
+			s.cards, s.chained, s.alone, s.faults, s.kinds = 2, true, true, 1, []fault{crash, stall, writeLost}
+		}),
 	}
 }
 
@@ -150,7 +177,7 @@ func scenarios() []scenario {
 func TestProtocol(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			s.faults -= fewer
+			s.faults = max(s.faults-fewer, 0)
 			if *long {
 				s.faults += s.longer
 			}

@@ -20,6 +20,7 @@ type explorer struct {
 	scenario
 
 	versions map[string]*version
+	brakes   map[string]*brake
 	// idles is what passes that do nothing are known to come back after.
 	idles map[moment]int64
 	seen  map[[16]byte]int32
@@ -54,7 +55,7 @@ type node struct {
 
 // explore visits every state that can be reached. It stops at a violation.
 func explore(s scenario) report {
-	x := &explorer{scenario: s, versions: map[string]*version{}, idles: map[moment]int64{}, seen: map[[16]byte]int32{}}
+	x := &explorer{scenario: s, versions: map[string]*version{}, brakes: map[string]*brake{}, idles: map[moment]int64{}, seen: map[[16]byte]int32{}}
 	var queue []node
 	for nth, w := range x.beginnings() {
 		if n, fresh := x.visit(w, origin{-1, uint16(nth)}); fresh {
@@ -239,7 +240,10 @@ func (x *explorer) beginnings() []*world {
 	describe(p)
 	var worlds []*world
 	for _, offsets := range x.clocks {
-		w := &world{x: x, etcd: x.intern(p), left: x.faults, mayCancel: x.cancels, mayEdit: x.edits, asks: x.asked}
+		w := &world{x: x, etcd: x.intern(p), left: x.faults, mayCancel: x.cancels, mayEdit: x.edits, asks: x.asked, pulls: x.pulls}
+		if x.pulls > 0 {
+			w.brake = x.moved(false, nil)
+		}
 		for i := range w.manager {
 			w.manager[i].offset = offsets[i]
 			w.manager[i].start()

@@ -136,6 +136,7 @@ func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 			o = &v1alpha1.TargetStatus{Index: n.Index}
 		}
 		w.checkTarget(before, o, n)
+		w.checkBraked(who, o, n, n.Attempt != nil && (o.Attempt == nil || o.Attempt.ID != n.Attempt.ID))
 		if !slices.Contains(about, int(n.Index)) && facts(o) != facts(n) {
 			w.failf(I7, "manager %d changed target %d while it wrote about %v", who, n.Index, about)
 		}

@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,13 +27,25 @@ import (
 // The lives of a name: objects of one name come and go, and what became of them is kept
 // by the record alone. The decisions, and what is kept and adopted, are the program's own;
 // the API server, the bucket and the platform are a model. One object is delivered without
-// the faults that the other scenarios have: here they befall what is between two objects.
+// the faults that the other scenarios have: here they befall what is between two objects,
+// and between an object and itself in a cluster that is put back (rewinds_test.go).
 
-// mostLives is how many objects of the name there are in one schedule.
-const mostLives = 3
+// bounds are those of an exploration of lives.
+type bounds struct {
+	// lives is how many objects of the name there are in one schedule, and targets how many
+	// accounts they go to at most.
+	lives, targets int
+	// later lets posts be scheduled. rewinds is how often the cluster may be put back, and
+	// begins how often a manager may begin that cannot tell, or is wrong about it.
+	later           bool
+	rewinds, begins int
+}
 
 // lives is one state.
 type lives struct {
+	bounds
+	rewind
+
 	post   *v1alpha1.Post
 	bucket *record.Record
 	// slow is a record that an old leader is still about to write.
@@ -46,7 +59,10 @@ type lives struct {
 }
 
 // livesBroken is a rule that a mutation breaks.
-type livesBroken struct{ noRecord, replaces, noLook, unlooked, forgetsUnknown bool }
+type livesBroken struct {
+	noRecord, replaces, noLook, unlooked, forgetsUnknown        bool
+	unnoticed, undoubted, earlyNotice, lateNotice, forgetsAsked bool
+}
 
 // livesAccounts are two accounts, by their connections.
 var livesAccounts = map[string]*v1alpha1.Connection{"account-0": livesAccount(0), "account-1": livesAccount(1)}
@@ -64,11 +80,12 @@ func accountOf(connection string) (v1alpha1.Platform, string, bool) {
 
 // make makes the next object, to one account or to both.
 func (l *lives) make(annotations map[string]string, targets int) {
+	targets = min(targets, l.targets)
 	l.born++
 	l.post = &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "team", Name: "launch", UID: types.UID(fmt.Sprint("object-", l.born)), Generation: 1, Annotations: annotations,
-			CreationTimestamp: metav1.NewTime(t0.Add(time.Duration(l.born) * time.Second)),
+			CreationTimestamp: metav1.NewTime(l.stamp()),
 		},
 		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText},
 	}
@@ -85,17 +102,17 @@ func (l *lives) clone() *lives {
 	return &n
 }
 
-func (l *lives) key() string {
-	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.born, l.out, l.faults})
-	if err != nil {
-		panic(err)
-	}
-	return string(data)
+// key identifies a state.
+func (l *lives) key() [sha256.Size]byte {
+	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.born, l.out, l.faults, l.rewind.key(), l.rewinds, l.begins})
+	must(err)
+	return sha256.Sum256(data)
 }
 
-// next lists the states that follow, by what happens.
-func (l *lives) next(b livesBroken) map[string]*lives {
-	steps := map[string]*lives{}
+// next lists the states that follow, by what happens. goesOn reports whether the manager has
+// something to do.
+func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
+	steps = map[string]*lives{}
 	add := func(what string, do func(*lives)) {
 		n := l.clone()
 		do(n)
@@ -106,9 +123,14 @@ func (l *lives) next(b livesBroken) map[string]*lives {
 		add("an old leader writes its record", func(n *lives) { n.keep(n.slow, b); n.slow = nil })
 	}
 	switch {
-	case l.post == nil && l.born < mostLives:
+	case l.post == nil && l.born < l.lives:
 		add("it is applied to one account", func(n *lives) { n.make(nil, 1) })
-		add("it is applied to both", func(n *lives) { n.make(nil, 2) })
+		if l.targets > 1 {
+			add("it is applied to both", func(n *lives) { n.make(nil, 2) })
+		}
+		if l.later && !l.late {
+			add("it is applied for later", func(n *lives) { n.make(nil, 1); n.post.Spec.ScheduledAt = v1alpha1.NewTimePtr(livesLater) })
+		}
 		if l.born > 0 {
 			add("it is restored", func(n *lives) {
 				n.make(map[string]string{v1alpha1.ArmedAnnotation: fmt.Sprint("launch/object-", l.born)}, 2)
@@ -121,9 +143,12 @@ func (l *lives) next(b livesBroken) map[string]*lives {
 		if l.post.Status.Finished && !l.away && l.slow == nil {
 			add("its record is about to be written", func(n *lives) { n.slow = record.Of(n.post, "team", accountOf) })
 		}
+		before := len(steps)
 		l.pass(b, add)
+		goesOn = len(steps) > before
 	}
-	return steps
+	l.rewindSteps(b, add)
+	return steps, goesOn
 }
 
 func (l *lives) keep(r *record.Record, b livesBroken) {
@@ -140,35 +165,26 @@ func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 	n := l.clone()
 	f := n.facts(b)
 	actions := delivery.Decide(f)
-	if len(actions) == 0 {
-		return
-	}
-	switch a := actions[0].(type) {
-	case delivery.FindEarlier:
+	if len(actions) > 0 && actions[0] == (delivery.FindEarlier{}) {
 		n = l.clone()
 		f = n.facts(b)
 		f.Earlier = n.found()
 		actions = delivery.Decide(f)
-	case delivery.Lookup:
-		add("its last call cannot be found out", func(n *lives) {
-			for _, i := range a.Targets {
-				if err := attempt.Abandon(posting.Target(n.post, i), livesNow); err != nil {
-					panic(err)
-				}
-			}
-			delivery.Describe(n.post, livesNow)
-		})
-		return
-	default:
 	}
 	for _, action := range actions {
 		switch a := action.(type) {
+		case delivery.Lookup:
+			l.lookUp(a.Targets, add)
+			return
 		case delivery.Claim:
 			l.claim(f.Post, a.Targets, add)
 			return
 		case delivery.Write:
-			add("a pass writes", func(n *lives) { n.post = f.Post.DeepCopy(); delivery.Describe(n.post, livesNow) })
-			return
+			delivery.Describe(f.Post, l.now())
+			if !v1alpha1.SemanticEqual(l.post.Status, f.Post.Status) {
+				add("a pass writes", func(n *lives) { n.post = f.Post.DeepCopy() })
+				return
+			}
 		case delivery.Release:
 			l.release(b, add)
 			return
@@ -179,17 +195,22 @@ func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 
 func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(*lives))) {
 	i := targets[0]
-	call := func(what string, taken bool, cost int, outcome platforms.Outcome) {
+	var call func(what string, taken bool, cost int, outcome platforms.Outcome, inBetween bool)
+	call = func(what string, taken bool, cost int, outcome platforms.Outcome, inBetween bool) {
 		if l.faults < cost {
 			return
+		}
+		if l.maySnapshot() && !inBetween {
+			call(what+", after a snapshot is taken in the middle of it", taken, cost, outcome, true)
 		}
 		add(fmt.Sprintf("a call for target %d %s", i, what), func(n *lives) {
 			n.post, n.faults = post.DeepCopy(), n.faults-cost
 			metav1.SetMetaDataAnnotation(&n.post.ObjectMeta, v1alpha1.ArmedAnnotation, record.Arm(n.post))
 			id := fmt.Sprintf("%s-%d", n.post.UID, i)
 			claim := delivery.Claiming{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
-			if err := delivery.EnterClaims(n.post, []delivery.Claiming{claim}, livesNow); err != nil {
-				panic(err)
+			must(delivery.EnterClaims(n.post, []delivery.Claiming{claim}, n.stamp()))
+			if inBetween {
+				n.takeSnapshot()
 			}
 			if taken {
 				n.out[i]++
@@ -198,26 +219,22 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			if outcome == platforms.Posted {
 				result.ExternalID, result.Err = fmt.Sprint("post-", n.out[i]), nil
 			}
-			if err := delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, livesNow); err != nil {
-				panic(err)
-			}
+			must(delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Held{}, n.now()))
 			if outcome == platforms.Unknown {
-				if err := attempt.Abandon(posting.Target(n.post, i), livesNow); err != nil {
-					panic(err)
-				}
-				delivery.Describe(n.post, livesNow)
+				must(attempt.Abandon(posting.Target(n.post, i), n.now()))
+				delivery.Describe(n.post, n.now())
 			}
 		})
 	}
-	call("is posted", true, 0, platforms.Posted)
-	call("is refused", false, 1, platforms.Refused)
-	call("is taken, and nobody knows", true, 1, platforms.Unknown)
-	call("is lost, and nobody knows", false, 1, platforms.Unknown)
+	call("is posted", true, 0, platforms.Posted, false)
+	call("is refused", false, 1, platforms.Refused, false)
+	call("is taken, and nobody knows", true, 1, platforms.Unknown, false)
+	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
 }
 
 // release lets the object go as the reconciler does: with its record, or not yet.
 func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
-	needed := record.Needed(l.post) && !b.noRecord
+	needed := record.Needed(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
 	if needed && l.away {
 		return
 	}
@@ -237,12 +254,9 @@ func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 	})
 }
 
-// livesNow is when everything happens: nobody's deadline is over.
-var livesNow = t0.Add(time.Minute)
-
 func (l *lives) facts(b livesBroken) *delivery.Facts {
 	f := &delivery.Facts{
-		Post: l.post, Now: livesNow, Connections: livesAccounts,
+		Post: l.post, Now: l.now(), Connections: livesAccounts, Rewound: l.rewound(b),
 		Settings:           delivery.Settings{StartingDeadline: time.Hour, SendWindow: time.Second, ClockMargin: time.Second},
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: platforms.Capabilities{Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
@@ -277,27 +291,41 @@ func (l *lives) wrong() string {
 		return ""
 	}
 	for i := range l.post.Status.Targets {
-		if t := &l.post.Status.Targets[i]; attempt.Posted(t) && l.out[t.Index] == 0 {
+		switch t := &l.post.Status.Targets[i]; {
+		case attempt.Posted(t) && l.out[t.Index] == 0:
 			return fmt.Sprintf("target %d reads posted, and is nowhere: it is lost", t.Index)
+		case attempt.Undecided(t) && t.Attempt == nil && !record.Copied(l.post) && l.bucket == nil && posting.Due(l.post).After(l.doubted):
+			return fmt.Sprintf("a person is asked about target %d, which cannot have gone out", t.Index)
 		}
 	}
 	return ""
 }
 
-// exploreLives visits every schedule, and returns how many states there are and, if a
-// promise is broken, how it came to that.
-func exploreLives(b livesBroken) (states int, broken string) {
+// stuck reports whether a post stays as it is although its time has come, the store is there,
+// and it is known whether the cluster was put back.
+func (l *lives) stuck() bool {
+	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.Wait(l.post, l.now()) <= 0 && !posting.AllSettled(l.post)
+}
+
+// exploreLives visits every schedule within bounds, and returns how many states there are
+// and, if a promise is broken, how it came to that.
+func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	type visit struct {
 		state *lives
 		path  []string
 	}
-	first := &lives{faults: 1}
-	seen := map[string]bool{first.key(): true}
+	first := &lives{bounds: within, faults: 1}
+	seen := map[[sha256.Size]byte]bool{first.key(): true}
 	queue := []visit{{first, nil}}
 	for len(queue) > 0 {
 		v := queue[0]
+		queue[0] = visit{}
 		queue = queue[1:]
-		for what, n := range v.state.next(b) {
+		steps, goesOn := v.state.next(b)
+		if !goesOn && v.state.stuck() {
+			return len(seen), "it stays as it is:\n  " + strings.Join(v.path, "\n  ")
+		}
+		for what, n := range steps {
 			key := n.key()
 			if seen[key] {
 				continue
@@ -313,8 +341,11 @@ func exploreLives(b livesBroken) (states int, broken string) {
 	return len(seen), ""
 }
 
+// deletions are the bounds of schedules in which no cluster is put back.
+var deletions = bounds{lives: 3, targets: 2}
+
 func TestLives(t *testing.T) {
-	states, broken := exploreLives(livesBroken{})
+	states, broken := exploreLives(deletions, livesBroken{})
 	if broken != "" {
 		t.Fatal(broken)
 	}
@@ -333,7 +364,7 @@ func TestLivesMutations(t *testing.T) {
 		"a store that is away counts as no yes": {unlooked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			states, broken := exploreLives(b)
+			states, broken := exploreLives(deletions, b)
 			if broken == "" {
 				t.Errorf("nothing notices it in %d states", states)
 			}

@@ -53,6 +53,8 @@ type manager struct {
 	// by itself.
 	dirty bool
 	wake  int64
+	// braked is set when the post waits for the end of a suspension.
+	braked bool
 	// passAt is when the pass was begun, by the local clock.
 	passAt time.Time
 	// ready are the targets to be claimed, and lookups those that are asked about.
@@ -147,6 +149,8 @@ func (w *world) busy(i int) bool {
 	switch {
 	case m.pc == down, m.pc == absent, m.stalled:
 		return false
+	case w.brake != nil && w.entersBrake(i):
+		return true
 	case m.pc == idle:
 		return w.due(i) || m.prep.running
 	case m.pc == sending:
@@ -198,6 +202,7 @@ func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 type moment struct {
 	v     *version
 	local time.Time
+	brake *brake
 }
 
 // skipIdlePass makes at once a pass that would find nothing to do but to come
@@ -209,7 +214,7 @@ func (w *world) skipIdlePass(i int) {
 	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
 		return
 	}
-	at := moment{w.etcd, w.local(i)}
+	at := moment{w.etcd, w.local(i), w.brake}
 	after, known := w.x.idles[at]
 	if !known {
 		trial := *w
@@ -228,6 +233,7 @@ func (w *world) skipIdlePass(i int) {
 		return
 	}
 	m.dirty, m.wake = false, never
+	m.braked = m.braked || w.brake != nil && w.brake.on()
 	if after > 0 {
 		m.wake = w.now + after
 	}
@@ -337,7 +343,7 @@ func (w *world) lostAnswer(i int, before *manager, landed bool) {
 func (m *manager) key() []byte {
 	var k key
 	k.put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
-		bit(m.dirty), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
+		bit(m.dirty), bit(m.braked), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
 		k.put(int64(r))
 	}

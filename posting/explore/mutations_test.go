@@ -21,6 +21,8 @@ type broken struct {
 	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
 	forgetDoubt, forgetName, workIsAbsence, datedLate                   bool
+	oneLookAtBrake, honestClaims, forgetEnd, deadlinesStay, countTwice  bool
+	deafToRelease, resultsUnheld                                        bool
 }
 
 // decision is what is decided by a manager that breaks rules.
@@ -236,22 +238,75 @@ var mutations = []mutation{
 	},
 }
 
+// brakeMutations break what is promised of the brake; want is always Brake, or that nothing goes on.
+var brakeMutations = []mutation{
+	{
+		"a claim without a last look at the brake", "it was pulled after the pass had begun",
+		func(s *scenario) { faults(0)(s); s.broken.oneLookAtBrake = true },
+		[]Rule{Brake},
+	},
+	{
+		"the next card claimed with a record without a look at the brake", "as above",
+		func(s *scenario) {
+			faults(0)(s)
+			s.cards, s.chained, s.broken.oneLookAtBrake, s.broken.honestClaims = 2, true, true, true
+		},
+		[]Rule{Brake},
+	},
+	{
+		"a brake that is released before its end is entered", "the post is claimed, or given up, before its deadline has moved",
+		func(s *scenario) { faults(0)(s); s.broken.forgetEnd = true },
+		[]Rule{Brake},
+	},
+	{
+		"deadlines that do not move", "what was held is given up",
+		func(s *scenario) { faults(0)(s); s.broken.deadlinesStay = true },
+		[]Rule{Brake},
+	},
+	{
+		"the end of a call entered without the brake", "it is given up for a deadline that is about to move",
+		func(s *scenario) { faults(1, stall)(s); s.alone, s.broken.resultsUnheld = true, true },
+		[]Rule{Brake},
+	},
+	{
+		"a suspension that moves a deadline again and again", "it is sent when nobody expects it any more",
+		func(s *scenario) { faults(2, busy, stall)(s); s.alone, s.broken.countTwice = true, true },
+		[]Rule{Brake},
+	},
+	{
+		"an end of the suspension that wakes nobody", "the post stays where it is",
+		func(s *scenario) { faults(0)(s); s.broken.deafToRelease = true },
+		[]Rule{Lost},
+	},
+}
+
+// TestBrakeMutations is TestMutations for a team that is suspended.
+func TestBrakeMutations(t *testing.T) {
+	for _, m := range brakeMutations {
+		t.Run(m.name, func(t *testing.T) { m.try(t, braked(m.name, m.change)) })
+	}
+}
+
 // TestMutations shows that the checks notice. With -v it prints how each is seen.
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
-			s := text(m.name, func(s *scenario) { s.policy = v1alpha1.OnUnknownFail; m.change(s) })
-			r := explore(s)
-			switch {
-			case r.violation == nil && m.want != nil:
-				t.Errorf("nobody noticed (%s); want one of %v: %s", m.reason, m.want, r)
-			case r.violation != nil && !slices.Contains(m.want, r.violation.rule):
-				t.Errorf("%s: %s; want one of %v (%s)\n%s", r.violation.rule, r.violation.why, m.want, m.reason, strings.Join(r.trace, "\n"))
-			case r.violation != nil:
-				t.Logf("%s: %s, seen after %s\n%s", r.violation.rule, r.violation.why, r, strings.Join(r.trace, "\n"))
-			default:
-				t.Logf("nothing to notice (%s): %s", m.reason, r)
-			}
+			m.try(t, text(m.name, func(s *scenario) { s.policy = v1alpha1.OnUnknownFail; m.change(s) }))
 		})
+	}
+}
+
+// try explores a scenario in which the mutation is.
+func (m *mutation) try(t *testing.T, s scenario) {
+	r := explore(s)
+	switch {
+	case r.violation == nil && m.want != nil:
+		t.Errorf("nobody noticed (%s); want one of %v: %s", m.reason, m.want, r)
+	case r.violation != nil && !slices.Contains(m.want, r.violation.rule):
+		t.Errorf("%s: %s; want one of %v (%s)\n%s", r.violation.rule, r.violation.why, m.want, m.reason, strings.Join(r.trace, "\n"))
+	case r.violation != nil:
+		t.Logf("%s: %s, seen after %s\n%s", r.violation.rule, r.violation.why, r, strings.Join(r.trace, "\n"))
+	default:
+		t.Logf("nothing to notice (%s): %s", m.reason, r)
 	}
 }

@@ -74,6 +74,9 @@ func (w *world) begin(i int, v *version, behind int8) {
 	}
 	m.read, m.behind, m.passAt = v, behind, w.local(i)
 	f := w.x.facts(v.post, m.passAt)
+	if w.brake != nil {
+		f.Suspended, f.Suspensions = w.readBrake(i)
+	}
 	f.Results = m.recall()
 	f.Preparation = func(target int) delivery.Preparation { return w.preparation(i, f.Post, target) }
 	w.decide(i, f)
@@ -83,6 +86,7 @@ func (w *world) begin(i int, v *version, behind int8) {
 func (w *world) decide(i int, f *delivery.Facts) {
 	m := &w.manager[i]
 	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
+	w.forgetCounted(f.Post)
 	m.copy = w.x.intern(f.Post)
 	wake := never
 	for _, action := range actions {
@@ -251,9 +255,9 @@ func (w *world) found(i int) *version {
 			if w.x.broken.datedLate {
 				l.AskedAt = w.local(i)
 			}
-			must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.local(i)))
+			must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
 			if a := posting.Target(p, l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
-				must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.local(i)))
+				must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
 			}
 		}
 		p.Spec.OnUnknownOutcome = w.x.policy

@@ -53,6 +53,10 @@ type ship struct {
 // claim writes the attempts of the targets that are ready.
 func (w *world) claim(i int) {
 	m := &w.manager[i]
+	if !w.mayClaim() {
+		w.again(i)
+		return
+	}
 	var ships []ship
 	next := w.changed(m.copy, func(p *v1alpha1.Post) { ships = w.open(p, m.ready, m.passAt, m.prep) })
 	if ships == nil {
@@ -295,8 +299,8 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			}
 		}
 		// What comes too late changes nothing.
-		_ = delivery.EnterResults(p, results, now)
-		if w.x.chained && len(cards) > 0 {
+		_ = delivery.EnterResults(p, results, w.heldBy(), now)
+		if w.x.chained && len(cards) > 0 && w.mayGoOn() {
 			chained = w.open(p, cards, now, preparation{})
 		}
 	})
@@ -360,6 +364,7 @@ func (w *world) keep(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {
+			s.alone = true // the next pass claims nothing with it
 			m.kept = append(m.kept, s)
 		}
 	}

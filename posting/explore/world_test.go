@@ -77,6 +77,11 @@ type world struct {
 	// left counts the faults that may still happen.
 	left                     int
 	mayCancel, mayEdit, asks bool
+	// brake is that of the post's team, nil where nobody pulls it, and pulls how often somebody may.
+	// heldFrom is when it was last entered, and held for how long the post was kept back.
+	brake          *brake
+	pulls          int
+	heldFrom, held int64
 	// attempts counts the attempts that were stored, or may have been.
 	attempts int
 	// sent are the attempts whose bytes left a process.
@@ -157,6 +162,9 @@ func (w *world) steps() []step {
 	w.platformSteps(add)
 	w.ticketSteps(add)
 	w.peopleSteps(add)
+	if w.brake != nil {
+		w.brakeSteps(add)
+	}
 	w.timeStep(add)
 	return steps
 }
@@ -221,6 +229,9 @@ func (w *world) timeStep(add adder) {
 			consider(p.visibleAt)
 		}
 	}
+	if w.brake != nil {
+		w.brakeTimes(consider)
+	}
 	if w.ticketTime(consider) && next != never {
 		add(nobody, "time passes", "", false, func(n *world) { n.now = next })
 	}
@@ -231,6 +242,9 @@ func (w *world) timeStep(add adder) {
 func (w *world) key() []byte {
 	var k key
 	k.put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
+	if w.brake != nil {
+		k.put(w.brake.n, int64(w.pulls), w.heldFrom, w.held)
+	}
 	for _, v := range w.past {
 		k.put(v.number())
 	}

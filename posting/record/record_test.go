@@ -526,4 +526,9 @@ func TestNeeded(t *testing.T) {
 	if !Needed(finished(post("a", "x1=failed"))) {
 		t.Error("clients read what is finished for as long as it is kept")
 	}
+	asked := post("a", "x1=pending")
+	asked.Status.Targets[0].State = v1alpha1.TargetUndecided
+	if !Needed(asked) {
+		t.Error("nobody knows whether it is out, although no call was claimed: who applies it again is asked again")
+	}
 }

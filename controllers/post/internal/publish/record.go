@@ -286,7 +286,7 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 
 // enter enters results into a post. One that comes too late is only logged.
 func (p *Publisher) enter(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
-	if err := delivery.EnterResults(post, results, p.Clock.Now()); err != nil {
+	if err := delivery.EnterResults(post, results, p.Held(ctx, post.Namespace), p.Clock.Now()); err != nil {
 		p.log(ctx).Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
 	}
 }
