@@ -91,18 +91,24 @@ func newTeam(ctx context.Context, change ...func(*v1alpha1.Team)) *team {
 	for _, edit := range change {
 		edit(made)
 	}
-	Expect(admin.Create(ctx, made)).To(Succeed())
-	t.ready(ctx, made, &made.Status.Conditions)
 	var err error
 	t.account, err = platform.Account(ctx, "x", fmt.Sprintf("19%08d", serial.Add(1)), nil)
 	Expect(err).NotTo(HaveOccurred())
+	t.make(ctx, made)
+	return t
+}
+
+// make makes a team in its namespace, and connects the account.
+func (t *team) make(ctx context.Context, made *v1alpha1.Team) {
+	GinkgoHelper()
+	Expect(admin.Create(ctx, made)).To(Succeed())
+	t.ready(ctx, made, &made.Status.Conditions)
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}}
 	Expect(cluster.CreateConnection(ctx, admin, conn, v1alpha1.PlatformX, cluster.Account{
 		ID: t.account.ID, AccessToken: t.account.AccessToken, RefreshToken: t.account.RefreshToken,
 		ExpiresAt: t.account.ExpiresAt.UTC().Format(time.RFC3339),
 	})).To(Succeed())
 	t.ready(ctx, conn, &conn.Status.Conditions)
-	return t
 }
 
 func (t *team) ready(ctx context.Context, object client.Object, conditions *[]metav1.Condition) {
