@@ -39,7 +39,7 @@ const (
 	agreeing = 2
 	certain  = 8
 	// apart is how far answers may be from each other. Beyond that the API servers disagree among
-	// themselves, or the clock of this machine is set again and again, and none is to be believed.
+	// themselves, and none is to be believed.
 	apart = 30 * time.Second
 	// askEvery is how often the API is asked, also if the process has nothing else to ask, and
 	// askWithin how long for an answer is waited.
@@ -51,6 +51,8 @@ const (
 type Options struct {
 	// Base is the clock of this machine.
 	Base clock.WithTickerAndDelayedExecution
+	// Elapsed is how long the machine has run since some moment, as timers count it; nil is its monotonic clock.
+	Elapsed func() time.Duration
 	// Registerer takes the metric; nil none.
 	Registerer prometheus.Registerer
 	// Log tells of corrections; nil tells nothing.
@@ -58,23 +60,28 @@ type Options struct {
 }
 
 // Clock is the clock of the Kubernetes API, as far as it is known: that of this machine at first,
-// and wherever they do not certainly differ. Its timers are those of the machine. A correction
-// is made in one step. That cannot break the windows of claims: who may send, and who looks up what was sent,
-// read the same time from then on.
+// and wherever they do not certainly differ. Between the answers it goes on as time elapses: where the clock of the machine is
+// set meanwhile, the API is asked before that is believed, since a clock that was set wrong would publish what is not due. Its
+// timers are those of the machine. A correction is made in one step. That cannot break the windows of claims: who may send, and
+// who looks up what was sent, read the same time from then on.
 type Clock struct {
 	clock.WithTickerAndDelayedExecution
 
-	log *slog.Logger
+	log     *slog.Logger
+	elapsed func() time.Duration
+	// begun is what the machine showed when nothing had elapsed.
+	begun time.Time
 
 	mu sync.Mutex
 	// answers are the latest ones, the last one last.
-	answers    []answer
-	correction time.Duration
+	answers []answer
+	// set is by how much the machine's clock was set, as far as that was believed, and correction what is added to it.
+	set, correction time.Duration
 	// measured is set from the first correction, or the first finding that none is needed, on.
 	measured bool
 }
 
-// answer tells between which bounds the API's clock is ahead of this machine's.
+// answer tells between which bounds the API's clock is ahead of what this machine showed at the begin and has run since.
 type answer struct {
 	at        time.Time
 	low, high time.Duration
@@ -82,10 +89,15 @@ type answer struct {
 
 // New returns a clock that has measured nothing.
 func New(o Options) *Clock {
-	c := &Clock{WithTickerAndDelayedExecution: o.Base, log: o.Log}
+	c := &Clock{WithTickerAndDelayedExecution: o.Base, log: o.Log, elapsed: o.Elapsed}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	if c.elapsed == nil {
+		c.elapsed = monotonic()
+	}
+	// Round strips what the monotonic clock says, here and below.
+	c.begun = o.Base.Now().Round(0).Add(-c.elapsed())
 	promauto.With(o.Registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_clock_skew_seconds",
 		Help: "How far the clock of this machine is ahead of the Kubernetes API's, negative if it is behind; 0 while they do not certainly differ. Herald goes by the latter.",
@@ -93,11 +105,26 @@ func New(o Options) *Clock {
 	return c
 }
 
+// monotonic is how long this machine has run from now on, without what it was suspended for.
+func monotonic() func() time.Duration {
+	machine := clock.RealClock{}
+	begun := machine.Now()
+	return func() time.Duration { return machine.Since(begun) }
+}
+
+// steady is what the clock of this machine would show if nobody had set it.
+func (c *Clock) steady() time.Time { return c.begun.Add(c.elapsed()) }
+
+// wasSet is by how much the clock of this machine was set since the begin.
+func (c *Clock) wasSet() time.Duration {
+	return c.WithTickerAndDelayedExecution.Now().Round(0).Sub(c.steady())
+}
+
 // Now implements clock.PassiveClock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.WithTickerAndDelayedExecution.Now().Add(c.correction)
+	return c.steady().Add(c.set + c.correction)
 }
 
 // Since implements clock.PassiveClock.
@@ -109,10 +136,10 @@ func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	low, high, n := c.bounds()
-	if n == 0 || low <= 0 && high >= 0 {
-		return 0
+	if set := c.wasSet(); n > 0 && (low > set || high < set) {
+		return set - (low+high)/2
 	}
-	return -(low + high) / 2
+	return 0
 }
 
 // Check is that of probes.Checks: a process that cannot tell the time is not ready.
@@ -138,27 +165,25 @@ type measuring struct {
 
 // RoundTrip implements http.RoundTripper.
 func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
-	sent := m.clock.WithTickerAndDelayedExecution.Now()
+	sent := m.clock.steady()
 	resp, err := m.next.RoundTrip(r)
 	if err != nil {
 		return resp, err //nolint:wrapcheck // a transport returns the errors of the one that it wraps
 	}
-	answered := m.clock.WithTickerAndDelayedExecution.Now()
+	answered := m.clock.steady()
 	if date, wrong := http.ParseTime(resp.Header.Get("Date")); wrong == nil {
 		m.clock.take(date, sent, answered)
 	}
 	return resp, nil
 }
 
-// take learns from an answer that was asked for and came at these times by the clock of this machine.
+// take learns from an answer that was asked for and came at these times, had nobody set the clock of this machine.
 func (c *Clock) take(date, sent, answered time.Time) {
 	if answered.Before(sent) {
-		return // the clock was set meanwhile
+		return // no clock shows that
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The wall's clock alone: what monotonic time says is not what the machine shows.
-	sent, answered = sent.Round(0), answered.Round(0)
 	c.answers = append(c.answers, answer{at: answered, low: date.Sub(answered), high: date.Add(resolution).Sub(sent)})
 	if len(c.answers) > kept {
 		c.answers = append(c.answers[:0], c.answers[1:]...)
@@ -168,16 +193,23 @@ func (c *Clock) take(date, sent, answered time.Time) {
 		return
 	}
 	c.measured = true
-	if c.correction >= low-tolerance && c.correction <= high+tolerance {
-		return
-	}
-	was := c.correction
-	c.correction = (low + high) / 2
-	if c.correction.Abs() <= tolerance {
+	was, middle := c.correction, (low+high)/2
+	right := func(ahead time.Duration) bool { return ahead >= low-tolerance && ahead <= high+tolerance }
+	now := c.set + c.correction
+	c.set = c.wasSet()
+	switch {
+	case right(c.set + c.correction): // where the machine's clock was set, that was right, or nearly nothing
+	case (middle - c.set).Abs() <= tolerance:
 		c.correction = 0
+	case right(now): // the clock of the machine was set wrong, or put right
+		c.correction = now - c.set
+	default:
+		c.correction = middle - c.set
 	}
-	c.log.Warn("The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter. See to the time of this node",
-		"corrected", c.correction.String(), "was", was.String())
+	if c.correction != was {
+		c.log.Warn("The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter. See to the time of this node",
+			"corrected", c.correction.String(), "was", was.String())
+	}
 }
 
 // bounds are those of the latest answers that agree, and how many do. What an earlier one told is
@@ -214,7 +246,8 @@ func (c *Clock) torn() bool {
 	return false
 }
 
-// Watch asks the API at once and every minute until ctx ends, for processes that have nothing else to ask.
+// Watch asks the API at once and every minute until ctx ends, for processes that have nothing else to ask. When the clock of
+// the machine was set, or the machine was suspended, it asks until an answer has told what the time is.
 func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -225,17 +258,28 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("cannot tell the address of the Kubernetes API: %w", err)
 	}
 	address := strings.TrimRight(base.String(), "/") + "/version"
-	ticker := c.NewTicker(askEvery)
+	ticker := c.NewTicker(lookEvery)
 	defer ticker.Stop()
+	next := c.elapsed()
 	for {
-		// Without an answer it is as it was.
-		_ = ask(ctx, client, address)
+		if now := c.elapsed(); now >= next || c.unsure() {
+			next = now + askEvery
+			// Without an answer it is as it was.
+			_ = ask(ctx, client, address)
+		}
 		select {
 		case <-ticker.C():
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// unsure reports whether the clock of the machine was set since the last answer.
+func (c *Clock) unsure() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (c.wasSet() - c.set).Abs() >= leapt
 }
 
 // ask has the transport of a client measure.

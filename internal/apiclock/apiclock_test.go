@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ type world struct {
 	*testing.T
 
 	machine *clocktesting.FakeClock
+	// ran is how long the machine has run.
+	ran     atomic.Int64
 	api     *api
 	clock   *Clock
 	client  *http.Client
@@ -50,13 +53,16 @@ func begin(t *testing.T, ahead time.Duration) *world {
 	w := &world{T: t, machine: clocktesting.NewFakeClock(noon.Add(ahead)), api: &api{now: noon, asked: make(chan struct{}, 100)}}
 	server := httptest.NewServer(w.api)
 	t.Cleanup(server.Close)
-	w.clock = New(Options{Base: w.machine})
+	w.clock = New(Options{Base: w.machine, Elapsed: w.elapsed})
 	w.client, w.address = &http.Client{Transport: w.clock.Wrap(server.Client().Transport)}, server.URL
 	return w
 }
 
+func (w *world) elapsed() time.Duration { return time.Duration(w.ran.Load()) }
+
 // pass has time go by for both.
 func (w *world) pass(d time.Duration) {
+	w.ran.Add(int64(d))
 	w.machine.Step(d)
 	w.api.mu.Lock()
 	w.api.now = w.api.now.Add(d)
@@ -116,25 +122,78 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
+// A clock that is set is believed when the API says the same, and not before: set forward, it would publish what is not due.
 func TestClockThatIsSet(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason string
+		ahead  time.Duration
+		set    []time.Duration
+		skew   time.Duration
+	}{
+		"forward":            {"nothing is due because of it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
+		"back":               {"what is due goes out", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
+		"right at last":      {"it was corrected before, and need not be any more", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
+		"wrong, and right":   {"as above", 0, []time.Duration{20 * time.Minute, -20 * time.Minute}, 0},
+		"wrong in two ways":  {"each is found out", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
+		"again and again":    {"whatever it shows, the API's counts", 0, []time.Duration{time.Hour, time.Hour, -3 * time.Hour}, -time.Hour},
+		"by next to nothing": {"NTP does it, and its clock is followed", 0, []time.Duration{200 * time.Millisecond}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, tt.ahead)
+			w.asks(10)
+			for _, by := range tt.set {
+				before := w.off()
+				w.machine.SetTime(w.machine.Now().Add(by))
+				if got := w.off(); got != before {
+					t.Errorf("%s: nobody has been asked, and it leaps by %s", tt.reason, got-before)
+				}
+				if !w.clock.unsure() {
+					t.Errorf("%s: the API is to be asked", tt.reason)
+				}
+				for range 4 {
+					w.asks(1)
+					if got := w.off(); got.Abs() > 500*time.Millisecond {
+						t.Errorf("%s: it is off by %s", tt.reason, got)
+					}
+					if w.clock.unsure() {
+						t.Errorf("%s: one answer tells", tt.reason)
+					}
+				}
+				if err := w.clock.Check(nil); err != nil {
+					t.Errorf("it can tell the time, and is ready: %v", err)
+				}
+			}
+			if got := w.clock.Skew(); (got - tt.skew).Abs() > 400*time.Millisecond {
+				t.Errorf("%s: the metric tells %s, want %s", tt.reason, got, tt.skew)
+			}
+		})
+	}
+}
+
+// A machine that is suspended does not run, and its clock is ahead of what it has run: only the API knows.
+func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
 	w.asks(10)
-	w.machine.SetTime(w.machine.Now().Add(-20 * time.Second))
-	w.asks(1)
-	if w.off().Abs() < 19*time.Second {
-		t.Error("one answer, which may have been late, corrects nothing")
+	told := 0
+	leaps := NewLeaps(w.clock, w.elapsed)
+	leaps.Follow(func() { told++ })
+	w.pass(time.Hour)
+	w.ran.Add(-int64(time.Hour))
+	if !w.clock.unsure() {
+		t.Error("its clock was set, as far as it can tell: the API is to be asked")
 	}
 	w.asks(1)
-	if got := w.off(); got.Abs() > time.Second {
-		t.Errorf("two that agree do: it is off by %s", got)
+	leaps.look()
+	if told != 0 || w.off().Abs() < 59*time.Minute {
+		t.Errorf("one answer, which may have been late, corrects nothing: off by %s, told %d times", w.off(), told)
 	}
-	if err := w.clock.Check(nil); err != nil {
-		t.Errorf("it can correct itself, and is ready: %v", err)
+	if !w.clock.unsure() {
+		t.Error("the API is to be asked once more")
 	}
-	w.machine.SetTime(w.machine.Now().Add(20 * time.Second))
-	w.asks(2)
-	if got := w.off(); got.Abs() > time.Second {
-		t.Errorf("it is corrected back: it is off by %s", got)
+	w.asks(1)
+	leaps.look()
+	if told != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
+		t.Errorf("two that agree do: off by %s, told %d times; the metric tells %s of a clock that is right", w.off(), told, w.clock.Skew())
 	}
 }
 
@@ -196,4 +255,16 @@ func TestWatch(t *testing.T) {
 	}
 	w.pass(askEvery)
 	<-w.api.asked
+	for w.answers() < 2 {
+		runtime.Gosched()
+	}
+	w.machine.SetTime(w.machine.Now().Add(time.Hour))
+	<-w.api.asked // within a second, since its clock was set
+}
+
+// answers is how many answers the clock knows.
+func (w *world) answers() int {
+	w.clock.mu.Lock()
+	defer w.clock.mu.Unlock()
+	return len(w.clock.answers)
 }

@@ -41,11 +41,8 @@ type Leaps struct {
 // count it; nil is the monotonic clock of this machine.
 func NewLeaps(clk clock.WithTicker, elapsed func() time.Duration) *Leaps {
 	if elapsed == nil {
-		machine := clock.RealClock{}
-		begun := machine.Now()
-		elapsed = func() time.Duration { return machine.Since(begun) }
+		elapsed = monotonic()
 	}
-	// Round strips what the monotonic clock says, here and below.
 	l := &Leaps{clock: clk, elapsed: elapsed, epoch: clk.Now().Round(0)}
 	l.least = -elapsed()
 	return l

@@ -101,7 +101,7 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 	} {
 		w := begin(t, tt.ahead)
 		told := 0
-		leaps := NewLeaps(w.clock, func() time.Duration { return w.machine.Since(noon) })
+		leaps := NewLeaps(w.clock, w.elapsed)
 		leaps.Follow(func() { told++ })
 		w.asks(1)
 		leaps.look()
