@@ -29,8 +29,10 @@ func (c *Clock) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	low, high, n := c.bounds()
+	// Answers are compared with how far this clock is ahead of one that nobody has set.
+	now := c.set + c.correction
 	return State{
 		Correction: c.correction, Measured: c.measured, Torn: c.torn(),
-		Unsettled: n > 0 && (c.correction < low-tolerance || c.correction > high+tolerance),
+		Unsettled: n > 0 && (now < low-tolerance || now > high+tolerance),
 	}
 }
