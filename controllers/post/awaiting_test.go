@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -138,6 +139,16 @@ func statesOf(r *record.Record) (all []v1alpha1.TargetState) {
 	return all
 }
 
+// edit changes a post, which the manager may write meanwhile.
+func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) {
+	GinkgoHelper()
+	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		p = read(ctx, p)
+		change(p)
+		return k8s.Update(ctx, p)
+	})).To(Succeed())
+}
+
 var _ = Describe("A post of a name that has a record", func() {
 	DescribeTable("is looked up once more when it is due:", func(ctx SpecContext, change func(ctx context.Context, acme team, p *v1alpha1.Post)) {
 		k := newKeeping()
@@ -162,15 +173,15 @@ var _ = Describe("A post of a name that has a record", func() {
 		Expect(publishesBy(second)).To(Equal(len(now.Spec.Targets) - 1))
 	},
 		Entry("an edit brought a target that is out", func(ctx context.Context, _ team, p *v1alpha1.Post) {
-			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"})
-			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
-			Expect(k8s.Update(ctx, p)).To(Succeed())
+			edit(ctx, p, func(p *v1alpha1.Post) {
+				p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"})
+				p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
+			})
 		}),
 		Entry("its Connection was made anew, for an account where it is out", func(ctx context.Context, acme team, p *v1alpha1.Post) {
 			acme.rename(ctx, "second", "third")
 			acme.rename(ctx, "x", "second")
-			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
-			Expect(k8s.Update(ctx, p)).To(Succeed())
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })
 		}),
 	)
 })
