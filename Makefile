@@ -353,6 +353,8 @@ test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the 
 	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites") | grep -vF $(addprefix -e /,$(one_goroutine)))
 	if [ -n "$$packages" ]; then $(go_test) $$packages; else $(call not_run,unit tests; there are none); fi
 	go test -timeout 20m $(addprefix ./,$(one_goroutine))
+	# What many goroutines enter into the lists of a team, beside the model of them.
+	$(if $(RACE),$(go_test) -run Gather ./internal/archive/lists)
 	for module in $(filter-out $(without_race),$(code_modules)); do
 	  (cd "$$module" && $(go_test) ./...)
 	done
