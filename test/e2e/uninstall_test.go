@@ -85,7 +85,7 @@ func (i inventory) withoutKept(ctx context.Context) inventory {
 	}
 	out := inventory{}
 	for uid, found := range i {
-		if !ours(found.name) && !(found.resource == "ipaddresses.networking.k8s.io" && addresses[found.name]) {
+		if !ours(found.name) && (found.resource != "ipaddresses.networking.k8s.io" || !addresses[found.name]) {
 			out[uid] = found
 		}
 	}
