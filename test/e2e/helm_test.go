@@ -68,9 +68,8 @@ func begin(ctx context.Context) {
 	for _, object := range objects {
 		// Kubernetes refuses what it has not counted yet, for some seconds after the kinds were installed.
 		Eventually(func() error {
-			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)
-		}).WithContext(ctx).Should(Or(Succeed(), Not(MatchError(ContainSubstring("status unknown for quota")))))
-		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
+			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("e2e"), client.ForceOwnership)
+		}).WithContext(ctx).Should(Succeed())
 	}
 	Eventually(func(g Gomega) {
 		var connections v1alpha1.ConnectionList

@@ -89,6 +89,9 @@ var _ = DescribeTable("With the roles that it is installed with, the manager", f
 	Entry("tells what may be published of it", func(ctx context.Context) error {
 		return manager.Create(ctx, left(v1alpha1.ReasonOutcomeAbandoned), client.DryRunAll)
 	}, nobody),
+	Entry("tells that what is published of it is not recorded", func(ctx context.Context) error {
+		return manager.Create(ctx, left(v1alpha1.ReasonRecordAbandoned), client.DryRunAll)
+	}, nobody),
 	Entry("tells something else of a namespace", func(ctx context.Context) error {
 		return manager.Create(ctx, left("NodeNotReady"), client.DryRunAll)
 	}, policy, "own kinds"),
