@@ -17,7 +17,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -101,7 +100,7 @@ type kubernetes struct {
 // followClock has a process go by the clock of the Kubernetes API, from its first answer on. What is made of the
 // configuration from then on measures, until ctx ends at least once a minute.
 func (k *kubernetes) followClock(ctx context.Context, log *slog.Logger) {
-	k.clock = apiclock.New(apiclock.Options{Base: clock.RealClock{}, Registerer: metrics.Registry, Log: log})
+	k.clock = apiclock.New(apiclock.Options{Base: baseClock(), Registerer: metrics.Registry, Log: log})
 	k.Wrap(k.clock.Wrap)
 	config := rest.CopyConfig(k.Config)
 	go func() {

@@ -129,10 +129,18 @@ func startSandbox() {
 }
 
 // writeConfiguration writes the file of every manager, of an earlier version too: only
-// sections that the suite sets, since that one may not know the others. The lease is
-// short: a manager that has lost the Kubernetes API is to end within the patience of a
-// spec.
+// sections that the suite sets, since that one may not know the others.
 func writeConfiguration() {
+	config := managerConfiguration()
+	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
+	writeSections(config, present.configuration, set...)
+	config.Retention.LeastInCluster.Duration = 0
+	writeSections(config, sweeping.configuration, append(set, "retention")...)
+}
+
+// managerConfiguration is that of every manager. The lease is short: a manager that has
+// lost the Kubernetes API is to end within the patience of a spec.
+func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection
 	lease.LeaseDuration.Duration, lease.RenewDeadline.Duration, lease.RetryPeriod.Duration = 15*time.Second, 10*time.Second, 2*time.Second
@@ -151,10 +159,7 @@ func writeConfiguration() {
 		section.ListingLag.Duration = 2 * time.Second
 		*sections[string(name)] = section
 	}
-	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
-	writeSections(config, present.configuration, set...)
-	config.Retention.LeastInCluster.Duration = 0
-	writeSections(config, sweeping.configuration, append(set, "retention")...)
+	return config
 }
 
 // writeSections writes sections of a configuration into a file of the test's folder.

@@ -69,23 +69,12 @@ const inParts = 11 << 20
 
 // newTeam needs a manager that runs.
 func newTeam(ctx context.Context) *team {
-	t := &team{
-		namespace: fmt.Sprintf("crash-%d", serial.Add(1)),
-		accounts:  map[v1alpha1.Platform]sandboxtest.Account{}, hashes: map[string]string{},
-	}
-	create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}})
-	for _, name := range connected() {
-		t.connect(ctx, name)
-	}
+	t := newTeamOn(ctx, connected()...)
 	for name := range mimeTypes {
 		t.upload(ctx, name)
 	}
 	for _, name := range connected() {
-		Eventually(func(g Gomega) {
-			var conn v1alpha1.Connection
-			g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: string(name)}, &conn)).To(Succeed())
-			g.Expect(meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", conn.Status)
-		}).Should(Succeed(), "the manager probes the connection to %s", name)
+		t.probed(ctx, name)
 	}
 	for name := range mimeTypes {
 		Eventually(func(g Gomega) {
@@ -93,6 +82,19 @@ func newTeam(ctx context.Context) *team {
 			g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
 			g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaUploaded), "%+v", media.Status)
 		}).Should(Succeed(), "the manager verifies %s", name)
+	}
+	return t
+}
+
+// newTeamOn makes a team without files, with an account on some platforms.
+func newTeamOn(ctx context.Context, platforms ...v1alpha1.Platform) *team {
+	t := &team{
+		namespace: fmt.Sprintf("crash-%d", serial.Add(1)),
+		accounts:  map[v1alpha1.Platform]sandboxtest.Account{}, hashes: map[string]string{},
+	}
+	create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}})
+	for _, name := range platforms {
+		t.connect(ctx, name)
 	}
 	return t
 }
@@ -133,6 +135,15 @@ func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
 		},
 	})
 	t.accounts[name] = account
+}
+
+// probed waits until a manager has probed the connection to a platform.
+func (t *team) probed(ctx context.Context, name v1alpha1.Platform) {
+	Eventually(func(g Gomega) {
+		var conn v1alpha1.Connection
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: string(name)}, &conn)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", conn.Status)
+	}).Should(Succeed(), "the manager probes the connection to %s", name)
 }
 
 // upload puts a file of the team into the store.

@@ -1,0 +1,11 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !crashpoints
+
+package main
+
+import "k8s.io/utils/clock"
+
+// baseClock returns the clock of this machine, as it is in every shipped build.
+func baseClock() clock.WithTickerAndDelayedExecution { return clock.RealClock{} }

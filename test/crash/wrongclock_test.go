@@ -1,0 +1,287 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/internal/apitoken"
+)
+
+// With wrong clocks:
+const (
+	// wrongBy is how wrong they are from the start: more than the age at which a new object is taken for restored.
+	wrongBy = 7 * time.Minute
+	// setBy is by how much one is set later.
+	setBy = 20 * time.Minute
+	// dueIn is how far ahead a post is scheduled that is to go out while a spec runs, and laterIn one that is to stay: it
+	// would be due if the clock that is set was believed.
+	dueIn, laterIn = 5 * time.Second, 15 * time.Minute
+	// measuredTo is how exactly a clock is known: the answers of the Kubernetes API name a second, so that the middle
+	// is off by half of one and half of what an answer takes. A post may go out early by as much.
+	measuredTo = 2 * time.Second
+)
+
+// wrong is a process whose machine's clock is wrong.
+type wrong struct {
+	*process
+
+	// name is that of the log, offset is in the file from which the process reads by how much its clock is ahead.
+	name            string
+	offset          string
+	health, metrics string
+}
+
+// newWrong prepares a process.
+func newWrong(kind string, ahead time.Duration) *wrong {
+	name := fmt.Sprintf("%s-%d", kind, serial.Add(1))
+	w := &wrong{name: name, offset: inFolder(name + ".offset"), health: ports.ForTest(GinkgoT()), metrics: ports.ForTest(GinkgoT())}
+	w.set(ahead)
+	return w
+}
+
+// set sets the clock of the process, also while it runs.
+func (w *wrong) set(ahead time.Duration) {
+	GinkgoHelper()
+	Expect(os.WriteFile(w.offset+".new", []byte(ahead.String()), 0o600)).To(Succeed())
+	Expect(os.Rename(w.offset+".new", w.offset)).To(Succeed())
+}
+
+// run starts the process with a configuration. Its log is its own.
+func (w *wrong) run(command string, config interface{ Shared() *configv1alpha1.Common }, flags ...string) {
+	GinkgoHelper()
+	common := config.Shared()
+	common.Health.BindAddress, common.Metrics.BindAddress, common.Metrics.Plain = w.health, w.metrics, true
+	data, err := yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	file := inFolder(w.name + ".yaml")
+	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	w.process = start(present.program, w.name, []string{"HERALD_CRASH_CLOCK=" + w.offset},
+		append([]string{command, "--kubeconfig", inFolder("kubeconfig"), "--config", file}, flags...)...)
+}
+
+// ready expects that the process can work.
+func (w *wrong) ready(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := read(ctx, "http://"+w.health+"/readyz")
+		return err
+	}).Should(Succeed(), "%s is ready", w.name)
+}
+
+var skewLine = regexp.MustCompile(`(?m)^herald_clock_skew_seconds (\S+)$`)
+
+// skew is how far ahead the process says that the clock of its machine is.
+func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
+	text, err := read(ctx, "http://"+w.metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	found := skewLine.FindStringSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s has no herald_clock_skew_seconds", w.name)
+	}
+	seconds, err := strconv.ParseFloat(found[1], 64)
+	return time.Duration(math.Round(seconds * float64(time.Second))), err
+}
+
+// tells expects that the process says by how much its clock is wrong, and works nevertheless.
+func (w *wrong) tells(ctx context.Context, ahead time.Duration) {
+	GinkgoHelper()
+	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
+	const line = "The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter"
+	log := func(g Gomega) string {
+		text, err := os.ReadFile(inFolder(w.name + ".log"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(text)
+	}
+	if ahead == 0 {
+		Expect(log(Default)).NotTo(ContainSubstring(line), "the clock of %s is right", w.name)
+	} else {
+		Eventually(log).Should(ContainSubstring(line), "%s says so", w.name)
+	}
+	w.ready(ctx)
+}
+
+// read is what a server answers, if it is 200.
+func read(ctx context.Context, address string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	return do(req, http.StatusOK)
+}
+
+func do(req *http.Request, want int) (string, error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != want {
+		err = fmt.Errorf("%s %s: %s: %s", req.Method, req.URL, resp.Status, data)
+	}
+	return string(data), err
+}
+
+// installed is a manager and an apiserver on machines of their own, and a team with a key.
+type installed struct {
+	manager, apiserver *wrong
+	site               string
+	team               *team
+	token              string
+}
+
+// newInstalled starts both processes, whose clocks are ahead by so much.
+func newInstalled(ctx context.Context, manager, apiserver time.Duration) *installed {
+	GinkgoHelper()
+	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
+	config := managerConfiguration()
+	i.manager.run("manager", config, "--leader-identity", "crash")
+	DeferCleanup(i.manager.kill)
+	serving := configv1alpha1.DefaultAPIServer()
+	serving.Common, serving.BindAddress, serving.RequestsPerMinute = config.Common, i.site, 0
+	serving.Web.Enabled, serving.MCP.Enabled = false, false
+	i.apiserver.run("apiserver", serving)
+	DeferCleanup(i.apiserver.kill)
+
+	i.team = newTeamOn(ctx, v1alpha1.PlatformX)
+	const name = "crash"
+	i.token = apitoken.New(i.team.namespace, name)
+	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: i.team.namespace, Name: name}}
+	key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: name, SHA256: apitoken.Hash(i.team.namespace, name, i.token)}}
+	create(ctx, key)
+	i.team.probed(ctx, v1alpha1.PlatformX)
+	i.manager.ready(ctx)
+	i.apiserver.ready(ctx)
+	Eventually(func() error {
+		_, err := i.ask(ctx, http.MethodGet, http.StatusOK, nil)
+		return err
+	}).Should(Succeed(), "the apiserver knows the key")
+	return i
+}
+
+// ask sends a request about posts with the key of the team.
+func (i *installed) ask(ctx context.Context, method string, want int, body any) (string, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+i.site+"/api/v1/posts", bytes.NewReader(data))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+i.token)
+	return do(req, want)
+}
+
+// said is a post that was made by HTTP.
+type said struct {
+	caption string
+	// due is when it may go out, by the clock of the API server.
+	due time.Time
+}
+
+// says has the team say something, at once if in is zero.
+func (i *installed) says(ctx context.Context, caption string, in time.Duration) said {
+	GinkgoHelper()
+	p := said{fmt.Sprintf("%s %d", caption, serial.Add(1)), time.Now().Add(in)}
+	body := map[string]any{
+		"category": v1alpha1.CategoryText, "targets": []map[string]any{{"connection_id": v1alpha1.PlatformX, "caption": p.caption}},
+	}
+	if in > 0 {
+		body["scheduled_at"] = v1alpha1.NewTime(p.due).String()
+	}
+	_, err := i.ask(ctx, http.MethodPost, http.StatusCreated, body)
+	Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+// is expects that a post comes to a phase, and returns its id on the platform. One whose outcome is unknown comes to none.
+func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (id string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		all, err := i.team.all(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		now := map[string]*v1alpha1.Post{}
+		for _, post := range all {
+			now[post.Spec.Targets[0].Caption] = post
+		}
+		g.Expect(now).To(HaveKey(p.caption))
+		status := &now[p.caption].Status
+		g.Expect(status.Phase).To(Equal(phase), "%q: %+v", p.caption, status)
+		g.Expect(status.Targets).NotTo(BeEmpty())
+		id = status.Targets[0].ExternalID
+	}).Should(Succeed())
+	return id
+}
+
+// published expects that a post goes out once, and not before its time.
+func (i *installed) published(ctx context.Context, p said) {
+	GinkgoHelper()
+	id := i.is(ctx, p, v1alpha1.PhasePosted)
+	shown := i.team.shown(ctx)[words{on: v1alpha1.PlatformX, text: p.caption}]
+	Expect(shown).To(HaveLen(1), "%q is shown once", p.caption)
+	Expect(shown[0].ID).To(Equal(id))
+	Expect(shown[0].CreatedAt).To(BeTemporally(">", p.due.Add(-measuredTo)), "%q is not shown before its time", p.caption)
+}
+
+var _ = Describe("Processes whose clocks are wrong", func() {
+	DescribeTable("publish what is due when it is due, once",
+		func(ctx SpecContext, manager, apiserver time.Duration) {
+			i := newInstalled(ctx, manager, apiserver)
+			due := i.says(ctx, "due in a moment", dueIn)
+			now := i.says(ctx, "now", 0)
+			i.manager.tells(ctx, manager)
+			i.apiserver.tells(ctx, apiserver)
+			i.published(ctx, now)
+			i.published(ctx, due)
+		},
+		// Uncorrected, the apiserver dates what is published now 7 minutes ago, so that it is taken for restored from a backup, and
+		// the manager publishes early.
+		Entry("the manager is ahead and the apiserver behind", wrongBy, -wrongBy),
+		// Uncorrected, the apiserver refuses what is due in a moment, as if that was past, and the manager takes nothing for due that is.
+		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
+	)
+
+	DescribeTable("go on when the clock of the manager is set, as if it was not",
+		func(ctx SpecContext, by time.Duration) {
+			i := newInstalled(ctx, 0, 0)
+			later := i.says(ctx, "later", laterIn)
+			i.is(ctx, later, v1alpha1.PhaseScheduled)
+			i.manager.tells(ctx, 0)
+			due := i.says(ctx, "due in a moment", dueIn)
+			i.manager.set(by)
+			i.manager.tells(ctx, by)
+			i.apiserver.tells(ctx, 0)
+			i.published(ctx, due)
+			after := i.says(ctx, "after that", 0)
+			i.published(ctx, after)
+			i.is(ctx, later, v1alpha1.PhaseScheduled)
+			Expect(i.team.shown(ctx)).NotTo(HaveKey(words{on: v1alpha1.PlatformX, text: later.caption}), "it is not due yet")
+		},
+		Entry("forward: what is due in 15 minutes stays", setBy),
+		Entry("back: what is due goes out", -setBy),
+	)
+})
