@@ -91,7 +91,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	tracer *tracing.Tracer, log *slog.Logger,
 ) (*apiserver.Server, error) {
 	out, secrets := toPlatforms(&c.Web, metrics.Registry, log)
-	platforms, err := loadPlatforms(&c.Platforms, out, secrets)
+	platforms, err := loadPlatforms(&c.Platforms, out, secrets, cluster.clock)
 	if err != nil {
 		return nil, err
 	}

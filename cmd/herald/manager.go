@@ -123,7 +123,7 @@ func runManager(ctx context.Context, args []string) error {
 	}
 	out := transport.New(transport.Options{Registerer: metrics.Registry, Proxy: http.ProxyFromEnvironment, RootCAs: roots})
 	secrets := newSecrets(logger)
-	registry, err := loadPlatforms(&c.Platforms, out, secrets)
+	registry, err := loadPlatforms(&c.Platforms, out, secrets, cluster.clock)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"k8s.io/utils/clock"
+
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/appseal"
@@ -25,44 +27,44 @@ import (
 )
 
 // loadPlatforms builds the registry: one entry per platform. An apiserver without the web application needs no secrets of
-// the platforms' apps, and passes none.
-func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets) (platforms.Registry, error) {
+// the platforms' apps, and passes none. now is by which clock tokens and limits end.
+func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets, now clock.Clock) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("x", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("x", c), Clock: now,
 		}, client)
 	}
 	if c := config.Threads; c != nil {
 		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
 			APIURL: c.APIURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c), Clock: now,
 		}, client)
 	}
 	if c := config.Instagram; c != nil {
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
 			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
 			AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c), LoginConfigID: c.LoginConfigID,
+			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c), LoginConfigID: c.LoginConfigID, Clock: now,
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID,
+			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID, Clock: now,
 		}, client)
 	}
 	if c := config.TikTok; c != nil {
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
-			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c),
+			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c), Clock: now,
 		}, client)
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c), Clock: now,
 		}, client)
 	}
 	if secrets != nil && secrets.err != nil {

@@ -4,8 +4,11 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,16 +17,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 )
 
 // TestEgressTable compares the table of the hosts that a firewall has to let through with
 // what the platforms declare.
 func TestEgressTable(t *testing.T) {
-	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +61,7 @@ func TestEgressTable(t *testing.T) {
 
 // TestHostsAreNotShared shows that no platform may have Herald call another one's hosts.
 func TestHostsAreNotShared(t *testing.T) {
-	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +105,7 @@ func TestLoadPlatforms(t *testing.T) {
 		"secret unwanted": {"a process that needs no secrets reads none", everyPlatform("/nowhere/secret"), nil, all, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			registry, err := loadPlatforms(tc.config, transport.New(transport.Options{}), tc.secrets)
+			registry, err := loadPlatforms(tc.config, transport.New(transport.Options{}), tc.secrets, clock.RealClock{})
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("%s: got error %v", tc.reason, err)
 			}
@@ -154,10 +160,38 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// TestPlatformsGoByTheClock shows that tokens end by the clock that is handed in, which is that of the Kubernetes API.
+func TestPlatformsGoByTheClock(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"a","refresh_token":"r","token_type":"bearer","expires_in":3600}`)
+	}))
+	defer server.Close()
+	config := everyPlatform("")
+	for _, c := range []*configv1alpha1.Platform{config.X, config.Threads, config.TikTok} {
+		c.APIURL = server.URL
+	}
+	now := clocktesting.NewFakeClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	registry, err := loadPlatforms(config, transport.New(transport.Options{}), nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok} {
+		refresher, ok := registry[name].(platforms.Accounts)
+		if !ok {
+			t.Fatalf("%s renews no tokens", name)
+		}
+		token, err := refresher.Refresh(t.Context(), platforms.Token{Access: "a", Refresh: "r"})
+		if want := now.Now().Add(time.Hour); err != nil || !token.ExpiresAt.Equal(want) {
+			t.Errorf("the token of %s ends at %s (%v), want %s", name, token.ExpiresAt, err, want)
+		}
+	}
+}
+
 // TestShutdownWaitsForCalls compares the time that the manager has to stop with
 // the longest that it may need.
 func TestShutdownWaitsForCalls(t *testing.T) {
-	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
 	if err != nil || len(registry) != 6 {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
