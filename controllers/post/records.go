@@ -118,6 +118,9 @@ type records struct {
 	ends   *ends
 
 	mu sync.Mutex
+	// unwritten is since when no record could be written, whether or not the store answers; zero if
+	// the last one was.
+	unwritten time.Time
 	// unkept are the posts whose record could not be kept when it was tried last.
 	unkept map[types.NamespacedName]bool
 }
@@ -204,11 +207,36 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 		}
 		return own.Succeed(was).Encode()
 	}
-	if err := rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) }); err != nil {
+	err = rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) })
+	rs.noteWrite(err)
+	if err != nil {
 		return false, err
 	}
 	rs.o.Failpoint(PointAfterKeep)
 	return rs.takeBack(ctx, team, post.Name)
+}
+
+// noteWrite takes whether a record could be written. That it could be read by others says nothing
+// of that: a full bucket answers, and one whose policy allows no writes any more.
+func (rs *records) noteWrite(err error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	switch {
+	case err == nil:
+		rs.unwritten = time.Time{}
+	case rs.unwritten.IsZero() && !errors.Is(err, errAway) && !errors.As(err, new(*unreadable)):
+		rs.unwritten = rs.o.Clock.Now()
+	}
+}
+
+// unwrittenFor is for how long no record could be written; zero while they can.
+func (rs *records) unwrittenFor() time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.unwritten.IsZero() {
+		return 0
+	}
+	return rs.o.Clock.Since(rs.unwritten)
 }
 
 // takeBack removes a record whose Team was deleted while it was written: what clears the
@@ -266,7 +294,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		return errors.Join(err, problem)
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || rs.outage.lasts() >= record.PromiseEnds)
+	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || max(rs.outage.lasts(), rs.unwrittenFor()) >= record.PromiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
 		level := 0

@@ -38,6 +38,8 @@ type keeping struct {
 	bucket *store.Store
 	wire   http.Transport
 	cut    atomic.Bool
+	// full has the store take nothing more.
+	full atomic.Bool
 	// stalls has the store say nothing to a request until that is given up; asked counts requests.
 	stalls atomic.Bool
 	asked  atomic.Int64
@@ -45,13 +47,19 @@ type keeping struct {
 	ahead atomic.Int64
 }
 
-// errCut is what a request over the cut link ends with.
-var errCut = errors.New("the link to the store is cut")
+// errCut is what a request over the cut link ends with, and errFull one that would store something.
+var (
+	errCut  = errors.New("the link to the store is cut")
+	errFull = errors.New("the store is full")
+)
 
 func (k *keeping) RoundTrip(req *http.Request) (*http.Response, error) {
 	k.asked.Add(1)
 	if k.cut.Load() {
 		return nil, errCut
+	}
+	if k.full.Load() && req.Method == http.MethodPut {
+		return nil, errFull
 	}
 	if k.stalls.Load() {
 		<-req.Context().Done()
@@ -363,6 +371,19 @@ var _ = Describe("A record outlives a post", func() {
 		k.ahead.Store(int64(59 * time.Minute))
 		Consistently(gone(ctx, p), time.Second).Should(BeFalse())
 		k.ahead.Store(int64(62 * time.Minute))
+		Eventually(gone(ctx, p)).Should(BeTrue())
+		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
+	})
+
+	It("lets a post go after that hour when the store answers, and takes nothing", func(ctx SpecContext) {
+		k.full.Store(true)
+		p := acme.post(ctx, "hello")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(k8s.Delete(ctx, p)).To(Succeed())
+		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
+		k.ahead.Store(int64(62 * time.Minute))
+		other := acme.apply(ctx, "other", "hello, other one") // is looked up, and the store answers
+		Eventually(phase(ctx, other)).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 	})
