@@ -105,7 +105,7 @@ func (a *archiver) next(ctx context.Context) bool {
 	case errors.Is(err, errAway):
 		a.queue.AddRateLimited(key) // Whoever asked has said why.
 	case ctx.Err() == nil:
-		ctrl.Log.WithName("records").Info("cannot keep the record of a finished post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
+		ctrl.Log.WithName("records").Info("cannot keep the record of a post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		a.queue.AddRateLimited(key)
 	}
 	return true

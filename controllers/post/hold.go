@@ -17,15 +17,16 @@ import (
 
 // hold puts the finalizer on again where `herald release` or a person has taken it off a post
 // of which something was sent, or may have been, or whose Idempotency-Key outlives it: without
-// it, the post could be deleted and leave no record. It reports whether it did, which wakes the post again. What
-// was armed is not armed again: a copy from a backup is still known by its annotation.
-func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
+// it, the post could be deleted and leave no record. It reports whether it did, which wakes the
+// post again. What was armed is not armed again: a copy from a backup is still known by its
+// annotation.
+func (r *Reconciler) hold(ctx context.Context, p *pass) (added bool, err error) {
 	if !p.post.DeletionTimestamp.IsZero() || p.post.Status.Finished || !record.Needed(p.post) && !r.records.holdsKey(p.post) {
 		return false, nil
 	}
-	held, err = addFinalizer(ctx, r.o.Client, p.post)
-	p.wrote = p.wrote || held
-	return held, err
+	added, err = addFinalizer(ctx, r.o.Client, p.post)
+	p.wrote = p.wrote || added
+	return added, err
 }
 
 // holdEnd puts the finalizer on an applied post of which a record is about to be needed although
@@ -34,7 +35,7 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) (held bool, err error) {
 // has a place in the lists, or would be published if it came back. Where nothing is kept, it goes
 // as it came.
 func (r *Reconciler) holdEnd(ctx context.Context, p *pass) error {
-	if !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) && !record.Needed(p.post) {
+	if held(p.post) || !p.post.DeletionTimestamp.IsZero() || !delivery.Finished(p.post) && !record.Needed(p.post) {
 		return nil
 	}
 	if _, kept, err := r.records.keeper(ctx, p.key.Namespace); err != nil || !kept {
@@ -44,13 +45,19 @@ func (r *Reconciler) holdEnd(ctx context.Context, p *pass) error {
 	return err
 }
 
+// held reports whether a post has the finalizer, as nearly all have that are looked at.
+func held(post *v1alpha1.Post) bool {
+	return controllerutil.ContainsFinalizer(post, v1alpha1.DeliveryFinalizer)
+}
+
 // addFinalizer puts the finalizer on a post as it was read, unless it has it. The status that
 // the caller has entered stays.
 func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (added bool, err error) {
-	base, status := post.DeepCopy(), post.Status.DeepCopy()
-	if !controllerutil.AddFinalizer(post, v1alpha1.DeliveryFinalizer) {
+	if held(post) {
 		return false, nil
 	}
+	base, status := post.DeepCopy(), post.Status.DeepCopy()
+	controllerutil.AddFinalizer(post, v1alpha1.DeliveryFinalizer)
 	if err := c.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return false, fmt.Errorf("cannot put the finalizer on the post: %w", err)
 	}
