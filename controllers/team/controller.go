@@ -118,8 +118,9 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	status conditions.Reporter
-	syncs  syncs
+	status   conditions.Reporter
+	syncs    syncs
+	recounts recounts
 	// swept is when the Usages of each team were last swept, by its name.
 	swept sync.Map
 }
@@ -200,6 +201,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.swept.Delete(req.Name)
 		if apierrors.IsNotFound(err) {
 			r.syncs.forget(req.Name)
+			r.recounts.forget(req.Name)
 		}
 		r.Metrics.tell(req.Name, nil)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -225,6 +227,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, &team, summary, usage); err != nil {
 		return onConflict(err)
 	}
+	if wait, ok := r.recounts.wait(team.Name, r.Clock.Now()); ok && summary.Ready && (again == 0 || wait < again) {
+		again = max(wait, conflictPause) // it may be over by now
+	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
@@ -247,7 +252,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	}
 	changes := r.syncs.begin(team.Name)
 	summary, err := r.syncAll(ctx, team)
-	if err == nil && summary.Ready {
+	if _, isUncounted := r.recounts.wait(team.Name, now); err == nil && summary.Ready && !isUncounted {
 		r.syncs.end(team, changes, now)
 	}
 	return summary, err
