@@ -60,7 +60,9 @@ func (r *Reconciler) bound(ctx context.Context, team *v1alpha1.Team) error {
 	default:
 		found.Spec, found.OwnerReferences = wanted.Spec, owners
 		metav1.SetMetaDataLabel(&found.ObjectMeta, managedBy, managedByHerald)
-		err = r.Client.Update(ctx, &found)
+		if err = r.Client.Update(ctx, &found); err == nil {
+			err = r.recount(ctx, team.Name, &found)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot bound what namespace %q stores by ResourceQuota %s: %w", wanted.Namespace, wanted.Name, err)
