@@ -217,7 +217,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	summary, err := r.sync(ctx, &team)
 	if err != nil {
-		return reconcile.Result{}, err
+		return onConflict(err)
 	}
 	var usage *v1alpha1.TeamUsage
 	var again time.Duration
@@ -233,8 +233,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// onConflict comes back soon after a lost write: the cache has not seen the last one yet. Other
-// errors are the pass's own.
+// onConflict comes back soon after a lost write: the cache has not seen the last one yet, or
+// Kubernetes counted meanwhile. Other errors are the pass's own.
 func onConflict(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
