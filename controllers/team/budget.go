@@ -28,18 +28,19 @@ import (
 // that SetupWithManager watches.
 func Quotas() cache.ByObject { return named(v1alpha1.BudgetQuota) }
 
-// wantedQuota passes over what Kubernetes counts, which changes with each post.
+// wantedQuota passes over what Kubernetes counts, which changes with each post, but for whether it could count at all.
 var wantedQuota = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isBefore := e.ObjectOld.(*corev1.ResourceQuota)
 		after, isAfter := e.ObjectNew.(*corev1.ResourceQuota)
 		return !isBefore || !isAfter || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
-			!maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+			!maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+			uncounted(before) != uncounted(after)
 	},
 }
 
-// bound creates or corrects the ResourceQuota of a team's namespace. It goes with the
-// release, as the role bindings do.
+// bound creates or corrects the ResourceQuota of a team's namespace, and sees to it that
+// Kubernetes counts. It goes with the release, as the role bindings do.
 func (r *Reconciler) bound(ctx context.Context, team *v1alpha1.Team) error {
 	owners, err := r.owners(ctx, r.Names.ClusterRole)
 	if err != nil {
@@ -55,11 +56,13 @@ func (r *Reconciler) bound(ctx context.Context, team *v1alpha1.Team) error {
 	case err != nil:
 	case equality.Semantic.DeepEqual(found.Spec, wanted.Spec) && found.Labels[managedBy] == managedByHerald &&
 		equality.Semantic.DeepEqual(found.OwnerReferences, owners):
-		return nil
+		err = r.recount(ctx, team.Name, &found)
 	default:
 		found.Spec, found.OwnerReferences = wanted.Spec, owners
 		metav1.SetMetaDataLabel(&found.ObjectMeta, managedBy, managedByHerald)
-		err = r.Client.Update(ctx, &found)
+		if err = r.Client.Update(ctx, &found); err == nil {
+			err = r.recount(ctx, team.Name, &found)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot bound what namespace %q stores by ResourceQuota %s: %w", wanted.Namespace, wanted.Name, err)

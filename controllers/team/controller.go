@@ -118,8 +118,9 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	status conditions.Reporter
-	syncs  syncs
+	status   conditions.Reporter
+	syncs    syncs
+	recounts recounts
 	// swept is when the Usages of each team were last swept, by its name.
 	swept sync.Map
 }
@@ -200,6 +201,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.swept.Delete(req.Name)
 		if apierrors.IsNotFound(err) {
 			r.syncs.forget(req.Name)
+			r.recounts.forget(req.Name)
 		}
 		r.Metrics.tell(req.Name, nil)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -215,7 +217,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	summary, err := r.sync(ctx, &team)
 	if err != nil {
-		return reconcile.Result{}, err
+		return onConflict(err)
 	}
 	var usage *v1alpha1.TeamUsage
 	var again time.Duration
@@ -225,11 +227,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, &team, summary, usage); err != nil {
 		return onConflict(err)
 	}
+	if wait, ok := r.recounts.wait(team.Name, r.Clock.Now()); ok && summary.Ready && (again == 0 || wait < again) {
+		again = max(wait, conflictPause) // it may be over by now
+	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// onConflict comes back soon after a lost write: the cache has not seen the last one yet. Other
-// errors are the pass's own.
+// onConflict comes back soon after a lost write: the cache has not seen the last one yet, or
+// Kubernetes counted meanwhile. Other errors are the pass's own.
 func onConflict(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
@@ -247,7 +252,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	}
 	changes := r.syncs.begin(team.Name)
 	summary, err := r.syncAll(ctx, team)
-	if err == nil && summary.Ready {
+	if _, isUncounted := r.recounts.wait(team.Name, now); err == nil && summary.Ready && !isUncounted {
 		r.syncs.end(team, changes, now)
 	}
 	return summary, err

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deletions_test deletes what Herald looks after in a control plane that deletes as a cluster does: with the
-// controllers of namespaces and of garbage. Everything has to end, however the rest of the world is.
+// controllers of namespaces and of garbage. Everything has to end, however the rest of the world is. The controller of quotas
+// runs beside them, and counts what the budgets of teams bound.
 package deletions_test
 
 import (

@@ -34,6 +34,7 @@ type Environment struct {
 
 	env         *envtest.Environment
 	controllers *controllerManager
+	isEmpty     bool
 	temp        string
 }
 
@@ -43,8 +44,11 @@ const startLimit = 3 * time.Minute
 // Option is what an Environment has beside etcd and kube-apiserver.
 type Option func(*Environment)
 
+// Empty is a cluster that has never had Herald: its kinds are not there before InstallKinds, and are new to all that runs in it.
+func Empty() Option { return func(e *Environment) { e.isEmpty = true } }
+
 // Start starts etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS
-// names, and installs the CRDs of config/crd/bases. An etcd that was built
+// names, and installs the CRDs of config/crd/bases, unless it is to be Empty. An etcd that was built
 // under its module's name, "server", is taken as well.
 func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
@@ -72,10 +76,11 @@ func (e *Environment) start(assets string) error {
 	e.env = &envtest.Environment{
 		Scheme:                e.Scheme,
 		BinaryAssetsDirectory: folder,
-		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
 		// A machine that does much else at once starts an API server in a minute, not in a second.
 		ControlPlaneStartTimeout: startLimit,
+	}
+	if !e.isEmpty {
+		e.env.CRDDirectoryPaths, e.env.ErrorIfCRDPathMissing = kinds(), true
 	}
 	if e.Config, err = e.env.Start(); err != nil {
 		return fmt.Errorf("cannot start the API server from %s: %w", assets, err)
@@ -86,6 +91,17 @@ func (e *Environment) start(assets string) error {
 	}
 	// It finds the resources that there are when it starts, and the next ones half a minute later.
 	return e.controllers.start(e, assets)
+}
+
+// kinds are the folders with Herald's CRDs.
+func kinds() []string { return []string{filepath.Join(Root(), "config", "crd", "bases")} }
+
+// InstallKinds brings Herald's CRDs into a cluster that was Empty. It returns when the API server serves them.
+func (e *Environment) InstallKinds() error {
+	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: kinds(), ErrorIfPathMissing: true}); err != nil {
+		return fmt.Errorf("cannot install the CRDs of config/crd/bases: %w", err)
+	}
+	return nil
 }
 
 // Kubeconfig returns a kubeconfig with which a process acts as a user, whose rights

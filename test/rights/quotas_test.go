@@ -55,6 +55,9 @@ var _ = Describe("The ResourceQuotas that bound teams", Ordered, func() {
 		Entry("corrects it", func(ctx context.Context) error {
 			return manager.Update(ctx, bounding(misused), client.DryRunAll)
 		}, nobody),
+		Entry("asks Kubernetes to count again, by a bound of what is in no namespace", func(ctx context.Context) error {
+			return manager.Update(ctx, bounding(misused, func(q *corev1.ResourceQuota) { q.Spec.Hard["count/teams.social.herald.dev"] = resource.MustParse("0") }), client.DryRunAll)
+		}, nobody),
 		Entry("lists them, as its cache does", func(ctx context.Context) error {
 			return manager.List(ctx, &corev1.ResourceQuotaList{}, client.MatchingFields{"metadata.name": v1alpha1.BudgetQuota})
 		}, nobody),

@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/internal/quota"
+)
+
+// Kubernetes' controller of quotas learns of new kinds each half minute. A quota that it sees before it knows Herald's has bounds
+// without a count, and the API server refuses what is not counted: "status unknown for quota". By itself that controller counts
+// again every five minutes. It does at once when a number in spec.hard changes; labels, annotations and another way to write the
+// same number it passes over (k8s.io/kubernetes/pkg/controller/resourcequota, UpdateFunc of NewController).
+
+const (
+	// firstRecount is the pause before the first question. Each one after it is twice as long, so that one comes 35 seconds
+	// after the quota was seen, when the half minute is over.
+	firstRecount = 5 * time.Second
+	// mostRecount is the longest pause: three questions an hour where Kubernetes never counts.
+	mostRecount = 20 * time.Minute
+)
+
+// asksForCount is the bound that comes into spec.hard to make Kubernetes count again, beside the others, which stay in force. It
+// bounds nothing, for Teams are in no namespace. The next pass takes it out again, as it does whatever is not the budget's.
+var asksForCount = quota.CountOf("teams")
+
+// uncounted reports whether Kubernetes has looked at a quota and could not count all that it bounds. A quota that it has not
+// looked at refuses nothing, and is in its queue.
+func uncounted(q *corev1.ResourceQuota) bool {
+	for name := range q.Spec.Hard {
+		_, isSeen := q.Status.Hard[name]
+		_, isCounted := q.Status.Used[name]
+		if isSeen && !isCounted {
+			return true
+		}
+	}
+	return false
+}
+
+// recount asks Kubernetes to count what a quota bounds, if it could not and the time for it has come.
+func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.ResourceQuota) error {
+	if !uncounted(bounds) {
+		r.recounts.forget(team)
+		return nil
+	}
+	now := r.Clock.Now()
+	if !r.recounts.due(team, now) {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Kubernetes refuses more of Herald's objects in the namespace, because it could not count those that there are; asking it to count again",
+		"namespace", bounds.Namespace, "resourceQuota", bounds.Name)
+	bounds.Spec.Hard[asksForCount] = *resource.NewQuantity(0, resource.DecimalSI)
+	if err := r.Client.Update(ctx, bounds); err != nil {
+		return err
+	}
+	r.recounts.asked(team, now)
+	return nil
+}
+
+// recounts remembers of which teams Kubernetes could not count what they store, and when it is asked again.
+type recounts struct {
+	mu    sync.Mutex
+	waits map[string]recountWait
+}
+
+// recountWait is until when a question waits, and how long its pause is.
+type recountWait struct {
+	until time.Time
+	pause time.Duration
+}
+
+// due reports whether the pause is over. The first one begins when a team is first asked about.
+func (s *recounts) due(team string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait, ok := s.waits[team]
+	if ok {
+		return !now.Before(wait.until)
+	}
+	if s.waits == nil {
+		s.waits = map[string]recountWait{}
+	}
+	s.waits[team] = recountWait{until: now.Add(firstRecount), pause: firstRecount}
+	return false
+}
+
+// asked begins the next pause.
+func (s *recounts) asked(team string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pause := min(2*s.waits[team].pause, mostRecount)
+	s.waits[team] = recountWait{until: now.Add(pause), pause: pause}
+}
+
+// forget drops what is remembered of a team that is counted, or gone.
+func (s *recounts) forget(team string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waits, team)
+}
+
+// wait reports whether a team waits for its count, and for how long until Kubernetes is asked again.
+func (s *recounts) wait(team string, now time.Time) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait, ok := s.waits[team]
+	return wait.until.Sub(now), ok
+}

@@ -1,0 +1,124 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/controllers/team"
+)
+
+// test/deletions has the same with Kubernetes' own controller of quotas. Here its part is played, and time stands.
+var _ = Describe("A budget that Kubernetes could not count", func() {
+	It("is counted again because the manager asks for it, ever more rarely, with all bounds in force, and not once it is counted", func(ctx SpecContext) {
+		n := name("uncounted")
+		create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		q, err := resourceQuota(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		want := bounds(q)
+
+		began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+		clock := clocktesting.NewFakePassiveClock(began)
+		questions, reads := 0, 0
+		watched := interceptor.NewClient(asManager, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if _, ok := obj.(*corev1.ResourceQuota); ok {
+					reads++
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
+			Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+				err := c.Update(ctx, obj, opts...)
+				if q, ok := obj.(*corev1.ResourceQuota); ok && err == nil && bounds(q) != want {
+					Expect(bounds(q)).To(Equal(want+" and 1 more"), "no bound is given up")
+					questions++
+				}
+				return err
+			},
+		})
+		start := func() (r *team.Reconciler) {
+			GinkgoHelper()
+			r, err := team.New(team.Options{
+				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+				Client: watched, APIReader: watched, Clock: clock,
+			})
+			Expect(err).NotTo(HaveOccurred())
+			return r
+		}
+		// look makes a pass after a time, and another one where the suite's own manager came between, which asks and corrects by the
+		// clock on the wall.
+		look := func(r *team.Reconciler, after, again time.Duration) {
+			GinkgoHelper()
+			clock.SetTime(began.Add(after))
+			Eventually(func() (time.Duration, error) {
+				result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: n}})
+				return result.RequeueAfter, err
+			}).Should(Equal(again))
+		}
+		counted := func(used corev1.ResourceList) {
+			GinkgoHelper()
+			Eventually(func() error {
+				q, err := resourceQuota(ctx, n)()
+				if err != nil {
+					return err
+				}
+				q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: used}
+				return k8s.Status().Update(ctx, q)
+			}).Should(Succeed())
+		}
+
+		look(start(), 0, 0)
+		Expect(questions).To(BeZero(), "no controller of quotas has looked, so nothing is refused")
+
+		counted(nil)
+		r := start()
+		for _, step := range []struct {
+			after, again time.Duration
+			questions    int
+			why          string
+		}{
+			{0, 5 * time.Second, 0, "it may count any moment"},
+			{4 * time.Second, time.Second, 0, "the pause is not over"},
+			{5 * time.Second, 10 * time.Second, 1, "it is asked"},
+			{6 * time.Second, 9 * time.Second, 1, "the question is taken back, and it may count any moment"},
+			{15 * time.Second, 20 * time.Second, 2, "it did not know the kinds"},
+			{20 * time.Second, 15 * time.Second, 2, "whatever else makes a pass asks nothing"},
+			{35 * time.Second, 40 * time.Second, 3, "now it knows them"},
+		} {
+			look(r, step.after, step.again)
+			Expect(questions).To(Equal(step.questions), "after %s: %s", step.after, step.why)
+		}
+
+		By("a manager that ends before it takes the question back, and the next one")
+		r = start()
+		look(r, time.Minute, 5*time.Second)
+		q, err = resourceQuota(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(bounds(q)).To(Equal(want))
+
+		By("Kubernetes counting")
+		used := corev1.ResourceList{}
+		for kind := range q.Spec.Hard {
+			used[kind] = resource.MustParse("0")
+		}
+		counted(used)
+		look(r, 2*time.Minute, 0)
+		Expect(questions).To(Equal(3))
+		reads = 0
+		look(r, 3*time.Minute, 0)
+		Expect(reads).To(BeZero(), "nothing is to be looked at any more")
+	})
+})

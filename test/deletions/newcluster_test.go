@@ -1,0 +1,110 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deletions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/managertest"
+)
+
+// Kubernetes' controller of quotas learns of new kinds each half minute, and counts again what it could not count after five. It
+// refuses what it has not counted.
+var _ = Describe("A cluster to which Herald has just come", func() {
+	It("takes a team and all of its objects at once, long before Kubernetes would count by itself", func(ctx SpecContext) {
+		fresh, err := envtest.Start(envtest.Empty(), envtest.ControllerManager())
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(fresh.Stop)
+		By("waiting until the controller of quotas works, which knows none of Herald's kinds")
+		const configMaps = corev1.ResourceName("count/configmaps")
+		theirs := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "theirs"}}
+		theirs.Spec.Hard = corev1.ResourceList{configMaps: resource.MustParse("100")}
+		Expect(fresh.Client.Create(ctx, theirs)).To(Succeed())
+		Eventually(func() (corev1.ResourceList, error) {
+			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)
+			return theirs.Status.Used, err
+		}).Should(HaveKey(configMaps))
+
+		Expect(fresh.InstallKinds()).To(Succeed())
+		Expect(cluster.ApplyFolders(ctx, fresh.Client, filepath.Join(envtest.Root(), "config", "rbac"))).To(Succeed())
+		// A bucket belongs to one cluster, so this one has none.
+		here := managertest.Installation{Env: fresh, Program: installation.Program, SandboxURL: installation.SandboxURL}
+		here.Manager(GinkgoT(), here.Config(GinkgoT()))
+
+		By("applying the team, whose budget Kubernetes sees and cannot count")
+		Expect(applied(ctx, fresh.Client, "00-team.yaml")).To(Succeed())
+		bounds := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team-studio", Name: v1alpha1.BudgetQuota}}
+		Eventually(func() (corev1.ResourceList, error) {
+			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)
+			return bounds.Status.Hard, client.IgnoreNotFound(err)
+		}).ShouldNot(BeEmpty())
+
+		By("applying the whole set, as a tool does that tries again what was refused")
+		first := applied(ctx, fresh.Client, "*.yaml")
+		AddReportEntry("refused at first", fmt.Sprint(first))
+		Eventually(applied).WithArguments(ctx, fresh.Client, "*.yaml").WithTimeout(2*time.Minute).WithPolling(time.Second).
+			Should(Succeed(), "Kubernetes' own next count is five minutes away")
+
+		wanted := []any{}
+		for name := range bounds.Spec.Hard {
+			wanted = append(wanted, name)
+		}
+		Eventually(func(g Gomega) {
+			g.Expect(fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)).To(Succeed())
+			for _, counts := range []corev1.ResourceList{bounds.Spec.Hard, bounds.Status.Hard, bounds.Status.Used} {
+				g.Expect(slices.Collect(maps.Keys(counts))).To(ConsistOf(wanted...), "the budget is what it was before, and counted")
+			}
+		}).Should(Succeed())
+	})
+})
+
+// applied applies files of config/samples/set, and returns what was refused.
+func applied(ctx context.Context, c client.Client, names string) error {
+	GinkgoHelper()
+	var refused []error
+	for _, object := range theSet(names) {
+		text, err := json.Marshal(object)
+		Expect(err).NotTo(HaveOccurred())
+		if err := c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("tool")); err != nil {
+			refused = append(refused, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// theSet are the objects of files of config/samples/set, in their order.
+func theSet(names string) (objects []*unstructured.Unstructured) {
+	GinkgoHelper()
+	files, err := filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", "set", names))
+	Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		parsed, err := cluster.ParseObjects(text)
+		Expect(err).NotTo(HaveOccurred())
+		objects = append(objects, parsed...)
+	}
+	Expect(objects).NotTo(BeEmpty())
+	return objects
+}
