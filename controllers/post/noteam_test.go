@@ -5,6 +5,7 @@ package post_test
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -54,5 +55,31 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		}
 		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonDraft))
 		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+
+	It("that is a copy from a backup reads what became of it once its Team is ready, and nobody is asked", func(ctx SpecContext) {
+		k, acme := newKeeping(), newTeam(ctx)
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{Namespace: acme.namespace}}
+		Expect(k8s.Create(ctx, team)).To(Succeed())
+		var unready atomic.Bool
+		passes := &heraldtest.Passes{Owned: func(context.Context, string) (bool, error) { return !unready.Load(), nil }}
+		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) { o.Owned = passes.Ask })
+		DeferCleanup(func() { m.stop() })
+		p := acme.apply(ctx, "launch", "hello")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		was := read(ctx, p)
+		remove(ctx, p)
+
+		unready.Store(true)
+		again := acme.restore(ctx, was)
+		Eventually(func() string { return readyReason(ctx, again) }).Should(Equal(v1alpha1.ReasonNoTeam))
+		unready.Store(false)
+		conditions.Apply(&team.Status.Conditions, conditions.Summary{
+			Ready: true, Reason: v1alpha1.ReasonNamespaceReady, Message: "as the test says", Progress: conditions.Settled,
+		}, team.Generation, time.Now())
+		Expect(k8s.Status().Update(ctx, team)).To(Succeed())
+		Eventually(phase(ctx, again)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, again).Status.Targets[0].ExternalID).To(Equal(was.Status.Targets[0].ExternalID))
+		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 })

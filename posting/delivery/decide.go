@@ -42,11 +42,12 @@ func Decide(f *Facts) []Action {
 		return nil
 	case post.Spec.Cancelled:
 		return []Action{Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}}
+	case f.Unowned && f.Now.Before(f.learnsBy()):
+		return f.waitForTeam()
 	case f.mayHaveBeenSent():
 		return f.failAll(restored)
-	}
-	if f.Unowned {
-		return f.withhold(v1alpha1.ReasonNoTeam, noTeam(post).Problem, func(int) v1alpha1.Blocked { return noTeam(post) })
+	case f.Unowned:
+		return f.waitForTeam()
 	}
 	if errs := f.Invalid(); len(errs) > 0 {
 		return f.refuse(errs)
@@ -69,7 +70,8 @@ const acceptedMessage = "the post passed every rule"
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
-		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // it was entered without a look
+		// It was entered without a look.
+		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) || attempt.BlockedBy(&t, v1alpha1.ReasonNoTeam) && !askedEarlier(f.Post)
 	})
 	return record.Copied(f.Post) && !knowsEarlier(f.Post) && !isKnown && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
 }

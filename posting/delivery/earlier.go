@@ -59,7 +59,7 @@ func (f *Facts) earlier() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRecord("whether an earlier post of this name was published cannot be looked up: " + f.Earlier.Problem)
+		return f.waitForRecord(f.learnsBy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterEarlier()
 	case EarlierNotKept:
@@ -81,7 +81,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRecord("whether an earlier post of this name was published to these accounts cannot be looked up: " + f.Earlier.Problem)
+		return f.waitForRecord(time.Time{}, "whether an earlier post of this name was published to these accounts cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterMore()
 	case EarlierNotKept:
@@ -184,15 +184,31 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// waitForRecord says that a post waits for the archive. At its deadline it fails: it is
-// never sent unasked.
-func (f *Facts) waitForRecord(problem string) []Action {
+// learnsBy is until when a post waits at least to learn what became of an earlier one, whatever
+// its own time: of what a restored cluster brings back the time is long over, and its team is
+// ready, and its bucket found, a moment later.
+func (f *Facts) learnsBy() time.Time {
+	if !record.Wanted(f.Post) {
+		return time.Time{}
+	}
+	return f.Post.CreationTimestamp.Add(f.Settings.StartingDeadline)
+}
+
+// waitForTeam says that a post waits for a team that owns its namespace, without which nothing
+// tells what became of an earlier one either.
+func (f *Facts) waitForTeam() []Action {
+	return f.withholdUntil(f.learnsBy(), v1alpha1.ReasonNoTeam, noTeam(f.Post).Problem, func(int) v1alpha1.Blocked { return noTeam(f.Post) })
+}
+
+// waitForRecord says that a post waits for the archive. At its deadline, and not before a time,
+// it fails: it is never sent unasked.
+func (f *Facts) waitForRecord(least time.Time, problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,
 		Problem: problem,
 		Remedy:  remedies[v1alpha1.ReasonRecordUnavailable],
 	}
-	actions := f.withhold(v1alpha1.ReasonRecordUnavailable, blocked.Problem, func(int) v1alpha1.Blocked { return blocked })
+	actions := f.withholdUntil(least, v1alpha1.ReasonRecordUnavailable, blocked.Problem, func(int) v1alpha1.Blocked { return blocked })
 	for i, action := range actions {
 		wait, ok := action.(Wait)
 		if again := f.Now.Add(askAgain + f.spread(askAgain/3)); ok && (wait.Until.IsZero() || again.Before(wait.Until)) {
@@ -279,10 +295,14 @@ func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
+// askedEarlier reports whether it was asked for this very object what became of an earlier post.
+func askedEarlier(post *v1alpha1.Post) bool {
+	return post.Status.Earlier != nil && post.Status.Earlier.Object == string(post.UID)
+}
+
 // knowsEarlier reports whether the record of an earlier post has told what became of it.
 func knowsEarlier(post *v1alpha1.Post) bool {
-	earlier := post.Status.Earlier
-	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
+	return askedEarlier(post) && post.Status.Earlier.Record != ""
 }
 
 // describeAdopted derives the condition that says which targets are out from before.

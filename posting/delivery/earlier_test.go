@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -44,6 +45,12 @@ func (s *situation) lookedUp() {
 func isUndecided(t *testing.T, p *v1alpha1.Post) {
 	if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided || p.Status.Earlier == nil || p.Status.Earlier.Object != string(p.UID) {
 		t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
+	}
+}
+
+func isAskedAbout(t *testing.T, p *v1alpha1.Post) {
+	if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided {
+		t.Errorf("%+v", p.Status.Targets[0])
 	}
 }
 
@@ -132,12 +139,34 @@ func TestEarlier(t *testing.T) {
 		}},
 		"the archive is away past the deadline": {"it fails, and is not sent", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetFailed {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
+		"the archive is away, and the object was created after the deadline": {"a restored cluster finds its bucket a moment later", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Earlier = away
+		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
+		"a copy, and its team is not ready yet": {"the record of the team tells what became of it", func(s *situation) {
+			s.Unowned, s.Earlier = true, Earlier{}
+			s.scheduled(-2 * time.Hour)
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+		}, []string{"write and warn of NoTeam", "wait"}, nil},
+		"a copy, and its team never comes": {"nobody else can tell", func(s *situation) {
+			s.copied()
+			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
+			s.Unowned, s.Earlier = true, Earlier{}
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
+		}, []string{"write and warn of OutcomeUnknown"}, isAskedAbout},
+		"a copy that was looked up before its time, and its team is gone": {"it cannot have been sent", func(s *situation) {
+			s.copied()
+			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
+			s.Unowned, s.Earlier = true, Earlier{}
+		}, []string{"write and warn of NoTeam", "wait"}, nil},
 		"a copy, after the archive was away": {"what was entered without a look proves nothing", func(s *situation) {
 			s.target.State, s.target.Blocked = v1alpha1.TargetPending, &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable, Problem: "away"}
 			s.entered()
@@ -283,6 +312,20 @@ func untimed(actions []string) []string {
 		}
 	}
 	return actions
+}
+
+// TestLearnsWithoutHurry shows that a post which waits to learn what became of an earlier one is
+// looked at again when that is given up, and not at once although its own time is over.
+func TestLearnsWithoutHurry(t *testing.T) {
+	f := facts(func(s *situation) {
+		s.Unowned, s.Earlier = true, Earlier{}
+		s.scheduled(-2 * time.Hour)
+	})
+	actions := Decide(f)
+	wait, ok := actions[len(actions)-1].(Wait)
+	if want := f.Post.CreationTimestamp.Add(f.Settings.StartingDeadline); !ok || !wait.Until.After(want) || wait.Until.Sub(want) > time.Second {
+		t.Errorf("%v: until %s, want just after %s", words(actions), wait.Until, want)
+	}
 }
 
 // TestAwayIsAskedAgain bounds how long a post waits after the archive is back.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -79,7 +80,12 @@ func TestDecideEnters(t *testing.T) {
 		"a namespace without a team, for too long": {"failed is final, and says why", func(s *situation) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 		}, entries, `0 x failed (NoTeam: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
+		"a namespace whose team is not ready yet, after a restore": {"what became of the post before is learnt from it, however long ago its time was", func(s *situation) {
+			s.Unowned = true
+			s.scheduled(-2 * time.Hour)
+		}, entries, `0 x pending (NoTeam: no Team owns namespace "team", so Herald does nothing in it) until -1h0m0s;`},
 		"a team that came": {"nothing is in the way any more", func(s *situation) {
 			s.scheduled(time.Hour)
 			attempt.Block(s.entered(), noTeam(s.Post))

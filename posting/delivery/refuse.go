@@ -66,6 +66,11 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 
 // withhold does that for a reason, and says of each target what is in the way.
 func (f *Facts) withhold(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
+	return f.withholdUntil(time.Time{}, reason, message, blocked)
+}
+
+// withholdUntil does the same, and gives no target up before a time.
+func (f *Facts) withholdUntil(least time.Time, reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	scheduled := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) > 0
 	for i := range f.Post.Spec.Targets {
@@ -78,7 +83,7 @@ func (f *Facts) withhold(reason, message string, blocked func(target int) v1alph
 			continue
 		}
 		f.setTryUntil(t)
-		if f.expired(t) {
+		if f.expired(t) && f.Now.After(least) {
 			f.giveUp(i, t)
 		}
 	}
@@ -91,9 +96,12 @@ func (f *Facts) withhold(reason, message string, blocked func(target int) v1alph
 	}
 	setAccepted(f.Post, f.Now, reason, message)
 	wait := f.wait(time.Time{}, true)
-	if scheduled {
+	switch {
+	case scheduled:
 		wait = f.waitForTime()
 		wait.ForInputs = true
+	case !wait.Until.IsZero() && !wait.Until.After(f.Now) && least.After(f.Now):
+		wait.Until = least.Add(time.Millisecond)
 	}
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }

@@ -32,13 +32,13 @@ func (f *Facts) rewound() []Action {
 		if !isFrom(f.Post, f.Rewound.Unsure) {
 			return nil
 		}
-		return f.waitForRewound("whether the cluster was put back to an earlier state, in which this post was not published yet, cannot be told: " + f.Rewound.Problem)
+		return f.waitForRewound(f.Rewound.Unsure, "whether the cluster was put back to an earlier state, in which this post was not published yet, cannot be told: "+f.Rewound.Problem)
 	}
 	switch f.Earlier.State {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRewound("what became of this post before the cluster was put back to an earlier state cannot be looked up: " + f.Earlier.Problem)
+		return f.waitForRewound(f.Rewound.Noticed, "what became of this post before the cluster was put back to an earlier state cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterRewound()
 	case EarlierNotKept:
@@ -47,8 +47,9 @@ func (f *Facts) rewound() []Action {
 }
 
 // waitForRewound has a post wait whose time has come, or that a person has answered for. Any
-// other is looked up later.
-func (f *Facts) waitForRewound(problem string) []Action {
+// other is looked up later. since is from when on that is waited for: the post's own time may
+// have been over before.
+func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
 	if f.Post.Status.Finished {
 		return []Action{Wait{Until: f.Now.Add(askAgain)}}
 	}
@@ -58,7 +59,7 @@ func (f *Facts) waitForRewound(problem string) []Action {
 	if actions := f.settleFirst(); actions != nil {
 		return actions
 	}
-	return f.waitForRecord(problem)
+	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), problem)
 }
 
 // cannotHaveGoneOut reports whether nothing is sent for a post whatever became of it: it is

@@ -95,8 +95,14 @@ func TestRewound(t *testing.T) {
 		"its time came since": {"it was not due when it was noticed", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
 		"its time came in the second in which it was noticed": {"it may have gone out", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
 		"its time lies ahead, and it went out":                {"somebody has moved its time", func(s *situation) { s.scheduled(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"a draft":                                             {"it cannot have gone out", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
-		"a draft that went out":                               {"somebody has let it go", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"its time is long over, and the archive is away": {"it is looked up when the bucket is back", func(s *situation) {
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
+			s.scheduled(-2 * time.Hour)
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
+		"a draft":               {"it cannot have gone out", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
+		"a draft that went out": {"somebody has let it go", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
 		"a draft that is let go later": {"it was a draft when it was looked up", func(s *situation) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}

@@ -394,6 +394,28 @@ func TestTurnsOfThree(t *testing.T) {
 	}
 }
 
+// TestAskedTooEarly shows that what is out stays so where a person was asked about a copy before the record was found: the copy
+// made no call.
+func TestAskedTooEarly(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		before string
+		want   []string
+	}{
+		{"the record knows", "x1=posted", []string{"0 posted a-0"}},
+		{"it does not know either", "x1=unknown", []string{"0 undecided"}},
+	} {
+		second := post("bb", "x1")
+		second.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetUndecided}}
+		kept := Of(second, "acme", accounts).Succeed(Of(post("a", tt.before), "acme", accounts))
+		third := post("ccc", "x1")
+		kept.Adopt(third, accounts)
+		if diff := cmp.Diff(tt.want, fates(third)); diff != "" {
+			t.Errorf("%s (%s)", diff, tt.why)
+		}
+	}
+}
+
 // TestFinishedStays shows that the record of a finished post is not undone by one that was made of it before, and comes to be
 // written later.
 func TestFinishedStays(t *testing.T) {

@@ -46,6 +46,12 @@ func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
+// onlyAsked reports whether a person is asked about a target for which its own object made no
+// call, and of which nothing is known to be out.
+func (t *Target) onlyAsked() bool {
+	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
+}
+
 // noAccounts tells nothing, so that a target of which the record does not know the account
 // is equal to those of its Connection alone.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
@@ -101,8 +107,9 @@ func (r *Record) join(older *Record) *Record {
 			case turn >= len(own):
 				more = append(more, *old)
 			case !old.counts():
-			case !own[turn].counts(), older.UID == r.UID && attempt.Posted(&old.TargetStatus) && !attempt.Posted(&own[turn].TargetStatus):
-				// The second is of a cluster that was put back to before what the record tells.
+			case !own[turn].counts(), attempt.Posted(&old.TargetStatus) && (older.UID == r.UID && !attempt.Posted(&own[turn].TargetStatus) || own[turn].onlyAsked()):
+				// The second is of a cluster that was put back to before what the record tells, or of a
+				// copy about which a person was asked before the record was found.
 				kept := *old
 				kept.Index, kept.Connection = own[turn].Index, own[turn].Connection
 				*own[turn] = kept
