@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
@@ -30,6 +32,14 @@ const (
 	defaultUnderway = time.Minute
 	// keepPauseMost bounds the pause between two tries.
 	keepPauseMost = time.Minute
+	// keptAtOnce and keptInARow are how many records a second, and in a row, are written as their
+	// posts are finished. Those of a burst come keptLater, and up to keptSpread more, after it: the
+	// deliveries shall have the processors and the store to themselves. Both are within the minute
+	// in which a finished post has its record.
+	keptAtOnce = 10
+	keptInARow = 20
+	keptLater  = 15 * time.Second
+	keptSpread = 30 * time.Second
 )
 
 // archiver keeps the records of finished posts, and of those that wait for a person or are under
@@ -38,14 +48,20 @@ const (
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// atOnce is the rate up to which records are written as their posts are finished.
+	atOnce *rate.Limiter
 	// metadata lists the finished posts, of which the cache holds none.
 	metadata metadata.Interface
 }
 
 func newArchiver(rs *records) *archiver {
 	limiter := clientworkqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, keepPauseMost)
-	return &archiver{records: rs, queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-		clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records"})}
+	return &archiver{
+		records: rs,
+		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: rs.o.Clock}),
+		atOnce: rate.NewLimiter(keptAtOnce, keptInARow),
+	}
 }
 
 // add has the manager run the archiver.
@@ -62,13 +78,15 @@ func (rs *records) add(mgr ctrl.Manager) error {
 }
 
 // later has the record of a post kept that a pass has finished, or brought to wait for a person,
-// who may take weeks; of one that is under way, a while later. What is known of it must not be
-// lost with its object.
+// who may take weeks; of one that is under way, or finished in a burst, a while later. What is
+// known of it must not be lost with its object.
 func (rs *records) later(p *pass) {
 	switch {
 	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Needed(p.post):
 	case record.Underway(p.post):
 		rs.archiver.queue.AddAfter(p.key, cmp.Or(rs.o.Records.Underway, defaultUnderway))
+	case !rs.archiver.atOnce.AllowN(rs.o.Clock.Now(), 1):
+		rs.archiver.queue.AddAfter(p.key, keptLater+rand.N(keptSpread)) //nolint:gosec // it spreads load
 	default:
 		rs.archiver.queue.Add(p.key)
 	}

@@ -1,0 +1,54 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestRecordsOfABurst shows that the records of a burst are not written beside its deliveries, and
+// within a minute all the same.
+func TestRecordsOfABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rs := &records{o: &Options{Clock: clock.RealClock{}}}
+		rs.archiver = newArchiver(rs)
+		defer rs.archiver.queue.ShutDown()
+		finish := func(first, posts int) {
+			for i := first; i < first+posts; i++ {
+				name := fmt.Sprintf("p%d", i)
+				post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PostStatus{Finished: true}}
+				rs.later(&pass{post: post, key: types.NamespacedName{Name: name}})
+			}
+		}
+		for _, step := range []struct {
+			why                string
+			finished           int
+			after              time.Duration
+			fewest, atMost, of int
+		}{
+			{"a few are written at once, and the others belong to a burst", 100, 0, keptInARow, keptInARow, 100},
+			{"the burst goes on", 100, 0, keptInARow, keptInARow, 200},
+			{"what comes a second later, and is not more than that rate, is written at once", keptAtOnce, time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 210},
+			{"the others begin only now", 0, keptLater - 2*time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 210},
+			{"and are spread, so that they are no burst themselves", 0, keptSpread / 2, 60, 190, 210},
+			{"within a minute all are written", 0, keptSpread, 210, 210, 210},
+		} {
+			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest
+			finish(step.of-step.finished, step.finished)
+			synctest.Wait()
+			if got := rs.archiver.queue.Len(); got < step.fewest || got > step.atMost {
+				t.Errorf("%d records are written by now, want %d to %d (%s)", got, step.fewest, step.atMost, step.why)
+			}
+		}
+	})
+}
