@@ -28,7 +28,8 @@ const (
 	// after it was taken may not be noticed.
 	countEvery = time.Minute
 	// tryEvery is how soon it is tried again while it cannot be told whether the cluster was
-	// put back.
+	// put back, and first after any other failure: what is published until then is after the
+	// last count.
 	tryEvery = 5 * time.Second
 	// countWithin bounds one count. Posts wait for the first one.
 	countWithin = 5 * time.Second
@@ -106,17 +107,22 @@ func New(o Options) *Counter {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Counter) NeedLeaderElection() bool { return true }
 
-// Start counts at once, each minute, and once more when ctx ends.
+// Start counts at once, each minute, and once more when ctx ends. A count that fails is tried
+// again sooner.
 func (c *Counter) Start(ctx context.Context) error {
-	began := c.o.Clock.Now()
+	began, again := c.o.Clock.Now(), tryEvery
 	for {
 		pause := countEvery
-		if err := c.within(ctx, countWithin); err != nil && ctx.Err() == nil {
+		switch err := c.within(ctx, countWithin); {
+		case err == nil:
+			again = tryEvery
+		case ctx.Err() == nil:
 			c.failed(ctx, began, err)
 			c.renew(ctx, countWithin, err)
-			if !c.knows() {
+			if pause = again; !c.knows() {
 				pause = tryEvery
 			}
+			again = min(2*again, countEvery)
 		}
 		timer := c.o.Clock.NewTimer(pause)
 		select {

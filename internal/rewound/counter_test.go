@@ -369,6 +369,43 @@ func TestAwayAndPutBack(t *testing.T) {
 	}
 }
 
+// TestTriesAgainSoon shows how long it takes until it is counted again after it failed: a single
+// failure must not leave what is published in the next minute without a count.
+func TestTriesAgainSoon(t *testing.T) {
+	b := newBench(t, "soon")
+	b.clock.pauses = make(chan time.Duration)
+	ctx, cancel := context.WithCancel(t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	for _, step := range []struct {
+		why  string
+		away bool
+		want time.Duration
+	}{
+		{"it has counted", false, time.Minute},
+		{"once more", true, time.Minute},
+		{"the store is away", true, 5 * time.Second},
+		{"it still is, and is not asked at the same rate for ever", true, 10 * time.Second},
+		{"so it is", true, 20 * time.Second},
+		{"so it is", true, 40 * time.Second},
+		{"that is as seldom as ever", false, time.Minute},
+		{"it is back", true, time.Minute},
+		{"it is away again", false, 5 * time.Second},
+	} {
+		pause := <-b.clock.pauses
+		if pause != step.want {
+			t.Errorf("counted again after %s, want %s (%s)", pause, step.want, step.why)
+		}
+		b.files.away = step.away
+		b.clock.Step(pause)
+	}
+	<-b.clock.pauses
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestUnwritten shows that a rewind which the bucket was not told of is known to the next
 // manager, also while the store is away.
 func TestUnwritten(t *testing.T) {

@@ -32,8 +32,8 @@ import (
 // What is published between the backup and the loss is due these times after it was made: the
 // backup is taken before the first, and the manager killed at the second. Who takes longer is told.
 const (
-	publishedIn = 20 * time.Second
-	killedIn    = 35 * time.Second
+	publishedIn = 30 * time.Second
+	killedIn    = 50 * time.Second
 )
 
 // drilled are the posts of a drill, all to X.
@@ -49,17 +49,17 @@ type drilled struct {
 }
 
 // newDrilled makes the posts, and waits until a backup would have all that it can have of them.
+// That which is published next comes last, so that the backup has the most time.
 func newDrilled(ctx context.Context, tm *team) *drilled {
 	GinkgoHelper()
-	now := time.Now()
 	d := &drilled{
 		before: tm.apply(ctx, aPicture, "before the backup", time.Time{}, false),
-		since:  tm.apply(ctx, aText, "since the backup", now.Add(publishedIn), false),
-		later:  tm.apply(ctx, aText, "later", now.Add(24*time.Hour), false),
+		later:  tm.apply(ctx, aText, "later", time.Now().Add(24*time.Hour), false),
 		draft:  tm.apply(ctx, aPicture, "a draft", time.Time{}, true),
 	}
 	d.is(ctx, d.before, v1alpha1.PhasePosted)
 	d.kept(ctx, tm, d.before)
+	d.since = tm.apply(ctx, aText, "since the backup", time.Now().Add(publishedIn), false)
 	for _, p := range []*sent{d.since, d.later} {
 		d.is(ctx, p, v1alpha1.PhaseScheduled)
 	}
@@ -210,8 +210,10 @@ var _ = Describe("The drill of a restore", Serial, func() {
 		replaceControlPlane(ctx, func(data string) { Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed()) })
 		// A manager that begins counts: a snapshot is not put back within the minute in which it was taken.
 		m.kill()
+		counted := d.count(ctx).Number
 		m = startManager()
 		d.goesOn(ctx, tm)
+		d.countedPast(ctx, tm, counted)
 		Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "it took too long, and the call can not be cut off")
 		Eventually(points.once(post.PointAfterAnswer, m.kill)).Should(BeClosed())
 		replaceControlPlane(ctx, func(data string) {
@@ -266,6 +268,20 @@ func (d *drilled) count(ctx context.Context) (count rewound.Count) {
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-clock"}, &lease)).To(Succeed())
 	Expect(json.Unmarshal([]byte(lease.Annotations[rewound.Annotation]), &count)).To(Succeed())
 	return count
+}
+
+// countedPast waits until the bucket was told of more than a number: a manager that is killed
+// before has counted nothing since.
+func (d *drilled) countedPast(ctx context.Context, tm *team, number int64) {
+	GinkgoHelper()
+	key := rewound.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
+	Eventually(func(g Gomega) {
+		data, _, err := shelfOf(tm).bucket.ReadDocument(ctx, key, "", 1<<10)
+		g.Expect(err).NotTo(HaveOccurred())
+		var count rewound.Count
+		g.Expect(json.Unmarshal(data, &count)).To(Succeed())
+		g.Expect(count.Number).To(BeNumerically(">", number))
+	}).Should(Succeed())
 }
 
 // clusterOf is the identity of the cluster.
