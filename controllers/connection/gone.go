@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -108,8 +106,9 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 	}
 	defer done()
 	err = r.settle(ctx, conn.Namespace, credentials.EntryOf(conn), was.grace)
-	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && credentials.ReasonOf(err) != credentials.NotFound {
-		return 0, fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, err)
+	lost, unread := r.isLost(ctx, conn.Namespace, err)
+	if err != nil && !lost {
+		return 0, fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, errors.Join(err, unread))
 	}
 	r.deleted.Delete(key)
 	return 0, nil

@@ -113,7 +113,7 @@ func (r *Reconciler) recovered(ctx context.Context, pending unsaved) bool {
 	version, err := r.rescue(ctx, pending.conn)
 	switch {
 	case credentials.ReasonOf(err) == credentials.Unavailable:
-		return false
+		return r.abandoned(ctx, pending, err)
 	case err != nil:
 		// save has said so.
 	case version != "":

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,6 +54,7 @@ const (
 
 var (
 	k8s      client.WithWatch
+	server   *rest.Config
 	site     sandboxtest.Client
 	platform platforms.Platform
 	serial   atomic.Int64
@@ -66,6 +68,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	env, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
+	server = env.Config
 	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(env.Team(ctx, managed)).To(Succeed())
@@ -73,10 +76,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 
-	server, err := sandbox.New(sandbox.Options{})
+	simulated, err := sandbox.New(sandbox.Options{})
 	Expect(err).NotTo(HaveOccurred())
-	web := httptest.NewServer(server)
-	DeferCleanup(func() { Expect(server.Close()).To(Succeed()); web.Close() })
+	web := httptest.NewServer(simulated)
+	DeferCleanup(func() { Expect(simulated.Close()).To(Succeed()); web.Close() })
 	site = sandboxtest.Client{URL: web.URL}
 	platform = x.New(x.Config{APIURL: web.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
 

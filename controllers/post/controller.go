@@ -245,7 +245,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
-	if err := errors.Join(indexAppBlocked(context.Background(), mgr.GetFieldIndexer()), lookup.IndexOpen(context.Background(), mgr.GetFieldIndexer())); err != nil {
+	if err := errors.Join(indexAppBlocked(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
 	if r.o.Brake != nil {

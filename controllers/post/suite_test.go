@@ -290,6 +290,13 @@ func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id stri
 	GinkgoHelper()
 	account, err := platform.Account(ctx, string(to), id, settings)
 	Expect(err).NotTo(HaveOccurred())
+	t.share(ctx, to, name, account)
+	return account
+}
+
+// share makes a ready connection to an account that there is.
+func (t team) share(ctx context.Context, to v1alpha1.Platform, name string, account sandboxtest.Account) {
+	GinkgoHelper()
 	Expect(k8s.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
 		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
@@ -302,7 +309,6 @@ func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id stri
 	}
 	Expect(k8s.Create(ctx, conn)).To(Succeed())
 	t.setReady(ctx, name, metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
-	return account
 }
 
 // byOAuth has the account of a connection connected by Herald's app: its Secret carries

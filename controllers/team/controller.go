@@ -13,6 +13,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ type Options struct {
 	Records Records
 	// Metrics tells how many teams have nearly used up their budgets; nil tells nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many teams are worked on at once (default 1).
+	// MaxConcurrentReconciles is how many teams are worked on at once (default 4).
 	MaxConcurrentReconciles int
 }
 
@@ -155,7 +156,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WatchesMetadata(&v1alpha1.Usage{}, r.counted(), builder.WithPredicates(countsXPosts))

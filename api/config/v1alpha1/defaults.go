@@ -20,7 +20,7 @@ func DefaultManager() *ManagerConfiguration {
 		LeaderElection: LeaderElection{
 			LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
 		},
-		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 1, APIKeys: 1},
+		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 4, APIKeys: 1},
 		Delivery: Delivery{
 			StartingDeadline: duration(time.Hour), PrepareAhead: duration(30 * time.Minute),
 			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute),

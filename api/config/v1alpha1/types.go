@@ -237,7 +237,7 @@ type Concurrency struct {
 	Fetches int `json:"fetches"`
 	// Connections is the number of accounts that are examined (32).
 	Connections int `json:"connections"`
-	// Teams is the number of teams (1).
+	// Teams is the number of teams (4).
 	Teams int `json:"teams"`
 	// APIKeys is the number of keys (1).
 	APIKeys int `json:"apiKeys"`

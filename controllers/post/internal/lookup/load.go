@@ -155,13 +155,50 @@ func selectors(since, now time.Time) []fields.Selector {
 	return append(all, fields.AndSelectors(finished, fields.OneTermEqualSelector(fieldFinishedOn, "")))
 }
 
-// openIndex is the index of the cached posts by the accounts that open attempts called.
-const openIndex = "openAttempts"
+const (
+	// openIndex is the index of the cached posts by the accounts that open attempts called.
+	openIndex = "openAttempts"
+	// accountIndex is that of the cached connections by their accounts.
+	accountIndex = "account"
+)
 
-// IndexOpen sets up the index of posts that Lookups need.
-func IndexOpen(ctx context.Context, indexer client.FieldIndexer) error {
+// Index sets up the indexes of posts and connections that Lookups need.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Post{}, openIndex, openAccounts); err != nil {
 		return fmt.Errorf("cannot index posts by their open attempts: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.Connection{}, accountIndex, connectedAccount); err != nil {
+		return fmt.Errorf("cannot index connections by their accounts: %w", err)
+	}
+	return nil
+}
+
+// connectedAccount is the account of a connection, for accountIndex.
+func connectedAccount(obj client.Object) []string {
+	conn, ok := obj.(*v1alpha1.Connection)
+	if !ok {
+		return nil
+	}
+	return []string{accountName(conn.Spec.Platform, conn.Spec.AccountID)}
+}
+
+// load makes sure that what was published on the account of a connection since a time is known,
+// by whichever team: an account may be connected by several.
+func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since time.Time) error {
+	var all v1alpha1.ConnectionList
+	of := client.MatchingFields{accountIndex: accountName(conn.Spec.Platform, conn.Spec.AccountID)}
+	if err := l.Client.List(ctx, &all, of, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list the connections of the account: %w", err)
+	}
+	namespaces := []string{conn.Namespace}
+	for i := range all.Items {
+		namespaces = append(namespaces, all.Items[i].Namespace)
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		if err := l.Owners.load(ctx, namespace, since); err != nil {
+			return err
+		}
 	}
 	return nil
 }

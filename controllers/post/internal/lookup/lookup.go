@@ -159,8 +159,8 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 			job.Secret = kept.Secret
 		}
 	}
-	if err := l.Owners.load(ctx, f.Post.Namespace, job.SearchFrom); err != nil {
-		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
+	if err := l.load(ctx, conn, job.SearchFrom); err != nil {
+		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the account cannot be read: %v", err)
 	}
 	job.Taken = func(externalID string) bool {
 		return l.Owners.ownedByOther(conn.Spec.Platform, conn.Spec.AccountID, externalID, owner{f.Post.UID, t.Index})
@@ -264,8 +264,11 @@ func openAccounts(obj client.Object) (keys []string) {
 
 // accountKey names the account that the attempt of a target called.
 func accountKey(t *v1alpha1.TargetStatus) string {
-	return string(t.Platform) + "/" + t.Attempt.AccountID
+	return accountName(t.Platform, t.Attempt.AccountID)
 }
+
+// accountName names an account in the indexes.
+func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
 // mayBe reports whether the call of another target to the same account may have made
 // what is found now, and will tell itself what it has made.

@@ -69,14 +69,15 @@ func TestTold(t *testing.T) {
 			}
 			self := working("self", "hello")
 			clk := clocktesting.NewFakePassiveClock(started.Add(time.Minute))
-			c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).WithObjects(self).Build()
+			c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).
+				WithIndex(&v1alpha1.Connection{}, accountIndex, connectedAccount).WithObjects(self).Build()
 			owners := NewOwners(&team{}, clocktesting.NewFakeClock(clk.Now()))
 			owners.Note(tc.told)
 			l := &Lookups{
 				Client: c, APIReader: c, Clock: clk, Owners: owners, Preparer: &prepare.Preparer{},
 				Token: func(context.Context, *v1alpha1.Connection) (platforms.Token, error) { return platforms.Token{}, nil },
 			}
-			conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"}}
+			conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"}}
 			f := &delivery.Facts{
 				Post: self, Now: clk.Now(), Connections: map[string]*v1alpha1.Connection{"page": conn},
 				Platforms: platforms.Registry{v1alpha1.PlatformX: finding{shows: "1991"}},

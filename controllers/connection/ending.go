@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/safe"
+)
+
+// isLost reports whether an error of a working copy says no more than that the namespace is gone,
+// or ends: Herald's right to its Secrets goes with it, before them, so that they are forbidden
+// and not absent.
+func (r *Reconciler) isLost(ctx context.Context, namespace string, err error) (bool, error) {
+	switch {
+	case err == nil:
+		return false, nil
+	case credentials.ReasonOf(err) == credentials.NotFound, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return true, nil
+	case !apierrors.IsForbidden(err):
+		return false, nil
+	}
+	found, err := r.namespace(ctx, namespace)
+	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err
+}
+
+// namespace reads a namespace from the API server; nil if there is none.
+func (r *Reconciler) namespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.APIReader.Get(ctx, types.NamespacedName{Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read namespace %q: %w", name, err)
+	}
+	return found, nil
+}
+
+// abandoned forgets a token that could not be stored because of an error, if the namespace of its
+// account is gone, and reports whether it did. One that only ends is not enough: its Secrets may
+// still be there, and what is wrong with them is not known.
+func (r *Reconciler) abandoned(ctx context.Context, pending unsaved, problem error) bool {
+	if !apierrors.IsForbidden(problem) {
+		return false
+	}
+	namespace := pending.conn.Namespace
+	if found, err := r.namespace(ctx, namespace); err != nil || found != nil {
+		return false
+	}
+	r.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
+	ctrl.LoggerFrom(ctx).Info("a renewed token was dropped that this container could not store before it ended: the namespace of its account is gone",
+		"namespace", namespace, "platform", pending.conn.Spec.Platform, "account", pending.conn.Spec.AccountID)
+	return true
+}
