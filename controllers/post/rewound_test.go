@@ -14,7 +14,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/posting/record"
 )
 
 var _ = Describe("A post of a cluster that was put back", func() {
@@ -76,5 +78,35 @@ var _ = Describe("A post of a cluster that was put back", func() {
 			targets[1].Caption = "mended"
 			return targets
 		}),
+	)
+
+	DescribeTable("is looked up before it is told to be cancelled", func(ctx SpecContext, keep func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post), want v1alpha1.PostPhase, reason string) {
+		t, k := newTeam(ctx), newKeeping()
+		due := v1alpha1.NewTime(time.Now())
+		p := t.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = &due })
+		keep(ctx, t, k, p)
+		p.Spec.Cancelled = true
+		Expect(k8s.Update(ctx, p)).To(Succeed())
+		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+			o.Rewound = func(context.Context) (rewound.State, error) {
+				return rewound.State{Rewound: &rewound.Rewind{Noticed: due.Add(time.Second)}}, nil
+			}
+		})
+		DeferCleanup(m.stop)
+		Eventually(phase(ctx, p)).Should(Equal(want))
+		Expect(readyReason(ctx, p)).To(Equal(reason))
+		Expect(publishesBy(t.account)).To(BeZero())
+	},
+		Entry("one that went out", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
+			was := p.DeepCopy()
+			was.Status.Targets = []v1alpha1.TargetStatus{{
+				State: v1alpha1.TargetPosted, Platform: v1alpha1.PlatformX, ExternalID: "7",
+				Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", AccountID: t.account.ID, Outcome: v1alpha1.OutcomePosted, StartedAt: *p.Spec.ScheduledAt, SendBefore: *p.Spec.ScheduledAt},
+			}}
+			of := archive.Team{Namespace: t.namespace, Name: "of-" + t.namespace}
+			nobodys := func(string) (v1alpha1.Platform, string, bool) { return "", "", false }
+			Expect(k.Put(ctx, of, p.Name, func([]byte) ([]byte, error) { return record.Of(was, of.Name, nobodys).Encode() })).To(Succeed())
+		}, v1alpha1.PhasePosted, v1alpha1.ReasonPosted),
+		Entry("one of which nothing is kept", func(SpecContext, team, *keeping, *v1alpha1.Post) {}, v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown),
 	)
 })
