@@ -38,14 +38,25 @@ const (
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// owning are the names of teams whose finished posts are compared with their records.
+	owning clientworkqueue.TypedRateLimitingInterface[string]
 	// metadata lists the finished posts, of which the cache holds none.
 	metadata metadata.Interface
 }
 
 func newArchiver(rs *records) *archiver {
-	limiter := clientworkqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, keepPauseMost)
-	return &archiver{records: rs, queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-		clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records"})}
+	return &archiver{
+		records: rs,
+		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[types.NamespacedName](),
+			clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records"}),
+		owning: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[string](),
+			clientworkqueue.TypedRateLimitingQueueConfig[string]{Name: "post-records-teams"}),
+	}
+}
+
+// keepAgain says when what failed is tried again.
+func keepAgain[T comparable]() clientworkqueue.TypedRateLimiter[T] {
+	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, keepPauseMost)
 }
 
 // add has the manager run the archiver.
@@ -86,6 +97,7 @@ func (a *archiver) Start(ctx context.Context) error {
 	workers.Go(func() { a.catchUp(ctx) })
 	<-ctx.Done()
 	a.queue.ShutDown()
+	a.owning.ShutDown()
 	workers.Wait()
 	return nil
 }
