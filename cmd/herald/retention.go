@@ -33,8 +33,8 @@ func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Po
 
 // setupPosts adds to the manager what delivers posts, and what lets those leave that are
 // finished. Both keep records, and enter in lists what is deleted, where there is a bucket.
-func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
-	kept, now, told := archive.New(files), posts.Clock, retention.NewMetrics(metrics.Registry)
+func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *archive.Archive, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
+	now, told := posts.Clock, retention.NewMetrics(metrics.Registry)
 	shelf := retention.NewShelf(retention.ShelfOptions{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Policy: retentionPolicy(c), Archive: kept, Lists: lists.NewWriter(files, now),
 		MayDelete: bucket.MayDelete,
@@ -65,12 +65,13 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files 
 	return errors.Join(err, mgr.Add(posts.Leaps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
 }
 
-// recordsOf are what the archive in a bucket holds of teams; nil without one.
-func recordsOf(files *store.Store, bucket *installation.Bucket) team.Records {
-	if files.Absent() {
+// recordsOf are what the archive in a bucket holds of teams; nil without one. It is that of those
+// who write there: who clears it waits for them.
+func recordsOf(kept *archive.Archive, bucket *installation.Bucket) team.Records {
+	if kept.Absent() {
 		return nil
 	}
-	return records{archive.New(files), bucket}
+	return records{kept, bucket}
 }
 
 type records struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/credentials"
@@ -69,6 +70,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		return err
 	}
 	images.LeaveRoom()
+	kept := archive.New(files)
 	posts := postOptions(c)
 	if posts.Rewound, err = addClock(mgr, files, c.ReleaseName, namespace, now); err != nil {
 		return err
@@ -89,7 +91,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
 			Wanting: teams.Wanting, Owner: teams.Owner, Quota: counts, Brake: stop, KeepSuspensions: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
-			Records:                 recordsOf(files, bucket),
+			Records:                 recordsOf(kept, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
@@ -98,7 +100,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, now)),
-		setupPosts(mgr, c, files, teams, bucket, posts), //nolint:contextcheck // what it watches ends with the manager
+		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // what it watches ends with the manager
 	)
 }
 

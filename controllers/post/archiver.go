@@ -50,18 +50,26 @@ type archiver struct {
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// atOnce is the rate up to which records are written as their posts are finished.
 	atOnce *rate.Limiter
+	// owning are the names of teams whose finished posts are compared with their records.
+	owning clientworkqueue.TypedRateLimitingInterface[string]
 	// metadata lists the finished posts, of which the cache holds none.
 	metadata metadata.Interface
 }
 
 func newArchiver(rs *records) *archiver {
-	limiter := clientworkqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, keepPauseMost)
 	return &archiver{
 		records: rs,
-		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[types.NamespacedName](),
 			clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: rs.o.Clock}),
+		owning: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[string](),
+			clientworkqueue.TypedRateLimitingQueueConfig[string]{Name: "post-records-teams"}),
 		atOnce: rate.NewLimiter(keptAtOnce, keptInARow),
 	}
+}
+
+// keepAgain says when what failed is tried again.
+func keepAgain[T comparable]() clientworkqueue.TypedRateLimiter[T] {
+	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, keepPauseMost)
 }
 
 // add has the manager run the archiver.
@@ -104,6 +112,7 @@ func (a *archiver) Start(ctx context.Context) error {
 	workers.Go(func() { a.catchUp(ctx) })
 	<-ctx.Done()
 	a.queue.ShutDown()
+	a.owning.ShutDown()
 	workers.Wait()
 	return nil
 }

@@ -22,6 +22,7 @@ func TestRecordsOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rs := &records{o: &Options{Clock: clock.RealClock{}}}
 		rs.archiver = newArchiver(rs)
+		defer rs.archiver.owning.ShutDown()
 		defer rs.archiver.queue.ShutDown()
 		finish := func(first, posts int) {
 			for i := first; i < first+posts; i++ {

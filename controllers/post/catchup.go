@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
@@ -30,26 +33,71 @@ const (
 )
 
 // catchUp finds the finished posts of which no record was kept: by a version that kept
-// none, or because the manager before this one was killed. It compares what the bucket has
-// with the metadata of the posts, team by team, and tries again where that fails.
+// none, because the manager before this one was killed, or since no Team owned their namespace.
+// It compares what the bucket has with the metadata of the posts, team by team, and tries again
+// where that fails: first for all teams, and then for each that comes to own its namespace.
 func (a *archiver) catchUp(ctx context.Context) {
+	a.catchUpAll(ctx)
+	for a.catchUpNext(ctx) {
+	}
+}
+
+// catchUpAll has all teams caught up.
+func (a *archiver) catchUpAll(ctx context.Context) {
 	o := a.records.o
 	var teams v1alpha1.TeamList
 	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
 		err := o.Client.List(ctx, &teams)
 		for i := 0; err == nil && i < len(teams.Items); i++ {
-			err = a.catchUpTeam(ctx, &teams.Items[i])
+			a.owning.Add(teams.Items[i].Name)
 		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
+		logBehind(err)
 		select {
 		case <-o.Clock.After(pause):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// catchUpNext catches up one team. It reports false when the archiver ends.
+func (a *archiver) catchUpNext(ctx context.Context) bool {
+	name, stopped := a.owning.Get()
+	if stopped {
+		return false
+	}
+	defer a.owning.Done(name)
+	var team v1alpha1.Team
+	err := a.records.o.Client.Get(ctx, types.NamespacedName{Name: name}, &team)
+	if err == nil {
+		err = a.catchUpTeam(ctx, &team)
+	}
+	switch {
+	case client.IgnoreNotFound(err) == nil:
+		a.owning.Forget(name)
+	case ctx.Err() == nil:
+		logBehind(err)
+		a.owning.AddRateLimited(name)
+	}
+	return true
+}
+
+func logBehind(err error) {
+	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
+}
+
+// catchesUp has a Team caught up that comes to own its namespace: what was finished there before
+// has neither a record nor the finalizer, and no cache has it. It asks for no pass.
+func (rs *records) catchesUp() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, team client.Object) []reconcile.Request {
+		if rs.archiver != nil {
+			rs.archiver.owning.Add(team.GetName())
+		}
+		return nil
+	})
 }
 
 func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {

@@ -15,13 +15,15 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting/record"
 )
 
 var _ = Describe("A post that is finished while its Team is being deleted", func() {
 	DescribeTable("leaves no record behind", func(ctx SpecContext, deletedAt string) {
 		var going atomic.Bool
-		k, kept := newKeeping(), make(chan struct{}, 100)
+		acme, k, kept := newTeam(ctx), newKeeping(), make(chan error, 100)
+		of := archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
 			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 				owner, err := ownerOf(ctx, namespace)
@@ -35,24 +37,26 @@ var _ = Describe("A post that is finished while its Team is being deleted", func
 					going.Store(true)
 				}
 				if at == post.PointAfterKeep {
-					kept <- struct{}{}
+					ended, cancel := context.WithCancel(ctx)
+					cancel()
+					_, err := o.Records.Archive.Clear(ended, of)
+					kept <- err
 				}
 			}
 		})
 		DeferCleanup(func() { m.stop() })
-		acme := newTeam(ctx)
 		p := acme.apply(ctx, "launch", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		if deletedAt != post.PointAfterRecord {
-			Eventually(kept).Should(Receive(), "the write was under way")
+			Eventually(kept).Should(Receive(MatchError(ContainSubstring("still being written"))), "who clears the archive waits for the write")
 		}
-		of := func() *record.Record { return k.of(ctx, acme.namespace, "launch") }
-		Eventually(of).Should(BeNil())
-		Consistently(of, time.Second).Should(BeNil())
+		left := func() *record.Record { return k.of(ctx, acme.namespace, "launch") }
+		Eventually(left).Should(BeNil())
+		Consistently(left, time.Second).Should(BeNil())
 
 		By("letting the post go, as what deletes the namespace wants")
 		remove(ctx, p)
-		Expect(of()).To(BeNil())
+		Expect(left()).To(BeNil())
 	},
 		Entry("that was deleted before", post.PointAfterRecord),
 		Entry("that is deleted before the record is written", post.PointBeforeKeep),

@@ -267,6 +267,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
 		Watches(&v1alpha1.Media{}, r.wakesUsers(), builder.WithPredicates(lost())).
 		Watches(&v1alpha1.Team{}, r.wakesSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
+		Watches(&v1alpha1.Team{}, r.records.catchesUp(), builder.WithPredicates(quota.OwnershipChanged())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).

@@ -11,12 +11,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/posting/record"
 	heraldtest "github.com/herald-social/herald/test/envtest"
 )
 
@@ -81,5 +83,36 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Eventually(phase(ctx, again)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, again).Status.Targets[0].ExternalID).To(Equal(was.Status.Targets[0].ExternalID))
 		Expect(publishesBy(acme.account)).To(Equal(1))
+	})
+
+	It("is kept, if it was finished before, when a Team owns the namespace", func(ctx SpecContext) {
+		t, k := newTeam(ctx), newKeeping()
+		name := "of-" + t.namespace
+		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+				if err := k8s.Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.Team{}); namespace == t.namespace && err != nil {
+					return nil, client.IgnoreNotFound(err)
+				}
+				return ownerOf(ctx, namespace)
+			}
+			o.Owned = func(ctx context.Context, namespace string) (bool, error) {
+				owner, err := o.Records.Owner(ctx, namespace)
+				return owner != nil, err
+			}
+		})
+		DeferCleanup(m.stop)
+		p := t.apply(ctx, "launch", "hello")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
+		k.ahead.Store(int64(2 * time.Hour))
+		now := read(ctx, p)
+		now.Labels = map[string]string{"woken": "yes"}
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(func() bool { return read(ctx, p).Status.Finished }).Should(BeTrue())
+		Expect(read(ctx, p).Finalizers).To(BeEmpty(), "nobody would show it")
+
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
+		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())
+		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ContainElement(v1alpha1.DeliveryFinalizer))
+		Eventually(func() *record.Record { return k.of(ctx, t.namespace, p.Name) }).Should(HaveField("UID", p.UID))
 	})
 })

@@ -188,6 +188,11 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 	if err != nil || !kept {
 		return false, err
 	}
+	written := rs.o.Records.Archive.Writing(team)
+	defer written()
+	if _, kept, err = rs.keeper(ctx, post.Namespace); err != nil || !kept {
+		return false, err // It was deleted before that was said.
+	}
 	if !record.Needed(post) {
 		return true, rs.keepRequest(ctx, team, post)
 	}

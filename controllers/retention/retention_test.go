@@ -263,6 +263,23 @@ var _ = DescribeTable("The archive of a Team that was deleted and cleared does n
 	}),
 )
 
+var _ = It("clears the archive of a Team when nobody writes there any more", func(ctx SpecContext) {
+	d := newDesk(ctx)
+	d.post(ctx, "old", 5*day)
+	Expect(d.sweep(ctx)).To(Succeed())
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	may := d.shelf.MayDelete
+	d.shelf.MayDelete = func(ctx context.Context) error {
+		_, err := d.shelf.Archive.Clear(ended, d.of())
+		Expect(err).To(MatchError(ContainSubstring("still being written")), "were this process killed now, nobody would take back what it has written")
+		return may(ctx)
+	}
+	_, err := d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "it waits for nobody now")
+})
+
 var _ = Describe("The sweep", func() {
 	It("reads no posts while nothing can have become due", func(ctx SpecContext) {
 		d := newDesk(ctx)

@@ -95,6 +95,11 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 		entries = append(entries, entry)
 	}
 	of := teamOf(team)
+	written := s.Archive.Writing(of)
+	defer written()
+	if gone, err := s.takeBack(ctx, of); gone || err != nil {
+		return err
+	}
 	err := s.Lists.Add(ctx, lists.Team(of), entries)
 	if errors.Is(err, lists.ErrDamaged) {
 		if err = s.rebuild(ctx, team, err); err == nil {
@@ -105,25 +110,27 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 		return err //nolint:wrapcheck // it says what could not be done
 	}
 	s.note(of)
-	return s.takeBack(ctx, of)
+	_, err = s.takeBack(ctx, of)
+	return err
 }
 
-// takeBack removes the lists of a Team that was deleted while they were written: what clears
-// its archive may have passed them by, and nobody would find them but a Team of its name. The
-// cache of this process tells, which who clears goes by too.
-func (s *Shelf) takeBack(ctx context.Context, of archive.Team) error {
+// takeBack removes the lists of a Team that was deleted before they were written, or while that was
+// done: what clears its archive may have passed them by, and nobody would find them but a Team of
+// its name. The cache of this process tells, which who clears goes by too. It reports whether the
+// Team is gone, or goes.
+func (s *Shelf) takeBack(ctx context.Context, of archive.Team) (gone bool, err error) {
 	var team v1alpha1.Team
-	err := s.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team)
+	err = s.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot see whether team %s is being deleted: %w", of.Name, err)
+		return false, fmt.Errorf("cannot see whether team %s is being deleted: %w", of.Name, err)
 	}
 	if err == nil && team.DeletionTimestamp.IsZero() {
-		return nil
+		return false, nil
 	}
 	if err := s.MayDelete(ctx); err != nil {
-		return err
+		return true, err
 	}
-	return s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // it says what could not be done
+	return true, s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // it says what could not be done
 }
 
 // entry is what the lists of a team keep of a post.
@@ -173,6 +180,11 @@ func (s *Shelf) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.
 // Expire implements Archive.
 func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error) {
 	of, now := teamOf(team), s.Clock.Now()
+	written := s.Archive.Writing(of)
+	defer written()
+	if gone, err := s.takeBack(ctx, of); gone || err != nil {
+		return false, err
+	}
 	if err := s.MayDelete(ctx); err != nil {
 		return false, err
 	}
@@ -180,13 +192,15 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 		return s.forget(ctx, of, posts)
 	})
 	if errors.Is(err, lists.ErrDamaged) {
-		return true, errors.Join(s.rebuild(ctx, team, err), s.takeBack(ctx, of))
+		err = s.rebuild(ctx, team, err)
+		_, left := s.takeBack(ctx, of)
+		return true, errors.Join(err, left)
 	}
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what could not be done
 	}
 	if n > 0 {
-		if err := s.takeBack(ctx, of); err != nil {
+		if _, err := s.takeBack(ctx, of); err != nil {
 			return false, err
 		}
 	}

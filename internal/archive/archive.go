@@ -63,7 +63,10 @@ func (t Team) key(post string) string {
 }
 
 // Archive is the archive of one installation. It may be used by many goroutines at once.
-type Archive struct{ store *store.Store }
+type Archive struct {
+	store  *store.Store
+	writes writes
+}
 
 // New returns the archive that lies in a bucket. That of store.None keeps nothing: all it
 // does ends in ErrNone.

@@ -20,8 +20,12 @@ const (
 )
 
 // Clear removes what is kept of a team, records and lists, so much of it at most as takes
-// seconds, and reports whether something is left.
+// seconds, and reports whether something is left. The Team must be seen to be deleted before, by
+// those who write too: what they are writing by then is waited for.
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
+	if err := a.quiet(ctx, team); err != nil {
+		return true, err
+	}
 	_, left, err = a.remove(ctx, team, team.Prefix(), func(store.Object) (bool, error) { return true, nil })
 	return left, err
 }

@@ -36,12 +36,16 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case posting.Started(post) && !f.onlyAdopted():
+	case posting.Started(post) && (post.Spec.Cancelled || !f.onlyAdopted()):
 		return f.deliver()
 	case post.Status.Finished:
 		return nil
+	case post.Spec.Cancelled && len(undecided(post)) > 0:
+		f.enterTargets()
+		f.withdrawRest()
+		return []Action{Write{}}
 	case post.Spec.Cancelled:
-		return []Action{Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}}
+		return []Action{cancel()}
 	case f.Unowned && f.Now.Before(f.learnsBy()):
 		return f.waitForTeam()
 	case f.mayHaveBeenSent():
@@ -60,6 +64,11 @@ func Decide(f *Facts) []Action {
 	}
 	f.admit()
 	return f.deliver()
+}
+
+// cancel stores that a post was withdrawn.
+func cancel() Write {
+	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
 
 const acceptedMessage = "the post passed every rule"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Rewound is what is known of the cluster having been put back to an earlier state, such as
@@ -46,11 +47,12 @@ func (f *Facts) rewound() []Action {
 	return nil
 }
 
-// waitForRewound has a post wait whose time has come, or that a person has answered for. Any
-// other is looked up later. since is from when on that is waited for: the post's own time may
-// have been over before.
+// waitForRewound has a post wait whose time has come, or that a person has answered for or has
+// cancelled: it is told to be cancelled, for good, when it is known not to be out. Any other is
+// looked up later. since is from when on that is waited for: the post's own time may have been
+// over before.
 func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
-	if f.Post.Status.Finished {
+	if f.Post.Status.Finished || f.Post.Spec.Cancelled && !f.anyOpen() {
 		return []Action{Wait{Until: f.Now.Add(askAgain)}}
 	}
 	if f.Post.Spec.Draft || posting.Wait(f.Post, f.Now) > 0 {
@@ -63,12 +65,12 @@ func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
 }
 
 // cannotHaveGoneOut reports whether nothing is sent for a post whatever became of it: it is
-// finished, or withdrawn, or nothing is sent in its namespace. A person's answer about a
-// finished one is another matter.
+// finished, or nothing is sent in its namespace. A person's answer about a finished one is another
+// matter. One that was cancelled since, and is not told to be, may be out.
 func (f *Facts) cannotHaveGoneOut() bool {
 	post := f.Post
 	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
-	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered || post.Spec.Cancelled && !posting.Started(post)
+	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered
 }
 
 // wantsRewound reports whether the post is from before the cluster was put back, and was
@@ -117,11 +119,33 @@ func (f *Facts) enterRewound() []Action {
 	}
 	known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
 	post.Status.Earlier = &known
+	switch {
+	case len(actions) > 0 && post.Spec.Cancelled:
+		f.enterTargets()
+		f.withdrawRest()
+	case len(actions) == 0 && post.Spec.Cancelled && !posting.Started(post):
+		return []Action{cancel()}
+	}
 	f.takeUp()
 	if len(actions) == 0 {
 		return []Action{Write{}}
 	}
 	return actions
+}
+
+// withdrawRest fails what is neither out nor asked about of a cancelled post of which something
+// is, or may be: the post itself can no longer be withdrawn.
+func (f *Facts) withdrawRest() {
+	for i := range f.Post.Spec.Targets {
+		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
+			fail(t, notSentAnyMore)
+		}
+	}
+}
+
+// notSentAnyMore is why the rest of such a post is not sent.
+var notSentAnyMore = v1alpha1.Blocked{
+	Reason: v1alpha1.ReasonCancelled, Problem: "not sent: the post was cancelled", Remedy: "create a new post to publish it",
 }
 
 // leaveDoubt has a post of a cluster that was put back, or may have been, and that is deleted
@@ -132,7 +156,7 @@ func (f *Facts) leaveDoubt() []Action {
 	if f.wantsRewound() && f.Rewound.Noticed.After(by) {
 		by = f.Rewound.Noticed
 	}
-	if f.Unowned || f.NamespaceEnds || post.Spec.Draft || post.Spec.Cancelled || !isFrom(post, by) || posting.Due(post).After(by) {
+	if f.Unowned || f.NamespaceEnds || post.Spec.Draft || post.Status.Finished || !isFrom(post, by) || posting.Due(post).After(by) {
 		return nil
 	}
 	return f.askAbout(mayHaveGoneOut)

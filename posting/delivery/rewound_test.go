@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func (s *situation) putBack(found *record.Record) {
 	s.Rewound.Noticed = t0.Add(-time.Second)
 	s.Earlier = Earlier{State: EarlierKept, Record: found}
 }
+
+// cancelled withdraws the post, which the manager has not seen yet.
+func (s *situation) cancelled() { s.Post.Spec.Cancelled = true }
 
 // resolved closes the attempt that claimed has opened.
 func (s *situation) resolved(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState) {
@@ -116,7 +120,19 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierNotKept}
 		}, []string{"claim [0]", "wait"}, "", false},
-		"withdrawn":                          {"nothing is sent", func(s *situation) { s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"write Cancelled"}, "", false},
+		"withdrawn, and not asked yet":    {"it is told of no post that may be out", func(s *situation) { s.cancelled(); s.putBack(nil); s.Earlier = Earlier{} }, []string{look}, "", false},
+		"withdrawn, and it went out":      {"its record tells", func(s *situation) { s.cancelled(); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"withdrawn, and it was refused":   {"it is not out", func(s *situation) { s.cancelled(); s.putBack(own(refusedThen)) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, and nothing is kept":  {"it may have gone out", func(s *situation) { s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"withdrawn before its time":       {"it cannot have gone out", func(s *situation) { s.cancelled(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, and finished as such": {"it was told before the cluster was put back", func(s *situation) { s.cancelled(); s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"withdrawn, and the archive is away": {"it is told when that answers", func(s *situation) {
+			s.cancelled()
+			s.scheduled(time.Hour)
+			s.putBack(nil)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"wait"}, "", false},
+		"withdrawn, and it cannot be told":   {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
 		"finished":                           {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
 		"of no team":                         {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
 		"being deleted":                      {"its record says that it may be out, to who applies it again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
@@ -127,7 +143,13 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}
 		}, []string{"release"}, "", true},
-		"withdrawn and being deleted": {"nobody waits for it", func(s *situation) { s.deleted(); s.Post.Spec.Cancelled = true; s.putBack(nil) }, []string{"release"}, "", false},
+		"withdrawn and being deleted": {"its record says that it may be out", func(s *situation) { s.deleted(); s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
+		"withdrawn and finished, and being deleted": {"it was told before the cluster was put back", func(s *situation) {
+			s.deleted()
+			s.cancelled()
+			s.Post.Status.Finished = true
+			s.putBack(nil)
+		}, []string{"release"}, "", false},
 		"being deleted with its namespace": {"no record is written any more", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
@@ -247,6 +269,100 @@ func TestRewoundGoesOn(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		})
+	}
+}
+
+// TestRewoundWithdrawn follows posts that were cancelled after their cluster was put back: what is out reads so, and nothing of the
+// rest is sent.
+func TestRewoundWithdrawn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why    string
+		change func(*situation)
+		answer string
+		phase  v1alpha1.PostPhase
+		states []v1alpha1.TargetState
+	}{
+		"nothing of it is out": {"it is cancelled", func(s *situation) { s.putBack(own(refusedThen)) }, "", v1alpha1.PhaseCancelled, []v1alpha1.TargetState{v1alpha1.TargetPending}},
+		"it is out":            {"it cannot be called back", func(s *situation) { s.putBack(own()) }, "", v1alpha1.PhasePosted, []v1alpha1.TargetState{v1alpha1.TargetPosted}},
+		"one of two is out": {"the other one is not sent", func(s *situation) { s.twoTargets(); s.putBack(own()) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{
+			v1alpha1.TargetPosted, v1alpha1.TargetFailed,
+		}},
+		"one of two may be out": {"a person is asked about it alone", func(s *situation) {
+			s.twoTargets()
+			s.putBack(own(undecidedThen))
+		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
+		"one of two may be out, by a record from under way": {"it was not claimed for this object", func(s *situation) {
+			s.twoTargets()
+			s.putBack(own(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID, t.Attempt = v1alpha1.TargetPending, "", nil }))
+			s.Earlier.Record.Underway = true
+		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
+		"nothing is kept of it": {"a person is asked", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
+		"a person says that it was not sent": {
+			"it is not sent then", func(s *situation) { s.putBack(nil) }, "0=not-sent",
+			v1alpha1.PhaseFailed,
+			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
+		},
+		"a person says that what the record knows was not sent": {
+			"it is not sent then", func(s *situation) { s.putBack(own(undecidedThen)) }, "0=not-sent",
+			v1alpha1.PhaseFailed,
+			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
+		},
+		"a person says that it is out": {
+			"so it reads", func(s *situation) { s.putBack(nil) }, "0=posted:7",
+			v1alpha1.PhasePosted,
+			[]v1alpha1.TargetState{v1alpha1.TargetPosted},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) { s.cancelled(); tt.change(s) })
+			decide := func() {
+				for range 3 { // Each pass ends with what it writes.
+					for _, word := range words(Decide(f)) {
+						if strings.HasPrefix(word, "claim") {
+							t.Errorf("it does %q (%s)", word, tt.why)
+						}
+					}
+					Describe(f.Post, f.Now)
+				}
+			}
+			decide()
+			if tt.answer != "" {
+				if problems := EnterResolutions(f.Post, tt.answer, nil, &f.Settings, t0); len(problems) > 0 {
+					t.Fatal(problems)
+				}
+				decide()
+			}
+			var states []v1alpha1.TargetState
+			for i := range f.Post.Spec.Targets {
+				entry := posting.Target(f.Post, i)
+				if entry == nil {
+					entry = &v1alpha1.TargetStatus{}
+				}
+				states = append(states, posting.StateOf(entry))
+			}
+			asked := slices.Contains(states, v1alpha1.TargetUndecided)
+			if diff := cmp.Diff(tt.states, states); diff != "" || f.Post.Status.Phase != tt.phase || f.Post.Status.Finished == asked {
+				t.Errorf("%s, finished %t: %s (%s)", f.Post.Status.Phase, f.Post.Status.Finished, diff, tt.why)
+			}
+		})
+	}
+}
+
+// TestWithdrawnWhileAsked shows that a post is not told to be cancelled about which a person is asked.
+func TestWithdrawnWhileAsked(t *testing.T) {
+	f := facts(func(s *situation) {
+		s.twoTargets()
+		s.entered()
+		s.entry(0).State, s.entry(0).Blocked = v1alpha1.TargetUndecided, &mayHaveGoneOut
+		s.Post.Status.Targets = append(s.Post.Status.Targets, v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetPending})
+		s.cancelled()
+	})
+	if diff := cmp.Diff([]string{"write"}, words(Decide(f))); diff != "" {
+		t.Error(diff)
+	}
+	Describe(f.Post, f.Now)
+	if f.Post.Status.Finished || !attempt.Undecided(posting.Target(f.Post, 0)) || posting.StateOf(posting.Target(f.Post, 1)) != v1alpha1.TargetFailed {
+		t.Errorf("finished %t: %+v", f.Post.Status.Finished, f.Post.Status.Targets)
 	}
 }
 

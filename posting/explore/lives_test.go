@@ -39,6 +39,8 @@ type bounds struct {
 	// begins how often a manager may begin that cannot tell, or is wrong about it.
 	later           bool
 	rewinds, begins int
+	// cancels lets people cancel a scheduled post whose object says that nothing was sent for it.
+	cancels bool
 }
 
 // lives is one state.
@@ -139,6 +141,9 @@ func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 	case l.post != nil:
 		if l.post.DeletionTimestamp.IsZero() {
 			add("it is deleted", func(n *lives) { n.post.DeletionTimestamp = new(metav1.NewTime(t0)) })
+		}
+		if l.cancels && l.post.Spec.ScheduledAt != nil && !l.post.Spec.Cancelled && !l.post.Status.Finished && !posting.Started(l.post) {
+			add("it is cancelled", func(n *lives) { n.post.Spec.Cancelled = true; n.post.Generation++ })
 		}
 		if l.post.Status.Finished && !l.away && l.slow == nil {
 			add("its record is about to be written", func(n *lives) { n.slow = record.Of(n.post, "team", accountOf) })
@@ -290,6 +295,9 @@ func (l *lives) wrong() string {
 	if l.post == nil {
 		return ""
 	}
+	if l.cancels && l.post.Status.Phase == v1alpha1.PhaseCancelled && l.out[0] > 0 {
+		return "it reads cancelled, and is out"
+	}
 	for i := range l.post.Status.Targets {
 		switch t := &l.post.Status.Targets[i]; {
 		case attempt.Posted(t) && l.out[t.Index] == 0:
@@ -304,7 +312,8 @@ func (l *lives) wrong() string {
 // stuck reports whether a post stays as it is although its time has come, the store is there,
 // and it is known whether the cluster was put back.
 func (l *lives) stuck() bool {
-	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.Wait(l.post, l.now()) <= 0 && !posting.AllSettled(l.post)
+	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.Wait(l.post, l.now()) <= 0 &&
+		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 
 // exploreLives visits every schedule within bounds, and returns how many states there are

@@ -182,6 +182,7 @@ func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 // rewinds are the bounds of schedules in which a cluster is put back.
 var rewinds = map[string]bounds{
 	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
+	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},
 	"a post that is made anew":                     {lives: 2, targets: 1, rewinds: 1},
 	"a post to two accounts":                       {lives: 1, targets: 2, rewinds: 1},
 	"a post that is put back twice":                {lives: 1, targets: 1, rewinds: 2},

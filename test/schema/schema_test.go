@@ -132,8 +132,17 @@ var _ = DescribeTable("a Post when its spec is changed", changes,
 		edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
 	Entry("cancelled after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
 	Entry("labelled after a claim", claimed, func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, ""),
+	Entry("another target while a person is asked about one", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) }), "the targets are frozen"),
+	Entry("another connection while a person is asked about the target", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "other" }), "the targets are frozen"),
+	Entry("other words while a person is asked about the target", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), ""),
 	Entry("edited when finished", func(p *v1alpha1.Post) { p.Status.Finished = true }, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "finished"),
 )
+
+// undecided has a person asked about the target, for which no call was claimed.
+func undecided(p *v1alpha1.Post) {
+	p.Status.Phase = v1alpha1.PhaseFailed
+	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}}
+}
 
 func claimed(p *v1alpha1.Post) {
 	now := v1alpha1.NewTime(time.Now())
