@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -199,6 +200,10 @@ type Reconciler struct {
 	reading chan struct{}
 
 	queue atomic.Pointer[workqueue]
+
+	// began is when the first pass was made: the reconciler is there before it leads.
+	began     time.Time
+	beginOnce sync.Once
 }
 
 // workqueue is what the controller takes posts from.

@@ -118,6 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	now := r.o.Clock.Now()
+	r.beginOnce.Do(func() { r.began = now })
 	ctx, span := r.trace(ctx, &post, now)
 	p := &pass{
 		post: post.DeepCopy(), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), memory: known,
@@ -330,7 +331,7 @@ func inputs[T any, P interface {
 // facts are what is decided from.
 func (r *Reconciler) facts(p *pass) *delivery.Facts {
 	f := &delivery.Facts{
-		Post: p.post, Now: p.now, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
+		Post: p.post, Now: p.now, Began: r.began, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceEnds: p.namespaceEnds, Suspended: p.suspended, Suspensions: p.suspensions, Rewound: p.rewound,
 		Results:            p.memory.publish.Recall(p.post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },

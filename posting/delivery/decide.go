@@ -32,6 +32,9 @@ func Decide(f *Facts) []Action {
 	if !post.DeletionTimestamp.IsZero() {
 		return f.release()
 	}
+	if actions := f.learnLater(); actions != nil {
+		return actions
+	}
 	if actions := f.earlier(); actions != nil {
 		return actions
 	}
@@ -46,12 +49,10 @@ func Decide(f *Facts) []Action {
 		return []Action{Write{}}
 	case post.Spec.Cancelled:
 		return []Action{cancel()}
-	case f.Unowned && f.Now.Before(f.learnsBy()):
+	case f.Unowned:
 		return f.waitForTeam()
 	case f.mayHaveBeenSent():
 		return f.failAll(restored)
-	case f.Unowned:
-		return f.waitForTeam()
 	}
 	if errs := f.Invalid(); len(errs) > 0 {
 		return f.refuse(errs)
@@ -79,10 +80,14 @@ const acceptedMessage = "the post passed every rule"
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
-		// It was entered without a look.
-		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) || attempt.BlockedBy(&t, v1alpha1.ReasonNoTeam) && !askedEarlier(f.Post)
+		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // it was entered without a look
 	})
-	return record.Copied(f.Post) && !knowsEarlier(f.Post) && !isKnown && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	return f.dueCopy() && !knowsEarlier(f.Post) && !isKnown
+}
+
+// dueCopy reports whether the object is a copy from a backup whose time has come.
+func (f *Facts) dueCopy() bool {
+	return record.Copied(f.Post) && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
 }
 
 // restored is why a copy from a backup is not sent.

@@ -54,6 +54,8 @@ type Facts struct {
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
 	// Unowned is set if no team owns the post's namespace: nothing is sent there.
 	Unowned bool
+	// Began is when this process began to work on posts; zero if that does not matter.
+	Began time.Time
 	// Earlier is what is known of an earlier post of the name.
 	Earlier Earlier
 	// Rewound is what is known of the cluster having been put back to an earlier state.

@@ -59,7 +59,10 @@ func (f *Facts) earlier() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRecord(f.learnsBy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
+		if f.Post.Spec.Cancelled {
+			return []Action{f.waitCancelled()}
+		}
+		return f.waitForRecord(f.learnsBy(), f.doubtOfCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterEarlier()
 	case EarlierNotKept:
@@ -81,7 +84,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRecord(time.Time{}, "whether an earlier post of this name was published to these accounts cannot be looked up: "+f.Earlier.Problem)
+		return f.waitForRecord(time.Time{}, nil, "whether an earlier post of this name was published to these accounts cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
 		return f.enterMore()
 	case EarlierNotKept:
@@ -125,18 +128,18 @@ func (f *Facts) enterCopy() []Action {
 // Herald has accepted it does when it is due; for a copy that came with its status, at once.
 func (f *Facts) wantsEarlier() bool {
 	post := f.Post
-	if f.Unowned || post.Status.Finished || post.Spec.Draft || post.Spec.Cancelled || !record.Wanted(post) {
+	if f.Unowned || !f.mustLearn() {
 		return false
 	}
 	return !f.accepted() || record.Copied(post) || posting.Wait(post, f.Now) <= 0
 }
 
-// unkeptCopy reports whether a post is due that came with the entries of the object which it
-// is a copy of, while nothing tells what became of that since: what its entries say may be
-// of before it was sent. A record tells if it has that object.
+// unkeptCopy reports whether a post is due that is a copy of an object of which nothing tells
+// what became: what its entries say may be of before that was sent. A record tells if it has that
+// object. Of a copy without entries and record, mayHaveBeenSent does the same.
 func (f *Facts) unkeptCopy(found *record.Record) bool {
 	post := f.Post
-	if len(post.Status.Targets) == 0 || !record.Copied(post) || posting.Wait(post, f.Now) > 0 {
+	if len(post.Status.Targets) == 0 && found == nil && !post.Spec.Cancelled || !f.dueCopy() {
 		return false
 	}
 	return found == nil || !found.Covers(record.CopyOf(post))
@@ -184,31 +187,79 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// learnsBy is until when a post waits at least to learn what became of an earlier one, whatever
-// its own time: of what a restored cluster brings back the time is long over, and its team is
-// ready, and its bucket found, a moment later.
+// mustLearn reports whether it must be known what became of an earlier post before this one goes
+// on. One that was cancelled may be a copy of what is out.
+func (f *Facts) mustLearn() bool {
+	post := f.Post
+	return !post.Status.Finished && !post.Spec.Draft && (!post.Spec.Cancelled || record.Copied(post)) && record.Wanted(post)
+}
+
+// learnsBy is until when a post waits at least to learn that, whatever its own time: of what a
+// restored cluster brings back the time is long over, and its team is ready, and its bucket
+// found, a moment after the object was made or the manager began.
 func (f *Facts) learnsBy() time.Time {
 	if !record.Wanted(f.Post) {
 		return time.Time{}
 	}
-	return f.Post.CreationTimestamp.Add(f.Settings.StartingDeadline)
+	since := f.Post.CreationTimestamp.Time
+	if f.Began.After(since) {
+		since = f.Began
+	}
+	return since.Add(f.Settings.StartingDeadline)
 }
 
-// waitForTeam says that a post waits for a team that owns its namespace, without which nothing
-// tells what became of an earlier one either.
+// learnLater has a post wait that must learn what became of an earlier one, while no team owns
+// its namespace: nothing else can tell. It returns no actions if the post goes on.
+func (f *Facts) learnLater() []Action {
+	if !f.Unowned || !f.mustLearn() {
+		return nil
+	}
+	if actions := f.settleFirst(); actions != nil {
+		return actions
+	}
+	switch by := f.learnsBy(); {
+	case !f.Post.Spec.Cancelled:
+		return f.waitForTeam()
+	case f.Now.Before(by):
+		return []Action{Wait{Until: by, ForInputs: true}}
+	case len(f.Post.Status.Targets) == 0 && f.dueCopy(): // nobody was asked
+		return f.askAbout(restored)
+	}
+	return nil
+}
+
+// waitCancelled is the pause of a post that is told to be cancelled, for good, when it is known
+// not to be out.
+func (f *Facts) waitCancelled() Wait { return Wait{Until: f.Now.Add(askAgain + f.spread(askAgain/3))} }
+
+// waitForTeam says that a post waits for a team that owns its namespace.
 func (f *Facts) waitForTeam() []Action {
-	return f.withholdUntil(f.learnsBy(), v1alpha1.ReasonNoTeam, noTeam(f.Post).Problem, func(int) v1alpha1.Blocked { return noTeam(f.Post) })
+	w := withholding{reason: v1alpha1.ReasonNoTeam, message: noTeam(f.Post).Problem, blocked: func(int) v1alpha1.Blocked { return noTeam(f.Post) }}
+	if f.mustLearn() {
+		w.least, w.end = f.learnsBy(), f.doubtOfCopy()
+	}
+	return f.withholdAs(w)
+}
+
+// doubtOfCopy is how the wait ends of a copy that may be out; nil for any other post.
+func (f *Facts) doubtOfCopy() *v1alpha1.Blocked {
+	if !f.dueCopy() {
+		return nil
+	}
+	return &restored
 }
 
 // waitForRecord says that a post waits for the archive. At its deadline, and not before a time,
-// it fails: it is never sent unasked.
-func (f *Facts) waitForRecord(least time.Time, problem string) []Action {
+// it fails, or ends in doubt: it is never sent unasked.
+func (f *Facts) waitForRecord(least time.Time, end *v1alpha1.Blocked, problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,
 		Problem: problem,
 		Remedy:  remedies[v1alpha1.ReasonRecordUnavailable],
 	}
-	actions := f.withholdUntil(least, v1alpha1.ReasonRecordUnavailable, blocked.Problem, func(int) v1alpha1.Blocked { return blocked })
+	actions := f.withholdAs(withholding{
+		reason: v1alpha1.ReasonRecordUnavailable, message: problem, blocked: func(int) v1alpha1.Blocked { return blocked }, least: least, end: end,
+	})
 	for i, action := range actions {
 		wait, ok := action.(Wait)
 		if again := f.Now.Add(askAgain + f.spread(askAgain/3)); ok && (wait.Until.IsZero() || again.Before(wait.Until)) {
@@ -236,6 +287,9 @@ func (f *Facts) enterEarlier() []Action {
 	var actions []Action
 	if f.unkeptCopy(found) {
 		actions = f.askAbout(restored)
+	}
+	if post.Spec.Cancelled && (adopted || actions != nil) {
+		f.withdrawRest()
 	}
 	if !adopted {
 		return actions
@@ -295,14 +349,10 @@ func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// askedEarlier reports whether it was asked for this very object what became of an earlier post.
-func askedEarlier(post *v1alpha1.Post) bool {
-	return post.Status.Earlier != nil && post.Status.Earlier.Object == string(post.UID)
-}
-
 // knowsEarlier reports whether the record of an earlier post has told what became of it.
 func knowsEarlier(post *v1alpha1.Post) bool {
-	return askedEarlier(post) && post.Status.Earlier.Record != ""
+	earlier := post.Status.Earlier
+	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
 }
 
 // describeAdopted derives the condition that says which targets are out from before.

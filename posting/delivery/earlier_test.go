@@ -158,9 +158,71 @@ func TestEarlier(t *testing.T) {
 		"a copy, and its team never comes": {"nobody else can tell", func(s *situation) {
 			s.copied()
 			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
+			s.Post.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 			s.Unowned, s.Earlier = true, Earlier{}
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
+		}, []string{"write and warn of NoTeam"}, isAskedAbout},
+		"a copy, and its team is not ready when the manager begins": {"the team had no time yet", func(s *situation) {
+			s.Unowned, s.Earlier, s.Began = true, Earlier{}, t0.Add(-time.Second)
+			s.scheduled(-5 * time.Hour)
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+		}, []string{"write and warn of NoTeam", "wait"}, nil},
+		"a copy that came with a refused call, and its team is not ready yet": {"a later call may have published it", func(s *situation) {
+			s.target.TryUntil = v1alpha1.NewTimePtr(t0.Add(-2 * time.Hour))
+			s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending)
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Unowned, s.Earlier = true, Earlier{}
+		}, []string{"write and warn of NoTeam", "wait"}, nil},
+		"a copy that came with an open call, and its team is not ready yet": {"the platform is asked first", func(s *situation) {
+			s.claimed(time.Hour)
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Unowned, s.Earlier = true, Earlier{}
+		}, []string{"lookup [0]"}, nil},
+		"a copy without entries, and what is kept is of another object": {"its own original may be out", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/original"}
+			s.Earlier = answered(kept(refusedThen))
+		}, []string{"write and warn of OutcomeUnknown"}, isUndecided},
+		"a copy, and the archive is away past the deadline": {"nobody else can tell", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = away
+		}, []string{"write and warn of RecordUnavailable"}, isAskedAbout},
+		"a cancelled copy": {"it is told to be cancelled when it is known not to be out", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
+		}, []string{"find earlier"}, nil},
+		"a cancelled copy, and its team is not ready yet": {"as above", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
+		}, []string{"wait"}, nil},
+		"a cancelled copy, and its team never comes": {"nobody else can tell", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
+			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write and warn of OutcomeUnknown"}, isAskedAbout},
+		"a cancelled copy, and the archive is away": {"as above", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Earlier = true, away
+		}, []string{"wait"}, nil},
+		"a cancelled copy that is out": {"its record tells", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Earlier = true, answered(kept())
+		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetPosted {
+				t.Errorf("%+v", p.Status.Targets[0])
+			}
+		}},
+		"a cancelled copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
+		}, []string{"write and warn of OutcomeUnknown"}, isUndecided},
+		"a cancelled copy whose time lies ahead, and nothing is kept of it": {"it was not sent", func(s *situation) {
+			s.scheduled(time.Hour)
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
+		}, []string{"write Cancelled"}, nil},
 		"a copy that was looked up before its time, and its team is gone": {"it cannot have been sent", func(s *situation) {
 			s.copied()
 			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))

@@ -66,11 +66,21 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 
 // withhold does that for a reason, and says of each target what is in the way.
 func (f *Facts) withhold(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
-	return f.withholdUntil(time.Time{}, reason, message, blocked)
+	return f.withholdAs(withholding{reason: reason, message: message, blocked: blocked})
 }
 
-// withholdUntil does the same, and gives no target up before a time.
-func (f *Facts) withholdUntil(least time.Time, reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
+// withholding is how a post is withheld.
+type withholding struct {
+	reason, message string
+	// blocked says of each target what is in the way.
+	blocked func(target int) v1alpha1.Blocked
+	// least is before when no target is given up, whatever its own time.
+	least time.Time
+	// end is what a target ends in that is given up; nil for a failure that says what was in the way.
+	end *v1alpha1.Blocked
+}
+
+func (f *Facts) withholdAs(w withholding) []Action {
 	f.enterTargets()
 	scheduled := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) > 0
 	for i := range f.Post.Spec.Targets {
@@ -78,15 +88,20 @@ func (f *Facts) withholdUntil(least time.Time, reason, message string, blocked f
 		if attempt.Settled(t) {
 			continue
 		}
-		attempt.Block(t, blocked(i))
+		attempt.Block(t, w.blocked(i))
 		if scheduled || f.Post.Spec.Draft {
 			continue
 		}
 		f.setTryUntil(t)
-		if f.expired(t) && f.Now.After(least) {
+		switch {
+		case !f.expired(t) || !f.Now.After(w.least):
+		case w.end != nil:
+			fail(t, *w.end)
+		default:
 			f.giveUp(i, t)
 		}
 	}
+	reason, message := w.reason, w.message
 	if posting.AllSettled(f.Post) {
 		setAccepted(f.Post, f.Now, reason, message)
 		return []Action{Write{Event{Warning: true, Reason: reason}}}
@@ -100,8 +115,8 @@ func (f *Facts) withholdUntil(least time.Time, reason, message string, blocked f
 	case scheduled:
 		wait = f.waitForTime()
 		wait.ForInputs = true
-	case !wait.Until.IsZero() && !wait.Until.After(f.Now) && least.After(f.Now):
-		wait.Until = least.Add(time.Millisecond)
+	case !wait.Until.IsZero() && !wait.Until.After(f.Now) && !w.least.Before(f.Now):
+		wait.Until = w.least.Add(time.Millisecond)
 	}
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }

@@ -26,6 +26,9 @@ type Rewound struct {
 // rewound finds out, before anything more is done for a post of a cluster that was put back,
 // what became of it since, and enters it. It returns no actions if the post goes on.
 func (f *Facts) rewound() []Action {
+	if f.Unowned && f.Post.Spec.Cancelled && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.wantsRewound() {
+		return f.cancelUnowned()
+	}
 	if f.cannotHaveGoneOut() {
 		return nil
 	}
@@ -53,7 +56,7 @@ func (f *Facts) rewound() []Action {
 // over before.
 func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
 	if f.Post.Status.Finished || f.Post.Spec.Cancelled && !f.anyOpen() {
-		return []Action{Wait{Until: f.Now.Add(askAgain)}}
+		return []Action{f.waitCancelled()}
 	}
 	if f.Post.Spec.Draft || posting.Wait(f.Post, f.Now) > 0 {
 		return nil
@@ -61,7 +64,35 @@ func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
 	if actions := f.settleFirst(); actions != nil {
 		return actions
 	}
-	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), problem)
+	var end *v1alpha1.Blocked
+	if !posting.Due(f.Post).After(since) {
+		end = &mayHaveGoneOut
+	}
+	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
+}
+
+// cancelUnowned has a post wait that was cancelled since its cluster was put back, in a namespace
+// whose team is not ready yet: nothing else tells whether it is out. Without one, a person is asked.
+func (f *Facts) cancelUnowned() []Action {
+	if by := f.Rewound.Noticed.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
+		return []Action{Wait{Until: by, ForInputs: true}}
+	}
+	if posting.Due(f.Post).After(f.Rewound.Noticed) {
+		return nil
+	}
+	known := f.knownBefore()
+	known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
+	f.Post.Status.Earlier = &known
+	return f.askAbout(mayHaveGoneOut)
+}
+
+// knownBefore is what was looked up for this very object.
+func (f *Facts) knownBefore() v1alpha1.EarlierPost {
+	object := string(f.Post.UID)
+	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
+		return *earlier.DeepCopy()
+	}
+	return v1alpha1.EarlierPost{Object: object}
 }
 
 // cannotHaveGoneOut reports whether nothing is sent for a post whatever became of it: it is
@@ -95,15 +126,16 @@ func isFrom(post *v1alpha1.Post, at time.Time) bool {
 // asked.
 func (f *Facts) enterRewound() []Action {
 	post, found := f.Post, f.Earlier.Record
-	known := v1alpha1.EarlierPost{Object: string(post.UID)}
-	if earlier := post.Status.Earlier; earlier != nil && earlier.Object == known.Object {
-		known = *earlier.DeepCopy()
-	}
+	known := f.knownBefore()
 	own := found != nil && found.Covers(post.UID)
 	var actions []Action
 	if found != nil && (own || string(found.UID) != known.Record) {
 		adopted, withheld := f.adopt(&known)
-		if withheld != nil {
+		switch {
+		case withheld == nil:
+		case post.Spec.Cancelled: // It does not wait for a connection that nobody may make.
+			actions = f.askAbout(mayHaveGoneOut)
+		default:
 			return withheld
 		}
 		if adopted {
@@ -123,7 +155,7 @@ func (f *Facts) enterRewound() []Action {
 	case len(actions) > 0 && post.Spec.Cancelled:
 		f.enterTargets()
 		f.withdrawRest()
-	case len(actions) == 0 && post.Spec.Cancelled && !posting.Started(post):
+	case len(actions) == 0 && post.Spec.Cancelled && !posting.Started(post) && len(undecided(post)) == 0:
 		return []Action{cancel()}
 	}
 	f.takeUp()
@@ -165,8 +197,8 @@ func (f *Facts) leaveDoubt() []Action {
 // mayHaveGoneOut is why a post is not sent that the cluster says was not sent.
 var mayHaveGoneOut = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
-	Problem: "not sent: the cluster was put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and whether it was " +
-		"published since is unknown",
+	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +
+		"whether it was published since is unknown",
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 

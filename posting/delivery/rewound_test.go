@@ -132,7 +132,30 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, "", false},
-		"withdrawn, and it cannot be told":   {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
+		"withdrawn, and it cannot be told": {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
+		"cancelled, and its team is not ready yet": {"its record may say that it is out", func(s *situation) {
+			s.Post.Spec.Cancelled, s.Unowned = true, true
+			s.putBack(nil)
+		}, []string{"wait"}, "", false},
+		"cancelled, and of an account that nobody knows": {"it may be there that it is out", func(s *situation) {
+			s.Post.Spec.Cancelled = true
+			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
+			s.putBack(own())
+		}, []string{ask}, v1alpha1.TargetUndecided, true},
+		"cancelled, and a person is asked about it already": {"the question stays", func(s *situation) {
+			s.Post.Spec.Cancelled = true
+			s.target.State = v1alpha1.TargetUndecided
+			s.entered()
+			s.scheduled(time.Hour)
+			s.putBack(nil)
+		}, []string{"write"}, v1alpha1.TargetUndecided, true},
+		"due before, and the archive stays away": {"nobody else can tell", func(s *situation) {
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
+			s.scheduled(-2 * time.Hour)
+			s.putBack(nil)
+			s.Rewound.Noticed = t0.Add(-time.Hour - time.Second)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"write and warn of RecordUnavailable"}, v1alpha1.TargetUndecided, false},
 		"finished":                           {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
 		"of no team":                         {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
 		"being deleted":                      {"its record says that it may be out, to who applies it again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
