@@ -4,8 +4,11 @@
 package archive_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/herald-social/herald/internal/archive"
@@ -38,18 +41,21 @@ func TestClearWaits(t *testing.T) {
 	others := a.Writing(archive.Team{Namespace: acme.Namespace, Name: "another"})
 	defer others()
 	first, second := a.Writing(acme), a.Writing(acme)
-	ended := t.Context()
-	t.Run("and gives up with who has it done", func(t *testing.T) { ended = t.Context() })
-	if left, err := a.Clear(ended, acme); !left || !errors.Is(err, ended.Err()) {
-		t.Errorf("something is left: %v; %v", left, err)
-	}
-
-	cleared := make(chan error)
+	clearing := &waiting{Context: t.Context(), begun: make(chan struct{})}
+	cleared := make(chan error, 1)
 	go func() {
-		_, err := a.Clear(t.Context(), acme)
+		_, err := a.Clear(clearing, acme)
 		cleared <- err
 	}()
+	<-clearing.begun
+
+	ended, end := context.WithCancel(t.Context())
+	end()
 	for i, done := range []func(){first, second} {
+		left, err := a.Clear(ended, acme)
+		if !left || !errors.Is(err, ended.Err()) || !strings.Contains(err.Error(), "still being written") {
+			t.Errorf("while write %d is under way, who gives up to wait is told %v, and that something is left: %v", i, err, left)
+		}
 		if err := write(fmt.Sprintf("post-%d", i)); err != nil {
 			t.Fatal(err)
 		}
@@ -61,4 +67,17 @@ func TestClearWaits(t *testing.T) {
 	for entry, err := range a.Entries(t.Context(), acme) {
 		t.Errorf("%s is left (%v)", entry.Post, err)
 	}
+}
+
+// waiting is a context that tells when somebody waits for its end, among other things.
+type waiting struct {
+	context.Context //nolint:containedctx // it is one
+
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (w *waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.begun) })
+	return w.Context.Done()
 }
