@@ -28,7 +28,7 @@ const (
 	// the store and of the Kubernetes API differ. One that is written again is the same.
 	keptBefore = time.Minute
 	// catchUpAhead is how many posts may wait for the archiver before more are looked for:
-	// five seconds' work. catchUpPause is when it is looked again how many do.
+	// six seconds' work. catchUpPause is when it is looked again how many do.
 	catchUpAhead = 1000
 	catchUpPause = time.Second
 )
