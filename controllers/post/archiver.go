@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// archivers is how many records are written at once: a store takes some tens of
-	// milliseconds for one, so that 200 a second are kept.
+	// archivers is how many records are written at once: one takes some 50 ms, most of it in
+	// the store, so that 160 a second are kept.
 	archivers = 8
 	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and
 	// take one write to the store.
@@ -35,7 +35,8 @@ const (
 	// keptAtOnce and keptInARow are how many records a second, and in a row, are written as their
 	// posts are finished. Those of a burst come keptLater, and up to keptSpread more, after it: the
 	// deliveries shall have the processors and the store to themselves. Both are within the minute
-	// in which a finished post has its record.
+	// in which a finished post has its record; bursts of more than some thousands take longer, by
+	// what archivers keep in a second.
 	keptAtOnce = 10
 	keptInARow = 20
 	keptLater  = 15 * time.Second

@@ -14,11 +14,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pages"
 )
 
@@ -27,7 +28,7 @@ const (
 	// the store and of the Kubernetes API differ. One that is written again is the same.
 	keptBefore = time.Minute
 	// catchUpAhead is how many posts may wait for the archiver before more are looked for:
-	// five seconds' work. catchUpPause is when it is looked again how many do.
+	// six seconds' work. catchUpPause is when it is looked again how many do.
 	catchUpAhead = 1000
 	catchUpPause = time.Second
 )
@@ -90,14 +91,19 @@ func logBehind(err error) {
 }
 
 // catchesUp has a Team caught up that comes to own its namespace: what was finished there before
-// has neither a record nor the finalizer, and no cache has it. It asks for no pass.
+// has neither a record nor the finalizer, and no cache has it. For one that loses its namespace
+// nothing is left to find: it was caught up when it came. It asks for no pass.
 func (rs *records) catchesUp() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, team client.Object) []reconcile.Request {
-		if rs.archiver != nil {
-			rs.archiver.owning.Add(team.GetName())
+	catchUp := func(obj client.Object) {
+		team, ok := obj.(*v1alpha1.Team)
+		if ok && rs.archiver != nil && conditions.IsReady(team.Status.Conditions) {
+			rs.archiver.owning.Add(team.Name)
 		}
-		return nil
-	})
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ workqueue) { catchUp(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) { catchUp(e.ObjectNew) },
+	}
 }
 
 func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {

@@ -12,6 +12,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 )
 
@@ -121,5 +126,43 @@ func TestComparisonEndsWithTheStore(t *testing.T) {
 	err := c.see(finishedPost{"a", time.Time{}})
 	if err = errors.Join(err, c.see(finishedPost{"b", time.Time{}}), c.end()); !errors.Is(err, away) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCatchesUp: each Team that is caught up costs lists of all its finished posts and records.
+func TestCatchesUp(t *testing.T) {
+	of := func(owns metav1.ConditionStatus) *v1alpha1.Team {
+		return &v1alpha1.Team{
+			ObjectMeta: metav1.ObjectMeta{Name: "acme"},
+			Status:     v1alpha1.TeamStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: owns}}},
+		}
+	}
+	owning, refused := of(metav1.ConditionTrue), of(metav1.ConditionFalse)
+	for _, tc := range []struct {
+		reason string
+		happen func(*records)
+		want   int
+	}{
+		{"it comes to own its namespace", func(rs *records) {
+			rs.catchesUp().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
+		}, 1},
+		{"the watch was cut while it came to own it", func(rs *records) {
+			rs.catchesUp().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
+		}, 1},
+		{"it was caught up when it came", func(rs *records) {
+			rs.catchesUp().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
+		}, 0},
+		{"its records went with it", func(rs *records) {
+			rs.catchesUp().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
+		}, 0},
+	} {
+		rs := &records{o: &Options{Clock: clock.RealClock{}}}
+		rs.archiver = newArchiver(rs)
+		tc.happen(rs)
+		if got := rs.archiver.owning.Len(); got != tc.want {
+			t.Errorf("%d teams are caught up, want %d: %s", got, tc.want, tc.reason)
+		}
+		rs.archiver.queue.ShutDown()
+		rs.archiver.owning.ShutDown()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -45,7 +46,8 @@ func uncounted(q *corev1.ResourceQuota) bool {
 	return false
 }
 
-// recount asks Kubernetes to count what a quota bounds, if it could not and the time for it has come.
+// recount asks Kubernetes to count what a quota bounds, if it could not and the time for it has come. Where a policy or a webhook of
+// the cluster refuses the question, the Team is none the worse for it: Kubernetes counts by itself later.
 func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.ResourceQuota) error {
 	if !uncounted(bounds) {
 		r.recounts.forget(team)
@@ -55,11 +57,15 @@ func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.Re
 	if !r.recounts.due(team, now) {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Kubernetes refuses more of Herald's objects in the namespace, because it could not count those that there are; asking it to count again",
-		"namespace", bounds.Namespace, "resourceQuota", bounds.Name)
+	log := ctrl.LoggerFrom(ctx).WithValues("namespace", bounds.Namespace, "resourceQuota", bounds.Name)
+	log.Info("Kubernetes refuses more of Herald's objects in the namespace, because it could not count those that there are; asking it to count again")
 	bounds.Spec.Hard[asksForCount] = *resource.NewQuantity(0, resource.DecimalSI)
-	if err := r.Client.Update(ctx, bounds); err != nil {
+	err := r.Client.Update(ctx, bounds)
+	if apierrors.IsConflict(err) {
 		return err
+	}
+	if err != nil {
+		log.Error(err, "cannot ask Kubernetes to count, which it does by itself every five minutes; let the manager put "+string(asksForCount)+" into spec.hard of the quota, and Teams take objects sooner")
 	}
 	r.recounts.asked(team, now)
 	return nil

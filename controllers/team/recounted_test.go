@@ -5,12 +5,15 @@ package team_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,7 +35,8 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 
 		began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 		clock := clocktesting.NewFakePassiveClock(began)
-		questions, reads := 0, 0
+		questions, refused, reads := 0, 0, 0
+		var refusal error
 		watched := interceptor.NewClient(asManager, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 				if _, ok := obj.(*corev1.ResourceQuota); ok {
@@ -41,6 +45,10 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 				return c.Get(ctx, key, obj, opts...)
 			},
 			Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+				if q, ok := obj.(*corev1.ResourceQuota); ok && refusal != nil && bounds(q) != want {
+					refused++
+					return refusal
+				}
 				err := c.Update(ctx, obj, opts...)
 				if q, ok := obj.(*corev1.ResourceQuota); ok && err == nil && bounds(q) != want {
 					Expect(bounds(q)).To(Equal(want+" and 1 more"), "no bound is given up")
@@ -109,6 +117,16 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(bounds(q)).To(Equal(want))
 
+		By("a policy of the cluster that refuses the question: the team is ready all the same, and Kubernetes counts by itself later")
+		refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, q.Name, errors.New("a policy wants other bounds"))
+		look(r, time.Minute+5*time.Second, 10*time.Second)
+		look(r, time.Minute+6*time.Second, 9*time.Second)
+		Expect([]int{questions, refused}).To(Equal([]int{3, 1}))
+		refusal = nil
+		look(r, time.Minute+15*time.Second, 20*time.Second)
+		Expect(questions).To(Equal(4), "it is tried again")
+		look(r, time.Minute+16*time.Second, 19*time.Second)
+
 		By("Kubernetes counting")
 		used := corev1.ResourceList{}
 		for kind := range q.Spec.Hard {
@@ -116,7 +134,7 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 		}
 		counted(used)
 		look(r, 2*time.Minute, 0)
-		Expect(questions).To(Equal(3))
+		Expect(questions).To(Equal(4))
 		reads = 0
 		look(r, 3*time.Minute, 0)
 		Expect(reads).To(BeZero(), "nothing is to be looked at any more")

@@ -6,9 +6,12 @@ package archive_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // TestClearSome shows that a removal of many is done in parts, so that whoever has it done can do
@@ -32,33 +35,58 @@ func TestClearSome(t *testing.T) {
 // it back: a process that dies in between could not.
 func TestClearWaits(t *testing.T) {
 	a, _ := open(t)
-	write := func(name string) error {
-		return a.Put(t.Context(), acme, name, func([]byte) ([]byte, error) { return []byte("late"), nil })
-	}
 	others := a.Writing(archive.Team{Namespace: acme.Namespace, Name: "another"})
 	defer others()
 	first, second := a.Writing(acme), a.Writing(acme)
 	ended := t.Context()
 	t.Run("and gives up with who has it done", func(t *testing.T) { ended = t.Context() })
-	if left, err := a.Clear(ended, acme); !left || !errors.Is(err, ended.Err()) {
-		t.Errorf("something is left: %v; %v", left, err)
-	}
-
-	cleared := make(chan error)
-	go func() {
-		_, err := a.Clear(t.Context(), acme)
-		cleared <- err
-	}()
 	for i, done := range []func(){first, second} {
-		if err := write(fmt.Sprintf("post-%d", i)); err != nil {
+		left, err := a.Clear(ended, acme)
+		if !left || !errors.Is(err, ended.Err()) || !strings.Contains(err.Error(), "still being written") {
+			t.Errorf("while write %d is under way: something is left: %v; %v", i, left, err)
+		}
+		if err := a.Put(t.Context(), acme, fmt.Sprintf("post-%d", i), to("late")); err != nil {
 			t.Fatal(err)
 		}
 		done()
 	}
-	if err := <-cleared; err != nil {
-		t.Fatal(err)
+	if left, err := a.Clear(t.Context(), acme); left || err != nil {
+		t.Errorf("something is left: %v; %v", left, err)
 	}
-	for entry, err := range a.Entries(t.Context(), acme) {
-		t.Errorf("%s is left (%v)", entry.Post, err)
+	if got := names(t, a, acme); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+}
+
+// TestClearGoesOn shows that who waits goes on once all is written that was being written, and waits for nothing that came later:
+// who writes then sees that the Team is being deleted.
+func TestClearGoesOn(t *testing.T) {
+	for name, order := range map[string][2]int{"in their order": {0, 1}, "the last one first": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := archive.New(store.None()) // Nothing is to be removed there, and only the wait is left.
+				writes := []func(){a.Writing(acme), a.Writing(acme)}
+				cleared := false
+				go func() {
+					if _, err := a.Clear(t.Context(), acme); err != nil {
+						t.Error(err)
+					}
+					cleared = true
+				}()
+				synctest.Wait()
+				later := a.Writing(acme)
+				defer later()
+				for i, write := range order {
+					if cleared {
+						t.Errorf("cleared after %d of 2 writes", i)
+					}
+					writes[write]()
+					synctest.Wait()
+				}
+				if !cleared {
+					t.Error("waits after both writes")
+				}
+			})
+		})
 	}
 }

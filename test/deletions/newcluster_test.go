@@ -59,6 +59,11 @@ var _ = Describe("A cluster to which Herald has just come", func() {
 			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)
 			return bounds.Status.Hard, client.IgnoreNotFound(err)
 		}).ShouldNot(BeEmpty())
+		// It stays so for seconds at least: the manager does not ask at once.
+		wasUncounted := slices.ContainsFunc(slices.Collect(maps.Keys(bounds.Status.Hard)), func(kind corev1.ResourceName) bool {
+			_, isCounted := bounds.Status.Used[kind]
+			return !isCounted
+		})
 
 		By("applying the whole set, as a tool does that tries again what was refused")
 		first := applied(ctx, fresh.Client, "*.yaml")
@@ -76,6 +81,9 @@ var _ = Describe("A cluster to which Herald has just come", func() {
 				g.Expect(slices.Collect(maps.Keys(counts))).To(ConsistOf(wanted...), "the budget is what it was before, and counted")
 			}
 		}).Should(Succeed())
+		if !wasUncounted {
+			Skip("Kubernetes learned of Herald's kinds before it saw the budget, and counted at once, so that nothing had to ask it to: run the test again")
+		}
 	})
 })
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +29,9 @@ const (
 	// mostDays is for how many days posts are selected by the day on which they were finished. Who looks further back,
 	// since no manager ran meanwhile, reads all of them.
 	mostDays = 7
+	// loadAtOnce is of how many namespaces one lookup has the posts read at a time. Nearly every account is connected
+	// by one or two teams.
+	loadAtOnce = 4
 )
 
 // flight is the reading of a namespace's posts that is under way, and the one that follows
@@ -192,13 +196,23 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	}
 	namespaces := []string{conn.Namespace}
 	for i := range all.Items {
-		namespaces = append(namespaces, all.Items[i].Namespace)
-	}
-	slices.Sort(namespaces)
-	for _, namespace := range slices.Compact(namespaces) {
-		if err := l.Owners.load(ctx, namespace, since); err != nil {
-			return err
+		if reached(&all.Items[i]) {
+			namespaces = append(namespaces, all.Items[i].Namespace)
 		}
 	}
-	return nil
+	slices.Sort(namespaces)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(loadAtOnce)
+	for _, namespace := range slices.Compact(namespaces) {
+		group.Go(func() error { return l.Owners.load(ctx, namespace, since) })
+	}
+	return group.Wait() //nolint:wrapcheck // it says which namespace
+}
+
+// reached reports whether the platform ever confirmed the account of a connection to be that of its
+// credentials. Anybody may name an account; nothing was published through a connection that names
+// another one's, and its namespace must not hold up that one's lookups. One that was refused later
+// may have published before.
+func reached(conn *v1alpha1.Connection) bool {
+	return conn.Status.ConnectedAt != nil || conn.Status.Confirmed()
 }

@@ -14,10 +14,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -27,16 +29,23 @@ type team struct {
 	client.Reader
 
 	posts []v1alpha1.Post
-	// read has each selector with which they were listed, and passed counts the posts that went over.
+	// read has each selector with which they were listed, in has the namespaces, and passed counts the posts that went over.
 	mu     sync.Mutex
 	read   []string
+	in     map[string]bool
 	passed int
+	// under is how many lists are under way, and most how many ever were.
+	under, most int
 	// slow is how long a list takes, and err what it ends with.
 	slow time.Duration
 	err  error
 }
 
 func (t *team) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	t.mu.Lock()
+	t.under++
+	t.most = max(t.most, t.under)
+	t.mu.Unlock()
 	time.Sleep(t.slow) //nolint:forbidigo // in a bubble of synctest
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	posts, ok := list.(*v1alpha1.PostList)
@@ -45,7 +54,12 @@ func (t *team) List(_ context.Context, list client.ObjectList, opts ...client.Li
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.under--
 	t.read = append(t.read, options.FieldSelector.String())
+	if t.in == nil {
+		t.in = map[string]bool{}
+	}
+	t.in[options.Namespace] = true
 	for i := range t.posts {
 		set := fields.Set{fieldFinishedOn: t.posts[i].Status.FinishedOn}
 		if t.posts[i].Status.Finished {
@@ -177,6 +191,80 @@ func TestLoadGivenUp(t *testing.T) {
 		}
 		if err := owners.load(t.Context(), "team", since); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// connected is a connection of an account of X.
+func connected(namespace, account string, status v1alpha1.ConnectionStatus) *v1alpha1.Connection {
+	return &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
+		Spec:       v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: account}, Status: status,
+	}
+}
+
+// lookups reads the posts of teams that have these connections.
+func lookups(t *testing.T, of *team, connections ...client.Object) *Lookups {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(connections...).
+		WithIndex(&v1alpha1.Connection{}, accountIndex, connectedAccount).Build()
+	return &Lookups{Client: cache, Owners: NewOwners(of, clock.RealClock{})}
+}
+
+// A team cannot hold up another one's lookups by naming its account.
+func TestLoadOfAccount(t *testing.T) {
+	t.Parallel()
+	verified := v1alpha1.ConnectionStatus{CredentialsVersion: "1", VerifiedVersion: "1"}
+	once := v1alpha1.ConnectionStatus{ConnectedAt: v1alpha1.NewTimePtr(started)}
+	for name, tc := range map[string]struct {
+		reason string
+		own    v1alpha1.ConnectionStatus
+		other  *v1alpha1.Connection
+		want   bool
+	}{
+		"verified":         {"it may have published what is found", verified, connected("other", "4711", verified), true},
+		"not verified yet": {"its own posts are read all the same", v1alpha1.ConnectionStatus{}, connected("other", "4711", verified), true},
+		"refused since":    {"it may have published before", verified, connected("other", "4711", once), true},
+		"never verified":   {"anybody may name an account, and has published nothing there", verified, connected("other", "4711", v1alpha1.ConnectionStatus{}), false},
+		"with credentials of another account": {
+			"the platform has said so", verified, connected("other", "4711", v1alpha1.ConnectionStatus{CredentialsVersion: "1"}), false,
+		},
+		"another account": {"an id is known with its account", verified, connected("other", "4712", verified), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of, own := &team{}, connected("team", "4711", tc.own)
+			l := lookups(t, of, own, tc.other)
+			if err := l.load(t.Context(), own, l.Owners.Start().Add(-time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if !of.in["team"] || of.in["other"] != tc.want {
+				t.Errorf("read the posts of %v; of the other team: want %t: %s", of.in, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// One slow namespace after the other would make a lookup wait for their sum, and all at once would be a burst for the API server.
+func TestLoadOfManyTeams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of, verified := &team{slow: time.Second}, v1alpha1.ConnectionStatus{CredentialsVersion: "1", VerifiedVersion: "1"}
+		var connections []client.Object
+		for n := range 3 * loadAtOnce {
+			connections = append(connections, connected(fmt.Sprintf("team-%d", n), "4711", verified))
+		}
+		l := lookups(t, of, connections...)
+		if err := l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the readings tidy up after they have answered
+		if len(of.in) != len(connections) || of.most != loadAtOnce {
+			t.Errorf("%d teams read, want %d; %d at once, want %d", len(of.in), len(connections), of.most, loadAtOnce)
 		}
 	})
 }
