@@ -38,7 +38,7 @@ const (
 	// in which a finished post has its record; bursts of more than some thousands take longer, by
 	// what archivers keep in a second.
 	keptAtOnce = 10
-	keptInARow = 20
+	keptInARow = 100
 	keptLater  = 15 * time.Second
 	keptSpread = 30 * time.Second
 )

@@ -37,12 +37,12 @@ func TestRecordsOfABurst(t *testing.T) {
 			after              time.Duration
 			fewest, atMost, of int
 		}{
-			{"a few are written at once, and the others belong to a burst", 100, 0, keptInARow, keptInARow, 100},
-			{"the burst goes on", 100, 0, keptInARow, keptInARow, 200},
-			{"what comes a second later, and is not more than that rate, is written at once", keptAtOnce, time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 210},
-			{"the others begin only now", 0, keptLater - 2*time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 210},
-			{"and are spread, so that they are no burst themselves", 0, keptSpread / 2, 60, 190, 210},
-			{"within a minute all are written", 0, keptSpread, 210, 210, 210},
+			{"a few are written at once, and the others belong to a burst", 500, 0, keptInARow, keptInARow, 500},
+			{"the burst goes on", 500, 0, keptInARow, keptInARow, 1000},
+			{"what comes a second later, and is not more than that rate, is written at once", keptAtOnce, time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 1010},
+			{"the others begin only now", 0, keptLater - 2*time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 1010},
+			{"and are spread, so that they are no burst themselves", 0, keptSpread / 2, 300, 900, 1010},
+			{"within a minute all are written", 0, keptSpread, 1010, 1010, 1010},
 		} {
 			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest
 			finish(step.of-step.finished, step.finished)
