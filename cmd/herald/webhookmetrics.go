@@ -71,20 +71,23 @@ func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), trustTimeout)
 	defer cancel()
 	now := w.clock.Now()
-	served, err := webhookcert.Served(ctx, w.address)
-	if err == nil {
+	served, unserved := webhookcert.Served(ctx, w.address)
+	if unserved == nil {
 		out <- prometheus.MustNewConstMetric(webhookExpiry, prometheus.GaugeValue, served[0].NotAfter.Sub(now).Seconds())
-		config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		switch err = w.reader.Get(ctx, types.NamespacedName{Name: w.configuration}, config); {
-		case err == nil:
-			err = webhookcert.Untrusted(config, served, now)
-		case apierrors.IsNotFound(err):
-			err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so that the Kubernetes API does not call the webhook")
-		case !apierrors.IsForbidden(err):
-			return // the API has other trouble, which passes
-		default:
-			err = fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", w.configuration, err)
-		}
+	}
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := w.reader.Get(ctx, types.NamespacedName{Name: w.configuration}, config)
+	switch {
+	case apierrors.IsNotFound(err): // No certificate is made without it.
+		err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so that the Kubernetes API does not call the webhook")
+	case unserved != nil:
+		err = unserved
+	case err == nil:
+		err = webhookcert.Untrusted(config, served, now)
+	case !apierrors.IsForbidden(err):
+		return // the API has other trouble, which passes
+	default:
+		err = fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", w.configuration, err)
 	}
 	value := 1.0
 	if err != nil {

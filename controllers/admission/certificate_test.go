@@ -20,6 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -170,8 +171,23 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
 	})
 
-	It("is made without a webhook configuration too", func(ctx SpecContext) {
-		Expect(keeper(secretName, "herald", clock.RealClock{}).Check(ctx)).To(Succeed())
+	It("is not made before the configuration with which it goes, nor after that", func(ctx SpecContext) {
+		configuration := trusted(ctx)
+		Expect(user.Delete(ctx, configuration)).To(Succeed())
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		k := keeper(secretName, "herald", clock.RealClock{})
+		Expect(k.Check(ctx)).To(Succeed())
+		absent := user.Get(ctx, types.NamespacedName{Namespace: system, Name: secretName}, &corev1.Secret{})
+		Expect(apierrors.IsNotFound(absent)).To(BeTrue(), "%v", absent)
+
+		configuration.ResourceVersion, configuration.UID = "", ""
+		Expect(user.Create(ctx, configuration)).To(Succeed())
+		Expect(k.Check(ctx)).To(Succeed())
+		Expect(secret(ctx).OwnerReferences).To(ConsistOf(HaveField("UID", trusted(ctx).UID)))
+		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
+	})
+
+	It("is kept for one configuration", func(ctx SpecContext) {
 		Expect(keeper(secretName, "none", clock.RealClock{}).Check(ctx)).NotTo(Succeed(), "the manager may name one configuration only")
 	})
 })

@@ -139,7 +139,11 @@ func (k *Keeper) Check(ctx context.Context) error {
 	var err error
 	for range conflicts {
 		var secret *corev1.Secret
-		if secret, err = k.ensure(ctx); err == nil {
+		secret, err = k.ensure(ctx)
+		if err == nil && secret == nil {
+			return nil
+		}
+		if err == nil {
 			return k.use(ctx, secret)
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -149,14 +153,22 @@ func (k *Keeper) Check(ctx context.Context) error {
 	return err
 }
 
-// ensure returns a Secret with a certificate that is good for long enough. If several
-// replicas issue one at the same time, one wins and the others use its certificate.
+// ensure returns a Secret with a certificate that is good for long enough. If several replicas
+// issue one at the same time, one wins and the others use its certificate. It returns nil where
+// there is neither that nor the webhook's configuration: Herald is just being installed or
+// uninstalled, nobody calls, and a Secret without the configuration that it goes with would stay.
 func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
 		return nil, fmt.Errorf("cannot read Secret %s: %w", k.Secret, err)
+	}
+	var owners []metav1.OwnerReference
+	if missing {
+		if owners, err = k.owners(ctx); err != nil || len(owners) == 0 {
+			return nil, err
+		}
 	}
 	now := k.Clock.Now()
 	named := len(secret.Data[keyWord]) >= wordLength
@@ -173,10 +185,6 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	}
 	if !named {
 		secret.Data[keyWord] = []byte(strings.ToLower(rand.Text()))
-	}
-	owners, err := k.owners(ctx)
-	if err != nil {
-		return nil, err
 	}
 	if missing {
 		secret.ObjectMeta = metav1.ObjectMeta{
