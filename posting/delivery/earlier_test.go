@@ -43,7 +43,8 @@ func (s *situation) lookedUp() {
 }
 
 func isUndecided(t *testing.T, p *v1alpha1.Post) {
-	if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided || p.Status.Earlier == nil || p.Status.Earlier.Object != string(p.UID) {
+	isAskedAbout(t, p)
+	if p.Status.Earlier == nil || p.Status.Earlier.Object != string(p.UID) {
 		t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
 	}
 }

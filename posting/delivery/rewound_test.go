@@ -134,16 +134,17 @@ func TestRewound(t *testing.T) {
 		}, []string{"wait"}, "", false},
 		"withdrawn, and it cannot be told": {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
 		"cancelled, and its team is not ready yet": {"its record may say that it is out", func(s *situation) {
-			s.Post.Spec.Cancelled, s.Unowned = true, true
+			s.cancelled()
+			s.Unowned = true
 			s.putBack(nil)
 		}, []string{"wait"}, "", false},
 		"cancelled, and of an account that nobody knows": {"it may be there that it is out", func(s *situation) {
-			s.Post.Spec.Cancelled = true
+			s.cancelled()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.putBack(own())
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
 		"cancelled, and a person is asked about it already": {"the question stays", func(s *situation) {
-			s.Post.Spec.Cancelled = true
+			s.cancelled()
 			s.target.State = v1alpha1.TargetUndecided
 			s.entered()
 			s.scheduled(time.Hour)
