@@ -5,16 +5,14 @@ package connection
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/namespaces"
 )
 
 // isLost reports whether an error of a working copy says no more than that the namespace is gone,
@@ -29,22 +27,7 @@ func (r *Reconciler) isLost(ctx context.Context, namespace string, err error) (b
 	case !apierrors.IsForbidden(err):
 		return false, nil
 	}
-	found, err := r.namespace(ctx, namespace)
-	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err
-}
-
-// namespace reads a namespace from the API server; nil if there is none.
-func (r *Reconciler) namespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.APIReader.Get(ctx, types.NamespacedName{Name: name}, found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // absence is an answer here
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read namespace %q: %w", name, err)
-	}
-	return found, nil
+	return namespaces.Ends(ctx, r.APIReader, namespace) //nolint:wrapcheck // it says what was being done
 }
 
 // abandoned forgets a token that could not be stored because of an error, if the namespace of its
@@ -55,7 +38,7 @@ func (r *Reconciler) abandoned(ctx context.Context, pending unsaved, problem err
 		return false
 	}
 	namespace := pending.conn.Namespace
-	if found, err := r.namespace(ctx, namespace); err != nil || found != nil {
+	if found, err := namespaces.Read(ctx, r.APIReader, namespace); err != nil || found != nil {
 		return false
 	}
 	r.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))

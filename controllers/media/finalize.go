@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -20,6 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/namespaces"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -108,16 +108,7 @@ func (r *Reconciler) letGo(ctx context.Context, m *v1alpha1.Media) error {
 // namespaceEnds reports whether a namespace is being deleted. It asks the API server: the
 // answer decides whether a file is given up.
 func (r *Reconciler) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot read namespace %q: %w", name, err)
-	}
-	return !namespace.DeletionTimestamp.IsZero(), nil
+	return namespaces.Ends(ctx, r.APIReader, name) //nolint:wrapcheck // it says what was being done
 }
 
 // tellAbandoned tells that a file may be left. In a namespace that is being deleted there

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/namespaces"
 	"github.com/herald-social/herald/internal/pages"
 )
 
@@ -202,13 +202,9 @@ func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 
 // madeAt returns when a namespace was made; zero if it is gone.
 func (s *sweeper) madeAt(ctx context.Context, name string) (time.Time, error) {
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.APIReader.Get(ctx, client.ObjectKey{Name: name}, &namespace); err != nil {
-		if apierrors.IsNotFound(err) {
-			return time.Time{}, nil
-		}
-		return time.Time{}, fmt.Errorf("cannot read when namespace %q was made: %w", name, err)
+	namespace, err := namespaces.Read(ctx, s.APIReader, name)
+	if namespace == nil {
+		return time.Time{}, err //nolint:wrapcheck // it says what was being done
 	}
 	return namespace.CreationTimestamp.Time, nil
 }

@@ -5,16 +5,14 @@ package post
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/internal/namespaces"
 )
 
 // endsKnown is how long it is believed whether a namespace is being deleted: thousands of its
@@ -49,13 +47,10 @@ func (e *ends) namespace(ctx context.Context, name string) (bool, error) {
 	if ok && now.Sub(found.at) < endsKnown {
 		return found.is, nil
 	}
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := e.reader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("cannot read namespace %q: %w", name, err)
+	is, err := namespaces.Ends(ctx, e.reader, name)
+	if err != nil {
+		return false, err //nolint:wrapcheck // it says what was being done
 	}
-	is := apierrors.IsNotFound(err) || !namespace.DeletionTimestamp.IsZero()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.DeleteFunc(e.known, func(_ string, old ending) bool { return now.Sub(old.at) >= endsKnown })

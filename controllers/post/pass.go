@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,6 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/namespaces"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -278,18 +277,8 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
 	if p.post.DeletionTimestamp.IsZero() || !open {
 		return nil
 	}
-	namespace := metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err = r.o.APIReader.Get(ctx, client.ObjectKey{Name: p.key.Namespace}, &namespace)
-	switch {
-	case apierrors.IsNotFound(err):
-		p.namespaceEnds = true
-	case err != nil:
-		return fmt.Errorf("cannot read namespace %q: %w", p.key.Namespace, err)
-	default:
-		p.namespaceEnds = !namespace.DeletionTimestamp.IsZero()
-	}
-	return nil
+	p.namespaceEnds, err = namespaces.Ends(ctx, r.o.APIReader, p.key.Namespace)
+	return err //nolint:wrapcheck // it says what was being done
 }
 
 // fewInputs is for how many inputs of a kind a post waits by name. A post with more, of

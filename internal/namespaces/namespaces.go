@@ -1,0 +1,36 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package namespaces reads namespaces from the Kubernetes API. Herald caches none: what it
+// gives up because a namespace ends must not rest on an answer of before.
+package namespaces
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Read returns the metadata of a namespace; nil if there is none.
+func Read(ctx context.Context, api client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := api.Get(ctx, client.ObjectKey{Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read namespace %q: %w", name, err)
+	}
+	return found, nil
+}
+
+// Ends reports whether a namespace is being deleted, or is gone.
+func Ends(ctx context.Context, api client.Reader, name string) (bool, error) {
+	found, err := Read(ctx, api, name)
+	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err
+}
