@@ -16,6 +16,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -43,7 +44,7 @@ var ErrUnread = errors.New("the resource definitions cannot be compared with thi
 var ErrOlder = errors.New("is older than this program")
 
 // Check returns what is wrong with the version of the Kubernetes API, or with the
-// resource definitions that it serves, and what to do. definitions are those that this
+// resource definitions that it serves, and what to do; an ErrAway if it does not serve them yet. definitions are those that this
 // program was built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	bounded := rest.CopyConfig(config)
@@ -82,7 +83,51 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 				want.Name, ErrOlder, strings.Join(lacks, ", "), apply)
 		}
 	}
+	return checkServed(ctx, client.RESTClient(), wanted)
+}
+
+// checkServed returns an ErrAway if a definition is there whose objects are not served. An API server
+// that begins serves all else before, and so does one for a moment after a definition was applied.
+func checkServed(ctx context.Context, client rest.Interface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	served := map[string]bool{}
+	for _, path := range groupVersions(definitions) {
+		data, err := client.Get().AbsPath(path).DoRaw(ctx)
+		switch {
+		case apierrors.IsForbidden(err):
+			return nil // The process finds out by itself.
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, away(err))
+		case err == nil:
+			var list metav1.APIResourceList
+			if err := json.Unmarshal(data, &list); err != nil {
+				return fmt.Errorf("read what the Kubernetes API serves under %s: %w", path, err)
+			}
+			for i := range list.APIResources {
+				served[path+"/"+list.APIResources[i].Name] = true
+			}
+		}
+	}
+	for _, d := range definitions {
+		for _, path := range groupVersions([]*apiextensionsv1.CustomResourceDefinition{d}) {
+			if !served[path+"/"+d.Spec.Names.Plural] {
+				return fmt.Errorf("%w yet under %s/%s, though it has the resource definition; if that lasts, see the conditions of: kubectl describe crd %s",
+					ErrAway, path, d.Spec.Names.Plural, d.Name)
+			}
+		}
+	}
 	return nil
+}
+
+// groupVersions are the paths of the API under which definitions are served, each once.
+func groupVersions(definitions []*apiextensionsv1.CustomResourceDefinition) (paths []string) {
+	for _, d := range definitions {
+		for i := range d.Spec.Versions {
+			if path := "/apis/" + d.Spec.Group + "/" + d.Spec.Versions[i].Name; !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 func checkVersion(served string) error {

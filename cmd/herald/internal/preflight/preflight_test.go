@@ -6,12 +6,15 @@ package preflight
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/config/crd"
@@ -86,6 +89,10 @@ func TestCheck(t *testing.T) {
 					w.WriteHeader(tt.status)
 					return
 				}
+				if strings.HasPrefix(r.URL.Path, "/apis/social.herald.dev/") {
+					_ = json.NewEncoder(w).Encode(resourcesOf(definitions))
+					return
+				}
 				for _, c := range definitions {
 					if strings.HasSuffix(r.URL.Path, "/"+c.Name) {
 						served := c.DeepCopy()
@@ -110,6 +117,61 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestServed asks an API that has the definitions, and does not serve their objects, or not all.
+func TestServed(t *testing.T) {
+	definitions, err := read(crd.Definitions)
+	if err != nil || len(definitions) < 2 {
+		t.Fatalf("%d definitions: %v", len(definitions), err)
+	}
+	all := resourcesOf(definitions)
+	one := resourcesOf(definitions)
+	one.APIResources = one.APIResources[1:]
+	for name, tt := range map[string]struct {
+		reason string
+		status int
+		served *metav1.APIResourceList
+		away   bool
+		want   string
+	}{
+		"all":           {"it is as always", http.StatusOK, all, false, ""},
+		"none":          {"an API server that begins answers all else before", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
+		"not one":       {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
+		"unavailable":   {"it begins", http.StatusServiceUnavailable, nil, true, "what it serves under /apis/social.herald.dev/v1alpha1"},
+		"not told":      {"who may not ask finds out by the first request", http.StatusForbidden, nil, false, ""},
+		"no such lists": {"it is no Kubernetes", http.StatusOK, nil, false, "read what the Kubernetes API serves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tt.status)
+				if tt.served == nil {
+					_, _ = w.Write([]byte("trouble"))
+					return
+				}
+				_ = json.NewEncoder(w).Encode(tt.served)
+			}))
+			defer server.Close()
+			client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = checkServed(t.Context(), client.RESTClient(), definitions)
+			if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) || errors.Is(err, ErrAway) != tt.away {
+				t.Errorf("%s: got %v", tt.reason, err)
+			}
+		})
+	}
+}
+
+// resourcesOf is how an API tells that it serves definitions.
+func resourcesOf(definitions []*apiextensionsv1.CustomResourceDefinition) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{}
+	for _, d := range definitions {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: d.Spec.Names.Plural}, metav1.APIResource{Name: d.Spec.Names.Plural + "/status"})
+	}
+	return list
 }
 
 // TestAway tells apart what may be otherwise a moment later.
