@@ -110,6 +110,21 @@ var _ = BeforeSuite(func() {
 	writeConfiguration()
 })
 
+// A spec that fails says what the managers and the API server said last: nobody has the folder later.
+var _ = JustAfterEach(func() {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	for _, name := range []string{"manager", "kube-apiserver"} {
+		if text, err := os.ReadFile(inFolder(name + ".log")); err == nil {
+			AddReportEntry("the end of the log of "+name, string(text[max(0, len(text)-told):]), ReportEntryVisibilityFailureOrVerbose)
+		}
+	}
+})
+
+// told is how many bytes of a log a spec that fails prints.
+const told = 20_000
+
 func startSandbox() {
 	address := ports.ForTest(GinkgoT())
 	platform = sandboxtest.Client{URL: "http://" + address}
