@@ -16,7 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	clientgo "k8s.io/client-go/kubernetes"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -106,7 +109,7 @@ func runRelease(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := clientgo.NewForConfig(cluster.Config)
+	clients, err := newReleaseClients(cluster.Config)
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
 	}
@@ -114,26 +117,45 @@ func runRelease(ctx context.Context, args []string) error {
 		Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
 	}
 	if !f.dryRun {
-		if options.Working, err = f.stopManager(ctx, client, os.Stdout); err != nil {
+		if options.Working, err = f.stopManager(ctx, clients, os.Stdout); err != nil {
 			return err
 		}
 	}
 	return release.Run(ctx, options)
 }
 
+// releaseClients are those of the kinds that stop a manager. One for all kinds of Kubernetes would
+// be in the memory of every process of Herald, since they are one program.
+type releaseClients struct {
+	apps         typedappsv1.DeploymentsGetter
+	core         typedcorev1.PodsGetter
+	coordination typedcoordinationv1.LeasesGetter
+}
+
+func newReleaseClients(config *rest.Config) (c releaseClients, err error) {
+	if c.apps, err = typedappsv1.NewForConfig(config); err != nil {
+		return c, err
+	}
+	if c.core, err = typedcorev1.NewForConfig(config); err != nil {
+		return c, err
+	}
+	c.coordination, err = typedcoordinationv1.NewForConfig(config)
+	return c, err
+}
+
 // stopManager returns when no manager runs, or an error. What it returns tells who works again
 // later.
-func (f *releaseFlags) stopManager(ctx context.Context, client clientgo.Interface, out io.Writer) (working func(context.Context) (string, error), err error) {
-	scaler := release.Scaler{Client: client, Namespace: f.install, Clock: clock.RealClock{}, Out: out}
+func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, out io.Writer) (working func(context.Context) (string, error), err error) {
+	scaler := release.Scaler{Deployments: clients.apps, Pods: clients.core, Namespace: f.install, Clock: clock.RealClock{}, Out: out}
 	if err := scaler.Down(ctx, f.scaleDown, f.wait); err != nil || f.force {
 		return nil, err
 	}
-	leases, err := f.leases(ctx, client)
+	leases, err := f.leases(ctx, clients)
 	if err != nil {
 		return nil, err
 	}
-	observer := lease.Observer{Leases: client.CoordinationV1(), Clock: clock.RealClock{}}
-	watch := &lease.Watch{Observer: observer, Find: func(ctx context.Context) ([]types.NamespacedName, error) { return f.leases(ctx, client) }}
+	observer := lease.Observer{Leases: clients.coordination, Clock: clock.RealClock{}}
+	watch := &lease.Watch{Observer: observer, Find: func(ctx context.Context) ([]types.NamespacedName, error) { return f.leases(ctx, clients) }}
 	for _, name := range leases {
 		holder, err := observer.Free(ctx, name, f.wait)
 		switch {
@@ -150,12 +172,12 @@ func (f *releaseFlags) stopManager(ctx context.Context, client clientgo.Interfac
 }
 
 // leases are those that a manager of this installation may hold.
-func (f *releaseFlags) leases(ctx context.Context, client clientgo.Interface) ([]types.NamespacedName, error) {
+func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) ([]types.NamespacedName, error) {
 	name := f.releaseName + leaseSuffix
 	if f.install != "" {
 		return []types.NamespacedName{{Namespace: f.install, Name: name}}, nil
 	}
-	found, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+	found, err := clients.coordination.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 )
@@ -23,7 +24,8 @@ const lookEvery = time.Second
 
 // Scaler stops the pods of Deployments. Every field is required.
 type Scaler struct {
-	Client kubernetes.Interface
+	Deployments typedappsv1.DeploymentsGetter
+	Pods        typedcorev1.PodsGetter
 	// Namespace is that of the Deployments.
 	Namespace string
 	Clock     clock.Clock
@@ -76,7 +78,7 @@ func (s *Scaler) ended(ctx context.Context, name, selector string, until time.Ti
 
 // toZero scales a Deployment to 0 and returns the selector of its pods; "" if there is none.
 func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err error) {
-	deployments := s.Client.AppsV1().Deployments(s.Namespace)
+	deployments := s.Deployments.Deployments(s.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		scale, err := deployments.GetScale(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -103,7 +105,7 @@ func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err 
 
 // pods returns the names of the pods that have not ended.
 func (s *Scaler) pods(ctx context.Context, selector string) (names []string, err error) {
-	found, err := s.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	found, err := s.Pods.Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the pods with %s in namespace %s; run this again: %w", selector, s.Namespace, err)
 	}
