@@ -50,14 +50,14 @@ func await(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() 
 		switch {
 		case !errors.Is(err, preflight.ErrAway):
 			if err == nil && !told.IsZero() {
-				log.InfoContext(ctx, "The Kubernetes API answers; starting", "waited", waited)
+				log.InfoContext(ctx, "The Kubernetes API can be used; starting", "waited", waited)
 			}
 			return err
 		case waited >= apiPatience:
 			return fmt.Errorf("gave up after %s: %w", apiPatience, err)
 		case told.IsZero() || clk.Since(told) >= apiSilence:
 			told = clk.Now()
-			log.WarnContext(ctx, "The Kubernetes API does not answer; waiting for it, not ready", "error", err, "for", apiPatience-waited)
+			log.WarnContext(ctx, "The Kubernetes API cannot be used yet; waiting for it, not ready", "error", err, "for", apiPatience-waited)
 		}
 		select {
 		case <-clk.After(apiPause):

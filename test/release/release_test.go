@@ -327,7 +327,7 @@ contexts: [{name: nowhere, context: {cluster: nowhere, namespace: default}}]
 	Expect(cmd.Start()).To(Succeed())
 	Eventually(statusOf).WithArguments("http://" + health.BindAddress + "/livez").Should(Equal(http.StatusOK))
 	Expect(statusOf("http://" + health.BindAddress + "/readyz")).To(Equal(http.StatusServiceUnavailable))
-	Eventually(log).Should(gbytes.Say("The Kubernetes API does not answer; waiting for it, not ready"))
+	Eventually(log).Should(gbytes.Say("The Kubernetes API cannot be used yet; waiting for it, not ready"))
 	Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	Expect(cmd.Wait()).To(Succeed(), "it was told to stop")
 },

@@ -44,24 +44,46 @@ var ErrUnread = errors.New("the resource definitions cannot be compared with thi
 var ErrOlder = errors.New("is older than this program")
 
 // Check returns what is wrong with the version of the Kubernetes API, or with the
-// resource definitions that it serves, and what to do; an ErrAway if it does not serve them yet. definitions are those that this
-// program was built with.
+// resource definitions that it serves, and what to do; an ErrAway if it does not serve
+// their objects yet. definitions are those that this program was built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
+	wanted, err := read(definitions)
+	if err != nil {
+		return err
+	}
+	client, err := connect(config)
+	if err != nil {
+		return err
+	}
+	compared := compare(ctx, client, wanted)
+	if compared != nil && !errors.Is(compared, ErrUnread) {
+		return compared
+	}
+	if err := checkServed(ctx, client.RESTClient(), wanted); err != nil {
+		return err
+	}
+	return compared
+}
+
+// connect returns a client of the Kubernetes API whose requests are bounded.
+func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = answerWithin
 	client, err := discovery.NewDiscoveryClientForConfig(bounded)
 	if err != nil {
-		return fmt.Errorf("reach the Kubernetes API: %w", err)
+		return nil, fmt.Errorf("reach the Kubernetes API: %w", err)
 	}
+	return client, nil
+}
+
+// compare returns what is wrong with the version of the Kubernetes API, or with the
+// resource definitions that it has.
+func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
 		return fmt.Errorf("ask the Kubernetes API for its version: %w", away(err))
 	}
 	if err := checkVersion(serverVersion.GitVersion); err != nil {
-		return err
-	}
-	wanted, err := read(definitions)
-	if err != nil {
 		return err
 	}
 	for _, want := range wanted {
@@ -83,7 +105,7 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 				want.Name, ErrOlder, strings.Join(lacks, ", "), apply)
 		}
 	}
-	return checkServed(ctx, client.RESTClient(), wanted)
+	return nil
 }
 
 // checkServed returns an ErrAway if a definition is there whose objects are not served. An API server

@@ -42,36 +42,40 @@ func TestCheck(t *testing.T) {
 		server string
 		change func(c *apiextensionsv1.CustomResourceDefinition)
 		status int
-		want   string
+		// unserved is whether the objects of the definitions are not served.
+		unserved bool
+		want     string
 	}{
-		"this version": {"nothing is wrong", "v1.37.1", nil, 0, ""},
-		"the oldest":   {"it is taken", "v1.32.0", nil, 0, ""},
-		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, ""},
-		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
-		"no version":   {"it is no Kubernetes", "latest", nil, 0, `"latest", which is no version`},
-		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
-		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, "may not read apikeys.social.herald.dev; give it the right"},
+		"this version": {"nothing is wrong", "v1.37.1", nil, 0, false, ""},
+		"the oldest":   {"it is taken", "v1.32.0", nil, 0, false, ""},
+		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, false, ""},
+		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
+		"no version":   {"it is no Kubernetes", "latest", nil, 0, false, `"latest", which is no version`},
+		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
+		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; give it the right"},
+		"not served":   {"it begins, and serves them last", "v1.37.1", nil, 0, true, "does not answer yet under"},
+		"neither":      {"who may not read the definitions waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
 		"a field of the spec": {"what is written there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "spec", "onUnknownOutcome")
-		}, 0, "older than this program: it lacks spec.onUnknownOutcome; apply"},
+		}, 0, false, "older than this program: it lacks spec.onUnknownOutcome; apply"},
 		"a field of a list": {"what is recorded there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "status", "targets", "state")
-		}, 0, "it lacks status.targets[].state"},
+		}, 0, false, "it lacks status.targets[].state"},
 		"a selectable field": {"the manager could not select by it", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).SelectableFields = nil
-		}, 0, "the selectable field ."},
+		}, 0, false, "the selectable field ."},
 		"another version": {"this program knows only its own", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Name = "v1alpha0"
-		}, 0, "it lacks version v1alpha1"},
+		}, 0, false, "it lacks version v1alpha1"},
 		"a version that is not served": {"it cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Served = false
-		}, 0, "it lacks version v1alpha1"},
+		}, 0, false, "it lacks version v1alpha1"},
 		"newer": {"what is there beside is none of ours", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Schema.OpenAPIV3Schema.Properties["later"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-		}, 0, ""},
+		}, 0, false, ""},
 		"much older": {"a message is read by people", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
-		}, 0, "more; apply"},
+		}, 0, false, "more; apply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,12 +89,16 @@ func TestCheck(t *testing.T) {
 					_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": tt.server})
 					return
 				}
-				if tt.status != 0 {
-					w.WriteHeader(tt.status)
+				if strings.HasPrefix(r.URL.Path, "/apis/social.herald.dev/") {
+					if tt.unserved {
+						w.WriteHeader(http.StatusNotFound)
+						return
+					}
+					_ = json.NewEncoder(w).Encode(resourcesOf(definitions))
 					return
 				}
-				if strings.HasPrefix(r.URL.Path, "/apis/social.herald.dev/") {
-					_ = json.NewEncoder(w).Encode(resourcesOf(definitions))
+				if tt.status != 0 {
+					w.WriteHeader(tt.status)
 					return
 				}
 				for _, c := range definitions {
@@ -112,8 +120,11 @@ func TestCheck(t *testing.T) {
 			if (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want %q (%s)", got, tt.want, tt.reason)
 			}
-			if errors.Is(err, ErrUnread) != (tt.status == http.StatusForbidden) {
+			if errors.Is(err, ErrUnread) != (tt.status == http.StatusForbidden && !tt.unserved) {
 				t.Errorf("%v tells wrongly whether the definitions could be read", err)
+			}
+			if errors.Is(err, ErrAway) != tt.unserved {
+				t.Errorf("%v tells wrongly whether to wait", err)
 			}
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"strings"
@@ -37,9 +36,9 @@ type Watch struct {
 // Start looks until ctx ends. It returns an error once a definition that is served is older than this program, so that the
 // process ends and says so at its next start until that is mended. All other trouble is left to those that it hinders.
 func (w *Watch) Start(ctx context.Context) error {
-	client, err := discovery.NewDiscoveryClientForConfig(w.Config)
+	client, err := connect(w.Config)
 	if err != nil {
-		return fmt.Errorf("reach the Kubernetes API: %w", err)
+		return err
 	}
 	names, err := w.names()
 	if err != nil {
@@ -53,7 +52,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		}
 		// An empty one could not be read, and says nothing.
 		if now := strings.Join(versions, " "); now != known {
-			err := Check(ctx, w.Config, w.Definitions)
+			err := w.compare(ctx, client)
 			switch {
 			case errors.Is(err, ErrOlder):
 				return err
@@ -69,6 +68,15 @@ func (w *Watch) Start(ctx context.Context) error {
 		case <-w.Clock.After(lookEvery):
 		}
 	}
+}
+
+// compare reads the definitions anew: they are large, and looked at rarely.
+func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) error {
+	wanted, err := read(w.Definitions)
+	if err != nil {
+		return err
+	}
+	return compare(ctx, client, wanted)
 }
 
 // names are those of the definitions. These themselves are large, and not kept.

@@ -52,10 +52,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	definitions, _ := read(crd.Definitions)
-	if strings.HasPrefix(r.URL.Path, "/apis/social.herald.dev/") {
-		_ = json.NewEncoder(w).Encode(resourcesOf(definitions))
-		return
-	}
 	for _, c := range definitions {
 		if !strings.HasSuffix(r.URL.Path, "/"+c.Name) {
 			continue
