@@ -109,29 +109,23 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 }
 
 // checkServed returns an ErrAway if a definition is there whose objects are not served. An API server
-// that begins serves all else before, and so does one for a moment after a definition was applied.
+// that starts serves everything else first, and takes a moment after a definition was applied.
 func checkServed(ctx context.Context, client rest.Interface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	served := map[string]bool{}
-	for _, path := range groupVersions(definitions) {
-		data, err := client.Get().AbsPath(path).DoRaw(ctx)
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil // The process finds out by itself.
-		case err != nil && !apierrors.IsNotFound(err):
-			return fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, away(err))
-		case err == nil:
-			var list metav1.APIResourceList
-			if err := json.Unmarshal(data, &list); err != nil {
-				return fmt.Errorf("read what the Kubernetes API serves under %s: %w", path, err)
-			}
-			for i := range list.APIResources {
-				served[path+"/"+list.APIResources[i].Name] = true
-			}
-		}
-	}
+	served := map[string][]string{}
 	for _, d := range definitions {
-		for _, path := range groupVersions([]*apiextensionsv1.CustomResourceDefinition{d}) {
-			if !served[path+"/"+d.Spec.Names.Plural] {
+		for i := range d.Spec.Versions {
+			path := "/apis/" + d.Spec.Group + "/" + d.Spec.Versions[i].Name
+			if _, asked := served[path]; !asked {
+				names, err := servedUnder(ctx, client, path)
+				switch {
+				case apierrors.IsForbidden(err):
+					return nil // The process finds out by itself.
+				case err != nil:
+					return err
+				}
+				served[path] = names
+			}
+			if !slices.Contains(served[path], d.Spec.Names.Plural) {
 				return fmt.Errorf("%w yet under %s/%s, though it has the resource definition; if that lasts, see the conditions of: kubectl describe crd %s",
 					ErrAway, path, d.Spec.Names.Plural, d.Name)
 			}
@@ -140,16 +134,24 @@ func checkServed(ctx context.Context, client rest.Interface, definitions []*apie
 	return nil
 }
 
-// groupVersions are the paths of the API under which definitions are served, each once.
-func groupVersions(definitions []*apiextensionsv1.CustomResourceDefinition) (paths []string) {
-	for _, d := range definitions {
-		for i := range d.Spec.Versions {
-			if path := "/apis/" + d.Spec.Group + "/" + d.Spec.Versions[i].Name; !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
+// servedUnder returns the names of the resources that the Kubernetes API serves under a path; none if it
+// does not know the path.
+func servedUnder(ctx context.Context, client rest.Interface, path string) (names []string, err error) {
+	data, err := client.Get().AbsPath(path).DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return paths
+	if err != nil {
+		return nil, fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, away(err))
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read what the Kubernetes API serves under %s: %w", path, err)
+	}
+	for i := range list.APIResources {
+		names = append(names, list.APIResources[i].Name)
+	}
+	return names, nil
 }
 
 func checkVersion(served string) error {
