@@ -22,6 +22,10 @@ const (
 	ClassRateLimited Class = "rateLimited"
 	// ClassQuota: a daily or rolling cap is used up; wait for hours.
 	ClassQuota Class = "quota"
+	// ClassRestricted: the platform keeps the account from posting until its
+	// owner acts there, as with a locked or suspended account. A new token does
+	// not help, and nothing but the next call tells when the restriction ends.
+	ClassRestricted Class = "restricted"
 	// ClassTransient: the platform has trouble; try again later.
 	ClassTransient Class = "transient"
 	// ClassPermanent: the content or the request is refused; never repeat it
@@ -34,6 +38,19 @@ const (
 	ClassUnknown Class = "unknown"
 )
 
+// Subject names what an error is about.
+type Subject string
+
+// The subjects of errors. An error has one only if the platform's code names
+// it; the zero value means that the code does not.
+const (
+	SubjectText         Subject = "text"
+	SubjectFile         Subject = "file"
+	SubjectAccount      Subject = "account"
+	SubjectApp          Subject = "app"
+	SubjectInstallation Subject = "installation"
+)
+
 // Error is what a platform, or the way to it, answered instead of a success.
 // Its words are meant for people, are stable from one call to the next, and
 // hold no secret. They do not say what Herald does next: that follows from the
@@ -44,6 +61,13 @@ type Error struct {
 	Problem string
 	// Remedy says what a person can do about it; empty if nothing.
 	Remedy string
+	// Subject is what the error is about, if the platform's code says so.
+	Subject Subject
+	// Code is the platform's own name of the error, such as "190/463" or
+	// "spam_risk_too_many_posts"; empty if the answer had none.
+	Code string
+	// Unlisted is set if the platform's table of errors has no row for Code.
+	Unlisted bool
 	// RetryAt is when to try again, where the platform said so.
 	RetryAt time.Time
 	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one

@@ -105,6 +105,9 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
+	// ReasonAccountRestricted: the platform keeps the account from posting until its
+	// owner acts there. The PublishingRefused condition of Connections has it as well.
+	ReasonAccountRestricted = "AccountRestricted"
 	// ReasonRecordUnavailable: it cannot be looked up whether an earlier post of this name
 	// was published.
 	ReasonRecordUnavailable = "RecordUnavailable"

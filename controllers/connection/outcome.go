@@ -136,7 +136,7 @@ func ofFailure(failure *platforms.Error) outcome {
 	case platforms.ClassRefresh:
 		o.reason = v1alpha1.ReasonTokenExpired
 		o.message += "; connect the account again"
-	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
+	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassRestricted, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
 		o.reason = v1alpha1.ReasonPlatformUnavailable
 		o.message += triesAgain
 		o.retryAt = failure.RetryAt

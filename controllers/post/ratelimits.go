@@ -131,7 +131,7 @@ func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (w
 			known.until, known.version = until, ""
 		}
 	}
-	if err := d.Result.Err; err != nil && err.Class == platforms.ClassReconnect {
+	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassReconnect || err.Class == platforms.ClassRestricted) {
 		l.of(d.Conn).refused = true
 	}
 	l.mu.Unlock()
@@ -244,10 +244,16 @@ func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1a
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	longer = ratelimit.Apply(status, told, now)
-	if err := result.Err; err != nil && !err.PostOnly && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
+	if err := result.Err; err != nil && !err.PostOnly && holdsAccount(err.Class) {
 		longer = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now) || longer
 	}
 	return longer
+}
+
+// holdsAccount reports whether an error of a class keeps the account from posting
+// for a while.
+func holdsAccount(class platforms.Class) bool {
+	return class == platforms.ClassRateLimited || class == platforms.ClassQuota || class == platforms.ClassRestricted
 }
 
 // applyRefusal enters into a connection that its platform does not let it publish,
@@ -256,9 +262,13 @@ func applyRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.
 	switch {
 	case result.Outcome == platforms.Posted:
 		meta.RemoveStatusCondition(&conn.Status.Conditions, v1alpha1.ConditionPublishingRefused)
-	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
+	case result.Err != nil && (result.Err.Class == platforms.ClassReconnect || result.Err.Class == platforms.ClassRestricted):
+		reason := v1alpha1.ReasonRefused
+		if result.Err.Class == platforms.ClassRestricted {
+			reason = v1alpha1.ReasonAccountRestricted
+		}
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRefused,
+			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: reason,
 			Message: text.TruncateBytes(result.Err.Error(), maxRefusal), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}

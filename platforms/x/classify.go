@@ -167,7 +167,7 @@ const maxWait = 32 * 24 * time.Hour
 func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	switch class {
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient:
-	case platforms.ClassReconnect, platforms.ClassRefresh, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
+	case platforms.ClassReconnect, platforms.ClassRefresh, platforms.ClassRestricted, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
 		return time.Time{}
 	}
 	var at time.Time

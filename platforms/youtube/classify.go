@@ -100,7 +100,7 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 		}
 	case platforms.ClassRateLimited, platforms.ClassTransient:
 		failure.RetryAt = retryAfter(resp.Header, now)
-	case platforms.ClassReconnect, platforms.ClassRefresh, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
+	case platforms.ClassReconnect, platforms.ClassRefresh, platforms.ClassRestricted, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
 	}
 	return failure, reason
 }

@@ -171,6 +171,8 @@ func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration,
 	switch err.Class {
 	case platforms.ClassRateLimited, platforms.ClassQuota:
 		tryAgain(t, v1alpha1.ReasonRateLimited, err, wait, now)
+	case platforms.ClassRestricted:
+		tryAgain(t, v1alpha1.ReasonAccountRestricted, err, wait, now)
 	case platforms.ClassTransient:
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 	case platforms.ClassRefresh, platforms.ClassReconnect:

@@ -152,7 +152,7 @@ func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	switch {
 	case err.Class == platforms.ClassQuota && err.PostOnly:
 		pause = PostQuotaPause
-	case err.Class == platforms.ClassQuota:
+	case err.Class == platforms.ClassQuota, err.Class == platforms.ClassRestricted:
 		pause = QuotaPause
 	case err.Class == platforms.ClassRateLimited:
 		pause = RatePause
