@@ -197,7 +197,8 @@ type Outcome string
 const (
 	// Posted: the platform confirmed it.
 	Posted Outcome = "posted"
-	// Refused: the platform answered that it did not publish.
+	// Refused: the platform answered that it did not publish. That is a claim and
+	// no proof: the caller asks by Lookup before it believes it.
 	Refused Outcome = "refused"
 	// NotSent: no connection was obtained, so nothing left the process.
 	NotSent Outcome = "notSent"
@@ -223,6 +224,10 @@ type Result struct {
 	// PostedAt is when the platform says it published; zero where it does not
 	// say.
 	PostedAt time.Time
+	// Unpublished says, with Refused, that the platform was asked after the refusal
+	// about the very thing that the call was to make visible, and that it is not
+	// visible. Another call may follow without another question.
+	Unpublished bool
 	// Note tells people what they should know of a post that is online, such as
 	// that the chosen thumbnail was refused; usually empty.
 	Note string
@@ -314,6 +319,10 @@ type Capabilities struct {
 	// ListingLag is how long a published post may be missing from the
 	// account's listing.
 	ListingLag time.Duration
+	// ConfirmAfter is how long after a refused call Lookup shows whether the call
+	// published all the same; zero means ListingLag. It is shorter where the platform
+	// keeps a state of the call itself, such as that of an upload.
+	ConfirmAfter time.Duration
 	// ListingAuthoritative names the categories of which absence from the listing,
 	// looked at twice past ListingLag, proves that nothing was published.
 	ListingAuthoritative []v1alpha1.Category

@@ -96,8 +96,9 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// searchFrom is the earliest time at which this attempt, or an earlier one
-	// whose outcome was unknown, can have published. Defaults to startedAt.
+	// searchFrom is the earliest time at which a call with this content can have
+	// published: the start of the first attempt that sent it, also of an earlier
+	// object of the post and of one that was refused. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 
@@ -107,9 +108,16 @@ type Attempt struct {
 	// +optional
 	UnknownSince *Time `json:"unknownSince,omitempty"`
 
-	// endedAt is when the call is known to have ended without a clear answer.
+	// endedAt is when the call is known to have ended without a clear answer, or
+	// with a refusal that is not confirmed.
 	// +optional
 	EndedAt *Time `json:"endedAt,omitempty"`
+
+	// refusal is set while the platform has refused the call and has not been asked
+	// yet whether it published all the same: some platforms publish and answer an
+	// error. The attempt stays open meanwhile.
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
 
 	// duplicate is set when the platform refused the call because it already
 	// has the same content.
@@ -126,4 +134,12 @@ type Attempt struct {
 	// calls it, so that it can be asked.
 	// +optional
 	Outcome AttemptOutcome `json:"outcome,omitempty"`
+}
+
+// Refusal is what follows a refused call once it is confirmed that the call
+// published nothing. The target's field blocked has the reason meanwhile.
+type Refusal struct {
+	// retryAt is when the call is made again; absent if the refusal is final.
+	// +optional
+	RetryAt *Time `json:"retryAt,omitempty"`
 }

@@ -180,6 +180,11 @@ type TargetStatus struct {
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
+	// initialDeadline is what tryUntil was before a pause that the platform announced
+	// moved it; absent while none did. It bounds how far tryUntil moves.
+	// +optional
+	InitialDeadline *Time `json:"initialDeadline,omitempty"`
+
 	// suspendedUntil is the end of the last suspension of the team by which tryUntil
 	// was moved; absent while it was moved by none.
 	// +optional
@@ -249,6 +254,12 @@ type EarlierPost struct {
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=99
 	Targets []int32 `json:"targets,omitempty"`
+
+	// sentAt is when the first call for an earlier post of the name was claimed that is
+	// not known to have published; absent if there is none. The search for a post
+	// begins there.
+	// +optional
+	SentAt *Time `json:"sentAt,omitempty"`
 
 	// publishAgain is true if the annotation social.herald.dev/publish-again named the
 	// record, so that the post is published whatever became of the earlier one.

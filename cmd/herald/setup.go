@@ -121,7 +121,7 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	return post.Options{
 		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
-		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration,
+		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration, LongestDelay: c.Delivery.LongestDelay.Duration,
 		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
 		Namespaces: c.Namespaces,
 		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),

@@ -133,6 +133,9 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out, and how
 	// long temporary refusals are tried again (default 1 h).
 	StartingDeadline time.Duration
+	// LongestDelay is how late a post may still go out whose platform announced
+	// pauses. Defaults to six hours.
+	LongestDelay time.Duration
 	// SendWindow is how long after its claim a call may be begun (default 5 s).
 	SendWindow time.Duration
 	// ClockMargin is how far clocks may differ (default 2 s).
@@ -154,6 +157,7 @@ const DefaultRecordFor = time.Minute
 
 func (o *Options) setDefaults() {
 	o.StartingDeadline = cmp.Or(o.StartingDeadline, time.Hour)
+	o.LongestDelay = max(cmp.Or(o.LongestDelay, 6*time.Hour), o.StartingDeadline)
 	o.PrepareAhead = cmp.Or(o.PrepareAhead, 30*time.Minute)
 	o.SendWindow = cmp.Or(o.SendWindow, 5*time.Second)
 	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
@@ -171,7 +175,7 @@ func (o *Options) setDefaults() {
 // settings are the times that delivery.Decide works with.
 func (o *Options) settings() delivery.Settings {
 	return delivery.Settings{
-		StartingDeadline: o.StartingDeadline, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
+		StartingDeadline: o.StartingDeadline, LongestDelay: o.LongestDelay, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
 	}
 }
 

@@ -213,7 +213,7 @@ func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
 	until, _ := posting.TryUntil(post, now, r.o.StartingDeadline)
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; t.TryUntil != nil {
-			until = t.TryUntil.Time
+			until = attempt.Deadline(t)
 		}
 	}
 	return until.Add(-r.o.StartingDeadline)

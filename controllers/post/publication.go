@@ -48,7 +48,7 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 		if at := u.p.post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
-				due = t.TryUntil.Add(-u.r.o.StartingDeadline)
+				due = attempt.Deadline(t).Add(-u.r.o.StartingDeadline)
 			}
 			u.r.o.Metrics.begun(d.Conn, due, now)
 		}

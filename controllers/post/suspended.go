@@ -59,7 +59,7 @@ func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
 // given up for the time that it takes: the next pass knows.
 func (r *Reconciler) held(ctx context.Context, namespace string) *delivery.Held {
 	suspended, recent, err := r.suspension(ctx, namespace)
-	return &delivery.Held{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline}
+	return &delivery.Held{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline, LongestDelay: r.o.LongestDelay}
 }
 
 // wakesSuspended has the end of a team's suspension wake the posts that wait for it.

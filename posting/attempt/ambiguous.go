@@ -35,7 +35,7 @@ func WillResend(t *v1alpha1.TargetStatus) bool {
 // unknown closes an attempt whose outcome the platform cannot tell; why says
 // what was found.
 func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
-	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
+	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 	at := now.Add(pause(tries(t)))
 	// What the platform is known to have taken may be published at any time.
 	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
@@ -50,6 +50,10 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
+	}
+	if t.Attempt.Refusal != nil {
+		stand(t, now)
+		return nil
 	}
 	why := "it cannot be found out any more: the post, or the connection by which the platform is asked, was deleted"
 	unknown(t, v1alpha1.OnUnknownFail, now, why)

@@ -53,6 +53,12 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
+// confirmed enters that a lookup after a refusal did not find the post.
+func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration) {
+	t.Helper()
+	mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
+}
+
 func TestFailureInDoubt(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -94,6 +100,7 @@ func TestFailureInDoubt(t *testing.T) {
 			"refused for good", "the second was; the first may be online", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+				confirmed(t, target, 12*time.Minute)
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -102,14 +109,17 @@ func TestFailureInDoubt(t *testing.T) {
 				r := refusal(platforms.ClassRateLimited, "limited")
 				r.Err.RetryAt = at(3 * time.Hour)
 				mustDo(t, Record(target, "a2", r, 1, at(11*time.Minute)))
+				confirmed(t, target, 12*time.Minute)
 			}, "limited", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"refused for the moment, then for good", "the third attempt remembers the first as well", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				mustDo(t, Record(target, "a2", refusal(platforms.ClassTransient, "busy"), 1, at(11*time.Minute)))
+				confirmed(t, target, 12*time.Minute)
 				mustDo(t, Open(target, claim("a3"), at(12*time.Minute)))
 				mustDo(t, Record(target, "a3", refusal(platforms.ClassPermanent, "no"), 1, at(12*time.Minute)))
+				confirmed(t, target, 13*time.Minute)
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -146,6 +156,7 @@ func TestFailureInDoubt(t *testing.T) {
 				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
 				mustDo(t, Open(target, claim("a2"), at(11*time.Minute)))
 				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+				confirmed(t, target, 12*time.Minute)
 			}, "", false, v1alpha1.ReasonRefused,
 		},
 	} {
@@ -202,6 +213,7 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	}
 	mustDo(t, Open(target, claim("a9"), at(4*time.Hour)))
 	mustDo(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
+	confirmed(t, target, 5*time.Hour)
 	if reasonOf(target) != v1alpha1.ReasonRefused {
 		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", reasonOf(target), problemOf(target))
 	}
@@ -225,6 +237,7 @@ func TestDoubtAboutACard(t *testing.T) {
 	t.Run("goes on after a person's answer", func(t *testing.T) {
 		target := second(t)
 		mustDo(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
+		confirmed(t, target, 22*time.Minute)
 		if reasonOf(target) != v1alpha1.ReasonOutcomeUnknown || target.State != v1alpha1.TargetUndecided || NextCard(target) != 1 || target.ExternalURL != "https://x/id0" {
 			t.Fatalf("%s: %s", reasonOf(target), problemOf(target))
 		}

@@ -12,6 +12,8 @@
 //     another record with a higher number.
 //   - A new record is opened only when the previous one is closed as refused,
 //     not sent or absent, or as unknown where the post allows to send again.
+//   - A refusal closes a record only after the platform was asked whether it
+//     published all the same, or cannot be asked.
 //   - An open record past its window is settled by a lookup, never by a call.
 //   - An external id, once known, is never replaced.
 package attempt
@@ -48,6 +50,9 @@ type Timing struct {
 	ClockMargin time.Duration
 	// Lag is how long a published post may be missing from a listing.
 	Lag time.Duration
+	// ConfirmAfter is how long after a refused call the platform is asked whether
+	// the call published all the same.
+	ConfirmAfter time.Duration
 	// GiveUpAfter bounds how long an attempt is looked up past its window; what
 	// the platform has taken, for a day at least.
 	GiveUpAfter time.Duration
@@ -70,6 +75,9 @@ type Claim struct {
 	Checkpoint string
 	// Window is how long after the claim the call may be begun.
 	Window time.Duration
+	// SentBefore is when the first call for an earlier object of the post was
+	// claimed; zero if there was none.
+	SentBefore time.Time
 	// Card is the index of the card of a tree that is to be published; 0
 	// outside trees.
 	Card int32
@@ -122,24 +130,45 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	if prev != nil {
 		next.Number = prev.Number + 1
 	}
-	if prev != nil && !nextCard {
-		next.SearchFrom, next.UnknownSince = unclearSince(prev), AmbiguousSince(t)
+	switch {
+	case prev == nil:
+		next.SearchFrom = sentBefore(c.SentBefore, now)
+	case !nextCard:
+		next.SearchFrom, next.UnknownSince = firstSent(prev, now), AmbiguousSince(t)
 	}
 	t.Attempt, t.State = next, v1alpha1.TargetPending
 	t.Blocked, t.NextTryAt = nil, nil
 	return nil
 }
 
-// unclearSince returns the start of the earliest attempt, up to and including
-// this one, whose call may have reached the platform without a clear answer.
-func unclearSince(a *v1alpha1.Attempt) *v1alpha1.Time {
-	if a.SearchFrom != nil {
+// searchBack bounds how far a search reaches back for calls that were answered: the
+// containers of Threads and Instagram and the photos of a Page last a day, so that
+// nothing which was prepared earlier can become visible.
+const searchBack = 24 * time.Hour
+
+// firstSent returns the start of the earliest attempt, up to and including this one,
+// whose call may have reached the platform: a platform that refuses a call may have
+// published it.
+func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
+	switch {
+	case a.SearchFrom != nil:
 		return a.SearchFrom
-	}
-	if a.EndedAt != nil || a.Lookups > 0 || a.Outcome == v1alpha1.OutcomeAbsent || a.Outcome == v1alpha1.OutcomeUnknown {
+	case a.Outcome == v1alpha1.OutcomeNotSent && a.EndedAt == nil && a.Lookups == 0:
+		return nil
+	case a.Outcome == v1alpha1.OutcomeRefused:
+		return sentBefore(a.StartedAt.Time, now)
+	default:
 		return v1alpha1.NewTimePtr(a.StartedAt.Time)
 	}
-	return nil
+}
+
+// sentBefore returns a time at which something was sent, if that is not longer ago than
+// a search reaches back.
+func sentBefore(at, now time.Time) *v1alpha1.Time {
+	if at.IsZero() || now.Sub(at) > searchBack {
+		return nil
+	}
+	return v1alpha1.NewTimePtr(at)
 }
 
 // searchMargin is how far the platform's clock may be behind the manager's. It

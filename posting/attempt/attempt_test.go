@@ -85,14 +85,17 @@ func TestOpen(t *testing.T) {
 		{name: "failed by an earlier version", reason: "the phase says so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
 		{name: "undecided by an earlier version", reason: "phase and reason say so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
 		{name: "cancelled by an earlier version", reason: "its owner does not want it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
-		{name: "refused under an earlier version", reason: "it was to be tried again, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
+		{name: "refused under an earlier version", reason: "it was to be tried again, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "pending", reason: "the phase says failed while the post is refused as it stands", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
 		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
-		{name: "refused", reason: "the platform said no", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
+		{name: "refused", reason: "the platform said no, and may have published all the same", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused long ago", reason: "nothing that was prepared then can become visible", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(-25 * time.Hour)) }),
+		}, wantNumber: 4},
 		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
 		{name: "refused after it waited", reason: "what it waited for is over", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused), Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, NextTryAt: timePtr(0),
-		}, wantNumber: 4},
+		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "refused after its answer was lost", reason: "its call may have arrived as well", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.EndedAt = timePtr(time.Second) }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
@@ -148,15 +151,15 @@ func TestRecord(t *testing.T) {
 		wantNext    *v1alpha1.Time
 	}{
 		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil},
-		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
-		{"of a class that is not known", "a refusal is a refusal", refusal("new", time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
-		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
-		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRateLimited, nil},
-		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(2 * time.Second)},
-		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
-		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
-		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
+		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
+		{"of a class that is not known", "a refusal is a refusal", refusal("new", time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
+		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
+		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, nil},
+		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, nil},
+		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
+		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
+		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, nil},
+		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
 		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
 		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
@@ -730,7 +733,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 				Outcome: outcome, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
 			}, 1, now)
 			if err == nil && open {
-				closedWithProof = outcome != platforms.Unknown && outcome != platforms.Accepted
+				closedWithProof = outcome == platforms.Posted || outcome == platforms.NotSent
 			}
 		case 2:
 			if !IsOpen(target.Attempt) {

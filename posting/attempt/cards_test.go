@@ -109,6 +109,7 @@ func TestCardFailures(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		target := open(t)
 		err := Record(target, "third", platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}, 3, at(time.Minute))
+		confirmed(t, target, 2*time.Minute)
 		if err != nil || target.State != v1alpha1.TargetFailed || problemOf(target) != "no" || NextCard(target) != 2 || target.ExternalURL != "https://x/id0" {
 			t.Errorf("%v: %s", err, problemOf(target))
 		}

@@ -27,6 +27,9 @@ var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 // not be: another process may be in the middle of the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := quietAt(t.Attempt, timing)
+	if t.Attempt.Refusal != nil {
+		quiet = confirmFrom(t.Attempt, timing)
+	}
 	if t.NextTryAt != nil && t.NextTryAt.After(quiet) {
 		return t.NextTryAt.Time
 	}
@@ -47,6 +50,9 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	case f.Matches > 1:
 		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
+		return nil
+	case t.Attempt.Refusal != nil:
+		recordConfirmation(t, f, timing, now)
 		return nil
 	case f.Refused != nil:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
@@ -97,6 +103,10 @@ func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutco
 func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
+	}
+	if t.Attempt.Refusal != nil {
+		recordConfirmationFailure(t, err, timing, now)
+		return nil
 	}
 	since := now.Sub(quietAt(t.Attempt, timing))
 	taken := t.Attempt.OperationID != ""

@@ -44,8 +44,9 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	case platforms.Posted:
 		posted(t, platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
 	case platforms.Refused:
-		a.Outcome = v1alpha1.OutcomeRefused
-		refused(t, r.Err, pause(tries(t)), now)
+		if a.Refusal == nil {
+			refusedCall(t, &r, now)
+		}
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(tries(t)), now)
@@ -75,7 +76,7 @@ func posted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, no
 	// A person may have found that an attempt before this one published: what
 	// this one says of itself stays.
 	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
-		t.Attempt.Outcome = v1alpha1.OutcomePosted
+		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomePosted, nil
 	}
 	t.Blocked, t.NextTryAt = nil, nil
 	if t.ExternalID == "" {
@@ -163,49 +164,21 @@ func NotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time
 	return nil
 }
 
-// refused plans what follows a refusal: another try after a pause, or none.
-func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
-	if err == nil {
-		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
-	}
-	switch err.Class {
-	case platforms.ClassRateLimited, platforms.ClassQuota:
-		tryAgain(t, v1alpha1.ReasonRateLimited, err, wait, now)
-	case platforms.ClassRestricted:
-		tryAgain(t, v1alpha1.ReasonAccountRestricted, err, wait, now)
-	case platforms.ClassTransient:
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
-	case platforms.ClassRefresh, platforms.ClassReconnect:
-		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, wait, now)
-	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
-		fail(t, blockedBy(v1alpha1.ReasonRefused, err))
-	default:
-		fail(t, blockedBy(v1alpha1.ReasonRefused, err))
-	}
-}
-
-// tryAgain plans the next attempt of a target after a pause, or when the
-// platform said, or fails the target with the platform's reason if that would
-// be too late.
-func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
-	if err == nil {
-		err = platforms.Errorf(platforms.ClassTransient, "nothing was sent")
-	}
-	at := now.Add(wait)
-	if err.RetryAt.After(now) {
-		at = err.RetryAt
-	}
-	if !inTime(t, at) {
-		fail(t, blockedBy(reason, err))
-		return
-	}
-	Block(t, blockedBy(reason, err))
-	t.NextTryAt = v1alpha1.NewTimePtr(at)
-}
-
 // inTime reports whether a target is still tried at a time.
 func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
+}
+
+// Deadline returns until when a target is tried, pauses that its platform announced
+// left out; zero if that is not entered.
+func Deadline(t *v1alpha1.TargetStatus) time.Time {
+	switch {
+	case t.InitialDeadline != nil:
+		return t.InitialDeadline.Time
+	case t.TryUntil != nil:
+		return t.TryUntil.Time
+	}
+	return time.Time{}
 }
 
 // pause grows with the number of attempts. It lives in the entry, not in a

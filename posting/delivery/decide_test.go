@@ -528,7 +528,7 @@ func TestRefuse(t *testing.T) {
 		},
 		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"before its time": {"its time has not come", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
-		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"MissedSchedule", "MissedSchedule"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(func(s *situation) {
@@ -585,7 +585,7 @@ func TestDecideFails(t *testing.T) {
 		"blocked": {"the platform is known to take no calls", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
-		}, v1alpha1.ReasonRateLimited, "post again later"},
+		}, v1alpha1.ReasonMissedSchedule, "takes no calls for this account before"},
 		"still being uploaded": {"the person can do something about it", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationRunning})
@@ -595,21 +595,21 @@ func TestDecideFails(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "it is disabled", Remedy: "enable it"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
-		}, v1alpha1.ReasonConnectionNotReady, "it is disabled; enable it, and post again"},
+		}, v1alpha1.ReasonMissedSchedule, "it is disabled; enable it, and post again"},
 		"what it waited for, without a remedy": {"posting again is all that is left", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
-		}, v1alpha1.ReasonPlatformBusy, "it is busy; post again"},
-		"what it waited for": {"the reason is the one for which it waited", func(s *situation) {
+		}, v1alpha1.ReasonMissedSchedule, "it is busy; post again"},
+		"what it waited for": {"the message has what it waited for", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
-		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
+		}, v1alpha1.ReasonMissedSchedule, "What was in the way: the token was revoked"},
 		"a connection that never came": {"what can be done is told", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Invalid = func() field.ErrorList { return notFound }
-		}, v1alpha1.ReasonConnectionNotFound, "create the connection, or correct its name, and post again"},
+		}, v1alpha1.ReasonMissedSchedule, "create the connection, or correct its name, and post again"},
 		"a rule that was not mended": {"the words are those of the rule", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Invalid = func() field.ErrorList {

@@ -10,6 +10,7 @@
 package delivery
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +26,9 @@ type Settings struct {
 	// StartingDeadline is how late a scheduled post may still go out, and how
 	// long a temporary refusal is tried again.
 	StartingDeadline time.Duration
+	// LongestDelay is how late a post may still go out whose platform announced
+	// pauses: the starting deadline counts from the end of a pause, within this.
+	LongestDelay time.Duration
 	// SendWindow is how long after its claim a call may be begun.
 	SendWindow time.Duration
 	// ClockMargin is how far two clocks may differ.
@@ -227,6 +231,7 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	capabilities := p.Capabilities()
 	timing.CallTimeout = capabilities.CallTimeout
 	timing.Lag = capabilities.ListingLag
+	timing.ConfirmAfter = cmp.Or(capabilities.ConfirmAfter, capabilities.ListingLag)
 	timing.Authoritative = capabilities.ProvesAbsence(f.Post.Spec.Category)
 	return timing, true
 }

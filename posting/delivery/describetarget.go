@@ -58,6 +58,8 @@ func said(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string
 func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {
+	case b != nil && attempt.IsRefused(t.Attempt):
+		return saidRefused(t)
 	case b != nil && open && t.Attempt.OperationID == "":
 		return b.Reason, inWords(b) + "; asking the platform whether it published"
 	case b != nil && !open && (t.NextTryAt != nil || b.Reason == v1alpha1.ReasonUsageUnavailable):
@@ -75,6 +77,14 @@ func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message
 	default:
 		return "", ""
 	}
+}
+
+// saidRefused is the reason and the message of a target whose refusal is not confirmed.
+func saidRefused(t *v1alpha1.TargetStatus) (reason, message string) {
+	if t.Attempt.Refusal.RetryAt == nil {
+		return v1alpha1.ReasonSettling, inWords(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
+	}
+	return t.Blocked.Reason, inWords(t.Blocked) + "; Herald asks the platform whether it published the post all the same, and tries again if not"
 }
 
 func saidFailed(t *v1alpha1.TargetStatus) string {

@@ -227,6 +227,9 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 		return false, f.nobodysAccounts(entered)
 	}
 	known.Targets = entered.Targets
+	if first := found.FirstSent(); !first.IsZero() {
+		known.SentAt = v1alpha1.NewTimePtr(first)
+	}
 	if len(entered.Targets) == 0 {
 		return false, nil
 	}

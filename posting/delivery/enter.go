@@ -96,7 +96,7 @@ func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
 		if t == nil {
 			return fmt.Errorf("cannot claim target %d: the post has no such target", c.Target)
 		}
-		c.Card = attempt.NextCard(t)
+		c.Card, c.SentBefore = attempt.NextCard(t), sentEarlier(post)
 		if err := attempt.Open(t, c.Claim, now); err != nil {
 			return fmt.Errorf("cannot claim target %d: %w", c.Target, err)
 		}
@@ -111,6 +111,15 @@ func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
 	return nil
 }
 
+// sentEarlier returns when the first call for an earlier object of a post was claimed that is
+// not known to have published; zero if there was none.
+func sentEarlier(post *v1alpha1.Post) time.Time {
+	if earlier := post.Status.Earlier; earlier != nil && earlier.SentAt != nil {
+		return earlier.SentAt.Time
+	}
+	return time.Time{}
+}
+
 // EnterResults enters what came of calls. held says by what the deadlines of the post's
 // team move. The error joins those that came too late to be entered; the others are
 // entered all the same.
@@ -122,7 +131,7 @@ func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Ti
 		if t == nil {
 			continue
 		}
-		if err := held.enter(t, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
+		if err := held.enter(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -166,7 +175,7 @@ type LookupAnswer struct {
 // unknown if it does not tell: nothing is sent for such a post again.
 func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Held, now time.Time) error {
 	t := posting.Target(post, a.Target)
-	err := held.enter(t, func() error {
+	err := held.enter(t, a.Refused, now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}

@@ -81,7 +81,7 @@ func TestDecideEnters(t *testing.T) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
-		}, entries, `0 x failed (NoTeam: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
+		}, entries, `0 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
 		"a namespace whose team is not ready yet, after a restore": {"what became of the post before is learnt from it, however long ago its time was", func(s *situation) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
@@ -96,7 +96,7 @@ func TestDecideEnters(t *testing.T) {
 			s.entered()
 			s.scheduled(-2 * time.Hour)
 			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
-		}, entries, `0 x failed (PlanLimit: no room);1 x failed (ConnectionNotFound: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
+		}, entries, `0 x failed (PlanLimit: no room);1 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
 		"an edit": {"what a target waited for was in the way of what the post said before", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()
@@ -257,7 +257,7 @@ func TestTiming(t *testing.T) {
 	f := facts(nil)
 	want := attempt.Timing{
 		SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, GiveUpAfter: time.Hour,
-		CallTimeout: 10 * time.Second, Lag: time.Minute, Authoritative: true,
+		CallTimeout: 10 * time.Second, Lag: time.Minute, ConfirmAfter: time.Minute, Authoritative: true,
 	}
 	if got, ok := f.Timing(v1alpha1.PlatformX); !ok || got != want {
 		t.Errorf("got %+v, %t, want %+v", got, ok, want)

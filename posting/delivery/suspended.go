@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/suspension"
@@ -65,7 +66,10 @@ func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 func (f *Facts) mayMove(t *v1alpha1.TargetStatus) bool { return f.held().mayMove(t) }
 
 func (f *Facts) held() *Held {
-	return &Held{Suspended: f.Suspended, Suspensions: f.Suspensions, StartingDeadline: f.Settings.StartingDeadline}
+	return &Held{
+		Suspended: f.Suspended, Suspensions: f.Suspensions,
+		StartingDeadline: f.Settings.StartingDeadline, LongestDelay: f.Settings.LongestDelay,
+	}
 }
 
 // Held is by what deadlines move. The zero Held moves none.
@@ -73,8 +77,8 @@ type Held struct {
 	// Suspended and Suspensions are as in Facts.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// StartingDeadline is that of Settings.
-	StartingDeadline time.Duration
+	// StartingDeadline and LongestDelay are as in Settings.
+	StartingDeadline, LongestDelay time.Duration
 }
 
 // move moves until when a target is tried by the suspensions that have ended since.
@@ -84,8 +88,35 @@ func (h *Held) move(t *v1alpha1.TargetStatus) {
 		since = counted.Time
 	}
 	if until, by := suspension.Move(t.TryUntil.Time, since, h.Suspensions); !by.IsZero() {
+		if t.InitialDeadline != nil {
+			t.InitialDeadline = v1alpha1.NewTimePtr(t.InitialDeadline.Add(until.Sub(t.TryUntil.Time)))
+		}
 		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), v1alpha1.NewTimePtr(by)
 	}
+}
+
+// outlast moves until when a target is tried behind a pause that its platform announced: the
+// starting deadline counts from the end of a pause that would leave no time for another try.
+// It reports whether it did; a pause beyond LongestDelay moves nothing, nor does one of a
+// target whose time is over.
+func (h *Held) outlast(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
+	if t.TryUntil == nil || pause.Before(t.TryUntil.Time) || now.After(t.TryUntil.Time) {
+		return false
+	}
+	initial := t.TryUntil
+	if t.InitialDeadline != nil {
+		initial = t.InitialDeadline
+	}
+	latest := initial.Add(h.LongestDelay - h.StartingDeadline)
+	if pause.After(latest) {
+		return false
+	}
+	until := pause.Add(h.StartingDeadline)
+	if until.After(latest) {
+		until = latest
+	}
+	t.InitialDeadline, t.TryUntil = initial, v1alpha1.NewTimePtr(until)
+	return true
 }
 
 func (h *Held) mayMove(t *v1alpha1.TargetStatus) bool {
@@ -94,24 +125,29 @@ func (h *Held) mayMove(t *v1alpha1.TargetStatus) bool {
 }
 
 // enter enters into a target what gives it up if the next try would come after its deadline: that
-// is moved before, and while a suspension lasts that will move it, it lies further ahead than is
-// known. What is not entered changes nothing.
-func (h *Held) enter(t *v1alpha1.TargetStatus, enter func() error) error {
+// is moved before, by suspensions and by a pause that err announces, and while a suspension lasts
+// that will move it, it lies further ahead than is known. What is not entered changes nothing.
+func (h *Held) enter(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time, enter func() error) error {
 	if t.TryUntil == nil {
 		return enter()
 	}
-	before, counted := t.TryUntil, t.SuspendedUntil
+	before, counted, initial := t.TryUntil, t.SuspendedUntil, t.InitialDeadline
 	h.move(t)
+	if err != nil {
+		h.outlast(t, err.RetryAt, now)
+	}
 	until := t.TryUntil
 	if h.mayMove(t) {
 		t.TryUntil = nil
 	}
-	err := enter()
+	failed := enter()
 	switch {
-	case err != nil:
-		t.TryUntil, t.SuspendedUntil = before, counted
+	case failed != nil:
+		t.TryUntil, t.SuspendedUntil, t.InitialDeadline = before, counted, initial
 	case !attempt.Settled(t):
 		t.TryUntil = until
+	default:
+		t.InitialDeadline = nil
 	}
-	return err
+	return failed
 }

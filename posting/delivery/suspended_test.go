@@ -163,7 +163,7 @@ func TestSuspended(t *testing.T) {
 // TestEnteredWhileSuspended goes through what becomes of a target whose call has ended so that its
 // next try comes after its deadline.
 func TestEnteredWhileSuspended(t *testing.T) {
-	busy := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
+	busy := platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	for name, tt := range map[string]struct {
 		reason  string
 		held    Held
@@ -188,11 +188,11 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
 		"a refusal for good": {
-			"no time changes that",
+			"no time changes that, and the platform is asked first",
 			Held{Suspended: true, Suspensions: suspensions(-5)},
 			"a1",
 			platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")},
-			"failed Refused",
+			"pending Refused until 1ms",
 		},
 		"what comes too late": {"it changes nothing", Held{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
 	} {
@@ -221,4 +221,38 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			t.Errorf("shows %q: it is sent when the suspension has ended", got)
 		}
 	})
+}
+
+// TestOutlast goes through what an announced pause does to the deadline of a target.
+func TestOutlast(t *testing.T) {
+	held := Held{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
+	for name, tt := range map[string]struct {
+		reason           string
+		until, initial   time.Duration
+		pause, now       time.Duration
+		moved            bool
+		wantUntil, wants time.Duration
+	}{
+		"within the deadline":     {"there is time for another try", time.Hour, 0, 50 * time.Minute, 0, false, time.Hour, 0},
+		"as long as the deadline": {"the deadline counts from the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},
+		"a second pause":          {"the bound counts from the first deadline", 2 * time.Hour, time.Hour, 2 * time.Hour, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
+		"near the bound":          {"it is tried once more, and no longer", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
+		"beyond the bound":        {"nobody expects it so late", time.Hour, 0, 181 * time.Minute, 0, false, time.Hour, 0},
+		"after the deadline":      {"its time was over before", time.Hour, 0, 2 * time.Hour, 61 * time.Minute, false, time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(t0.Add(tt.until))}
+			if tt.initial > 0 {
+				target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(tt.initial))
+			}
+			moved := held.outlast(target, t0.Add(tt.pause), t0.Add(tt.now))
+			initial := time.Duration(0)
+			if target.InitialDeadline != nil {
+				initial = target.InitialDeadline.Sub(t0)
+			}
+			if until := target.TryUntil.Sub(t0); moved != tt.moved || until != tt.wantUntil || initial != tt.wants {
+				t.Errorf("moved %t until %s, first until %s; want %t, %s, %s (%s)", moved, until, initial, tt.moved, tt.wantUntil, tt.wants, tt.reason)
+			}
+		})
+	}
 }

@@ -117,6 +117,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 	if b := f.blocked(i); b != nil {
 		d.forInputs = true
+		d.changed = f.held().outlast(t, f.blockedUntil(i), f.Now) || d.changed
 		if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
 			return // the words stay the same however often that is put off: a post that waits costs one write
 		}
@@ -181,7 +182,7 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	if t.TryUntil != nil {
 		since = t.TryUntil.Add(-f.Settings.StartingDeadline)
 	}
-	if e := f.held().enter(t, func() error { return attempt.NotPrepared(t, err, since, f.Now) }); e != nil {
+	if e := f.held().enter(t, err, f.Now, func() error { return attempt.NotPrepared(t, err, since, f.Now) }); e != nil {
 		panic(fmt.Sprintf("target %d is prepared although it is open or settled: %v", i, e))
 	}
 }
@@ -206,23 +207,32 @@ func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
-// giveUp fails a target whose time to be tried has run out, with the reason for
-// which it waited. If an earlier call may have published it, a person has to look,
-// and not to post again.
+// giveUp fails a target whose time to be tried has run out, and says what it waited for. If
+// an earlier call may have published it, a person has to look, and not to post again.
 func (f *Facts) giveUp(i int, t *v1alpha1.TargetStatus) {
 	why := f.hindrance(i, t)
+	if !attempt.BlockedBy(t, v1alpha1.ReasonInvalid) {
+		why.Reason = v1alpha1.ReasonMissedSchedule
+	}
 	switch {
 	case attempt.AmbiguousSince(t) != nil:
 	case t.Blocked != nil:
-		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.Settings.StartingDeadline, why.Problem)
+		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.patience(t), why.Problem)
 	default:
 		why.Problem = "not published: " + why.Problem
 	}
 	fail(t, why)
 }
 
-// hindrance says what kept a target from being published in time, and what to do
-// next time. Where it has waited for something, that is the reason.
+// patience is for how long a target was tried, the pauses that its platform announced included.
+func (f *Facts) patience(t *v1alpha1.TargetStatus) time.Duration {
+	if t.InitialDeadline == nil {
+		return f.Settings.StartingDeadline
+	}
+	return f.Settings.StartingDeadline + t.TryUntil.Sub(t.InitialDeadline.Time)
+}
+
+// hindrance is what kept a target from being published in time, and what to do next time.
 func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
 	switch {
@@ -232,19 +242,17 @@ func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 		return v1alpha1.Blocked{Reason: t.Blocked.Reason, Problem: t.Blocked.Problem, Remedy: "post again"}
 	case !until.IsZero():
 		return v1alpha1.Blocked{
-			Reason:  v1alpha1.ReasonRateLimited,
-			Problem: fmt.Sprintf("the platform takes no calls for this account before %s", v1alpha1.NewTime(until)),
-			Remedy:  "post again later",
+			Problem: fmt.Sprintf("its time passed more than %s ago, and the platform takes no calls for this account before %s",
+				f.Settings.StartingDeadline, v1alpha1.NewTime(until)),
+			Remedy: "schedule a new post for later",
 		}
 	case f.Preparation(i).State == PreparationRunning:
 		return v1alpha1.Blocked{
-			Reason:  v1alpha1.ReasonMissedSchedule,
 			Problem: fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", f.Settings.StartingDeadline),
 			Remedy:  "use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time",
 		}
 	default:
 		return v1alpha1.Blocked{
-			Reason: v1alpha1.ReasonMissedSchedule,
 			Problem: fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)",
 				f.Settings.StartingDeadline),
 			Remedy: "schedule a new post",

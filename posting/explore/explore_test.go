@@ -37,9 +37,11 @@ type scenario struct {
 	listing    listing
 	containers bool
 	works      bool
-	targets    int
-	cards      int
-	policy     v1alpha1.UnknownOutcomePolicy
+	// dedupes: the platform takes no repetition, and calls it one.
+	dedupes bool
+	targets int
+	cards   int
+	policy  v1alpha1.UnknownOutcomePolicy
 	// chained: a card is recorded and the next one claimed by one write.
 	chained bool
 	// faults is how many things go wrong in one run, and kinds which; all
@@ -66,7 +68,14 @@ type scenario struct {
 	beyond   beyond
 }
 
-func (s *scenario) mayHappen(f fault) bool { return s.kinds == nil || slices.Contains(s.kinds, f) }
+func (s *scenario) mayHappen(f fault) bool {
+	if s.kinds == nil {
+		// Who is not told whether a refused call published, and sends again, relies on
+		// the platform.
+		return f != denied || s.dedupes
+	}
+	return slices.Contains(s.kinds, f)
+}
 
 // Times are short where only their order matters. The lag is as short as the
 // pause between two looks, which leaves the least room for mistakes.
@@ -148,6 +157,27 @@ func scenarios() []scenario {
 		}),
 		text("a text that the platform works on for ever", func(s *scenario) {
 			s.listing, s.works, s.asked, s.faults, s.kinds = unreliable, true, true, 1, []fault{endless}
+		}),
+		text("a text that is published and refused", func(s *scenario) {
+			s.alone, s.asked, s.faults, s.kinds = true, true, 3, []fault{lies, crash, blind, writeLost}
+		}),
+		text("a text that is published and refused, with clocks that lie", func(s *scenario) {
+			s.clocks, s.kinds = lying, []fault{lies, crash, stall}
+		}),
+		text("a text that is published and refused, where the listing proves nothing", func(s *scenario) {
+			s.listing, s.asked, s.kinds = unreliable, true, []fault{lies, crash, blind, busy}
+		}),
+		text("a text that is published and refused, to be sent again in doubt", func(s *scenario) {
+			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{lies, answerLost, busy}
+		}),
+		text("a text that is published and refused, where the platform refuses questions and repetitions", func(s *scenario) {
+			s.dedupes, s.kinds = true, []fault{lies, denied, crash}
+		}),
+		text("a text that is published and refused, prepared in a container", func(s *scenario) {
+			s.containers, s.faults, s.kinds = true, 2, []fault{lies, crash, writeLost}
+		}),
+		text("a tree of which cards are published and refused", func(s *scenario) {
+			s.cards, s.chained, s.kinds = 2, true, []fault{lies, crash, writeLost}
 		}),
 		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
 		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {

@@ -22,7 +22,7 @@ type broken struct {
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
 	forgetDoubt, forgetName, workIsAbsence, datedLate                   bool
 	oneLookAtBrake, honestClaims, forgetEnd, deadlinesStay, countTwice  bool
-	deafToRelease, resultsUnheld                                        bool
+	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
 }
 
 // decision is what is decided by a manager that breaks rules.
@@ -179,6 +179,16 @@ var mutations = []mutation{
 			s.listing, s.works, s.broken.workIsAbsence = unreliable, true, true
 		},
 		[]Rule{I3},
+	},
+	{
+		"a refusal for the moment believed", "the platform published and refused, and the call is made again",
+		func(s *scenario) { faults(1, lies)(s); s.broken.believeRefusal = true },
+		[]Rule{I3, Lost},
+	},
+	{
+		"a search that begins with the latest attempt", "an earlier one was published and refused, and the platform would not be asked",
+		func(s *scenario) { faults(2, lies, denied)(s); s.dedupes, s.broken.searchLate = true, true },
+		[]Rule{Lost},
 	},
 	{
 		"the next card before the last is recorded", "a crash loses which card is out there",

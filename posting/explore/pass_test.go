@@ -226,17 +226,20 @@ func (w *world) ask(i int) {
 	}
 }
 
-// askBlind puts questions that the platform does not answer.
-func (w *world) askBlind(i int) {
+// askBlind puts questions that the platform does not answer, and why.
+func (w *world) askBlind(i int, why *platforms.Error) {
 	m := &w.manager[i]
 	m.pc = entering
 	for k := range m.lookups {
 		w.checkAsked(m.copy.post, m.lookups[k].Target)
-		m.lookups[k].Err = noAnswer
+		m.lookups[k].Err = why
 	}
 }
 
-var noAnswer = platforms.Errorf(platforms.ClassTransient, "no answer")
+var (
+	noAnswer     = platforms.Errorf(platforms.ClassTransient, "no answer")
+	noPermission = platforms.Errorf(platforms.ClassPermanent, "no permission to list posts")
+)
 
 // found is the post with the answers to the lookups entered.
 func (w *world) found(i int) *version {

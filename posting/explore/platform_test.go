@@ -5,6 +5,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -88,7 +89,7 @@ func externalID(post int) string { return "p" + strconv.Itoa(post) }
 // if what it names is visible already. hidden has its listing show it as late as
 // the platform declares, or never where it promises nothing.
 func (w *world) land(c call, hidden bool) int {
-	if c.container > 0 && w.containers[c.container-1].post > 0 {
+	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) {
 		return 0
 	}
 	visible := w.now
@@ -104,6 +105,11 @@ func (w *world) land(c call, hidden bool) int {
 	}
 	w.checkLanded(c)
 	return len(w.posts)
+}
+
+// repeats reports whether the platform shows the words of a call already.
+func (w *world) repeats(c call) bool {
+	return slices.ContainsFunc(w.posts, func(p published) bool { return p.target == c.target && p.text == c.text })
 }
 
 // platformSteps are what becomes of calls that nobody waits for any more: the

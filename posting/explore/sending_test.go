@@ -99,6 +99,9 @@ func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep prepar
 		if w.x.broken.forgetDoubt {
 			posting.Target(p, c.Target).Attempt.UnknownSince = nil
 		}
+		if w.x.broken.searchLate {
+			posting.Target(p, c.Target).Attempt.SearchFrom = nil
+		}
 	}
 	return ships
 }
@@ -201,6 +204,7 @@ func (w *world) answers(i int, add adder) {
 		add(i, name+"refused for the moment", busy, false, func(n *world) { n.answer(i, k, later, 0) })
 		add(i, name+"refused for good", refusal, false, func(n *world) { n.answer(i, k, no, 0) })
 		add(i, name+"said to be a duplicate", duplicate, false, func(n *world) { n.answer(i, k, twin, 0) })
+		w.lyingAnswers(i, k, add)
 		if w.x.works {
 			add(i, name+"taken, answer lost", answerLost, false, func(n *world) { n.taken(i, k, lost) })
 		} else {
@@ -208,6 +212,22 @@ func (w *world) answers(i int, add adder) {
 			add(i, name+"published, answer lost, listing lags", answerLost, false, func(n *world) { n.published(i, k, true, lost) })
 		}
 		add(i, name+"connection lost", answerLost, false, func(n *world) { n.orphan(i, k) })
+	}
+}
+
+// lyingAnswers are refusals of calls that have taken effect. What the platform takes under
+// a name that only the answer has cannot be asked about, nor can what its listing never
+// shows.
+func (w *world) lyingAnswers(i, k int, add adder) {
+	if w.x.works {
+		return
+	}
+	name := "attempt " + w.manager[i].ships[k].attempt + ": published, "
+	for _, a := range []answer{later, no} {
+		add(i, name+string(a), lies, false, func(n *world) { n.published(i, k, false, a) })
+		if w.x.listing == reliable {
+			add(i, name+string(a)+", listing lags", lies, false, func(n *world) { n.published(i, k, true, a) })
+		}
 	}
 }
 
@@ -300,11 +320,26 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 		}
 		// What comes too late changes nothing.
 		_ = delivery.EnterResults(p, results, w.heldBy(), now)
+		if w.x.broken.believeRefusal {
+			w.believe(p, now)
+		}
 		if w.x.chained && len(cards) > 0 && w.mayGoOn() {
 			chained = w.open(p, cards, now, preparation{})
 		}
 	})
 	return next, about, chained
+}
+
+// believe closes refused attempts as if the platform had been asked, and had not found
+// them.
+func (w *world) believe(p *v1alpha1.Post, now time.Time) {
+	for k := range p.Status.Targets {
+		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
+			asked := now.Add(time.Minute)
+			must(delivery.EnterLookup(p, &delivery.LookupAnswer{Target: k, AskedAt: asked}, w.timing(), w.heldBy(), now))
+		}
+	}
+	describe(p)
 }
 
 // result is what came of a call, as it is recorded.

@@ -54,9 +54,13 @@ const (
 	duplicate  fault = "the platform takes the post for a duplicate"
 	slow       fault = "the platform is slow"
 	blind      fault = "the platform cannot be asked"
-	givesUp    fault = "the platform gives up what it took"
-	endless    fault = "the platform works for ever"
-	clockJump  fault = "the clock jumps"
+	// lies: the call takes effect, and its answer is an error of the platform's own.
+	lies fault = "the platform publishes and refuses"
+	// denied: the platform answers that it does not list the account's posts.
+	denied    fault = "the platform refuses the question"
+	givesUp   fault = "the platform gives up what it took"
+	endless   fault = "the platform works for ever"
+	clockJump fault = "the clock jumps"
 )
 
 // world is one state. It is copied for every step.

@@ -6,6 +6,7 @@ package record
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -124,6 +125,27 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 	return out
 }
 
+// FirstSent returns when the first call was claimed whose target is not known to be
+// published; zero if there was none.
+func (r *Record) FirstSent() (first time.Time) {
+	for _, list := range [][]Target{r.Targets, r.Before} {
+		for i := range list {
+			t := &list[i]
+			if t.Attempt == nil || t.posted(posting.Cards(&r.Spec)) {
+				continue
+			}
+			at := t.Attempt.StartedAt.Time
+			if from := t.Attempt.SearchFrom; from != nil && from.Time.Before(at) {
+				at = from.Time
+			}
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+	}
+	return first
+}
+
 // keyOf is by what a target matches. Where its Connection does not exist, that is as the
 // record knows it.
 func (r *Record) keyOf(connection string, account Account) (equals, bool) {
@@ -156,7 +178,7 @@ func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 		next.Cards = next.Cards[:min(had, cards)]
 	case old.doubtful(), r.goesOn(old):
 		if next.Attempt != nil && next.Attempt.Outcome == "" {
-			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
+			next.Attempt.Outcome, next.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 		}
 		next.State = v1alpha1.TargetUndecided
 		next.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: unknownOf[r.UID == post.UID]}
@@ -185,7 +207,7 @@ func keepFacts(next, entry *v1alpha1.TargetStatus) {
 		next.Attempt = entry.Attempt.DeepCopy()
 		next.Attempt.Checkpoint, next.Attempt.ContentHash = "", ""
 		if attempt.IsOpen(next.Attempt) {
-			next.Attempt.Outcome = v1alpha1.OutcomeUnknown
+			next.Attempt.Outcome, next.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 		}
 	}
 	if len(next.Cards) < len(entry.Cards) {

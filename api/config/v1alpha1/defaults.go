@@ -22,7 +22,7 @@ func DefaultManager() *ManagerConfiguration {
 		},
 		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 4, APIKeys: 1},
 		Delivery: Delivery{
-			StartingDeadline: duration(time.Hour), PrepareAhead: duration(30 * time.Minute),
+			StartingDeadline: duration(time.Hour), LongestDelay: duration(6 * time.Hour), PrepareAhead: duration(30 * time.Minute),
 			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute),
 		},
 		Retention: Retention{

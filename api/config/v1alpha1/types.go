@@ -247,6 +247,9 @@ type Concurrency struct {
 type Delivery struct {
 	// StartingDeadline is how late a post may still go out, and how long temporary refusals are tried again (1 h).
 	StartingDeadline metav1.Duration `json:"startingDeadline"`
+
+	// LongestDelay is how late a post may still go out whose platform announced pauses (6 h): the starting deadline counts from the end of a pause, within this.
+	LongestDelay metav1.Duration `json:"longestDelay"`
 	// PrepareAhead is how long before its time the files of a scheduled post are uploaded, as far as they stay hidden
 	// (30 min); big files begin earlier.
 	PrepareAhead metav1.Duration `json:"prepareAhead"`

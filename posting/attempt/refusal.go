@@ -1,0 +1,163 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// consequence is what follows a call that published nothing.
+type consequence struct {
+	blocked v1alpha1.Blocked
+	// retryAt is when the call is made again; zero if it is not.
+	retryAt time.Time
+}
+
+// enter enters a consequence into a target without an open attempt.
+func (c consequence) enter(t *v1alpha1.TargetStatus) {
+	if c.retryAt.IsZero() {
+		fail(t, c.blocked)
+		return
+	}
+	Block(t, c.blocked)
+	t.NextTryAt = v1alpha1.NewTimePtr(c.retryAt)
+}
+
+// ofRefusal returns what follows a refusal: another try after a pause, or none.
+func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) consequence {
+	if err == nil {
+		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
+	}
+	switch err.Class {
+	case platforms.ClassRateLimited, platforms.ClassQuota:
+		return nextTry(t, v1alpha1.ReasonRateLimited, err, wait, now)
+	case platforms.ClassRestricted:
+		return nextTry(t, v1alpha1.ReasonAccountRestricted, err, wait, now)
+	case platforms.ClassTransient:
+		return nextTry(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
+	case platforms.ClassRefresh, platforms.ClassReconnect:
+		return nextTry(t, v1alpha1.ReasonConnectionNotReady, err, wait, now)
+	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
+		return consequence{blocked: blockedBy(v1alpha1.ReasonRefused, err)}
+	default:
+		return consequence{blocked: blockedBy(v1alpha1.ReasonRefused, err)}
+	}
+}
+
+// nextTry returns the next attempt of a target after a pause, or when the platform
+// said, or a failure with the platform's reason if that would be too late.
+func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) consequence {
+	if err == nil {
+		err = platforms.Errorf(platforms.ClassTransient, "nothing was sent")
+	}
+	at := now.Add(wait)
+	if err.RetryAt.After(now) {
+		at = err.RetryAt
+	}
+	c := consequence{blocked: blockedBy(reason, err)}
+	if inTime(t, at) {
+		c.retryAt = at
+	}
+	return c
+}
+
+// refused enters what follows a refusal that is confirmed.
+func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
+	ofRefusal(t, err, wait, now).enter(t)
+}
+
+// tryAgain enters the next attempt of a target whose call published nothing.
+func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
+	nextTry(t, reason, err, wait, now).enter(t)
+}
+
+// refusedCall enters that the platform refused the call of an open attempt. The attempt
+// stays open until the platform was asked whether it published all the same, unless it
+// was asked already and the call is made again.
+func refusedCall(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
+	follows := ofRefusal(t, r.Err, pause(tries(t)), now)
+	if r.Unpublished && !follows.retryAt.IsZero() {
+		t.Attempt.Outcome = v1alpha1.OutcomeRefused
+		follows.enter(t)
+		return
+	}
+	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
+	t.Attempt.Refusal = &v1alpha1.Refusal{}
+	t.NextTryAt = nil
+	if !follows.retryAt.IsZero() {
+		t.Attempt.Refusal.RetryAt = v1alpha1.NewTimePtr(follows.retryAt)
+	}
+	if r.Err != nil && r.Err.Class == platforms.ClassRateLimited {
+		// A question is a call as well, and calls while limited prolong a limit.
+		t.NextTryAt = t.Attempt.Refusal.RetryAt
+	}
+	setBlocked(t, follows.blocked)
+}
+
+// IsRefused reports whether an attempt is open for nothing but the confirmation of a
+// refusal.
+func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
+
+// confirmFrom returns from when on a lookup that does not find the post of a refused call
+// lets the refusal stand. Another process may look, whose clock is ahead.
+func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+	return quietAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
+}
+
+// recordConfirmation enters what a lookup found after a refusal. A post that is not found
+// lets the refusal stand, also where a listing proves nothing: nothing speaks against it.
+func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
+	switch {
+	case f.Refused != nil:
+		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil
+		refused(t, f.Refused, pause(tries(t)), now)
+	case now.Before(confirmFrom(t.Attempt, timing)):
+		t.NextTryAt = v1alpha1.NewTimePtr(confirmFrom(t.Attempt, timing))
+	default:
+		stand(t, now)
+	}
+}
+
+// recordConfirmationFailure enters that a platform could not be asked about a call that it
+// had refused. One that refuses the question as well cannot be asked, and its refusal of
+// the call stands. Any other is asked for as long as after a lost answer; then the call is
+// not made again, for it may have published, and a person is asked where a listed post may
+// be the one.
+func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
+	switch isOver := now.Sub(quietAt(t.Attempt, timing)) > timing.GiveUpAfter; {
+	case isOver && err.Class == platforms.ClassUnknown:
+		unknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
+	case isOver:
+		t.Attempt.Refusal.RetryAt = nil
+		stand(t, now)
+	case err.Class == platforms.ClassPermanent:
+		stand(t, now)
+	default:
+		lookUpAgain(t, timing, now)
+		if err.RetryAt.After(t.NextTryAt.Time) {
+			t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
+		}
+	}
+}
+
+// stand closes an attempt as refused.
+func stand(t *v1alpha1.TargetStatus, now time.Time) {
+	follows := consequence{}
+	if t.Blocked != nil {
+		follows.blocked = *t.Blocked
+	}
+	if at := t.Attempt.Refusal.RetryAt; at != nil {
+		if follows.retryAt = at.Time; now.After(at.Time) {
+			follows.retryAt = now
+		}
+		if !inTime(t, follows.retryAt) {
+			follows.retryAt = time.Time{}
+		}
+	}
+	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil
+	follows.enter(t)
+}

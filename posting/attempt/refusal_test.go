@@ -1,0 +1,229 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// confirming is the timing of a platform whose listing proves nothing and lags ten seconds
+// behind a refused call.
+func confirming() Timing {
+	confirming := weak()
+	confirming.ConfirmAfter = 10 * time.Second
+	return confirming
+}
+
+// refusedAt is a target whose call was refused a second after its claim.
+func refusedAt(t *testing.T, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := claimed(t)
+	r := refusal(class, "no")
+	r.Err.RetryAt = retryAt
+	mustDo(t, Record(target, "a1", r, 1, at(time.Second)))
+	if !IsRefused(target.Attempt) {
+		t.Fatalf("a refusal is a claim, and the attempt stays open: %+v", target.Attempt)
+	}
+	return target
+}
+
+func TestRefusalIsConfirmed(t *testing.T) {
+	none := platforms.LookupResult{}
+	for _, tt := range []struct {
+		name    string
+		reason  string
+		class   platforms.Class
+		retryAt time.Time
+		found   platforms.LookupResult
+		asked   time.Duration
+		outcome v1alpha1.AttemptOutcome
+		state   v1alpha1.TargetState
+		waits   string
+		next    *v1alpha1.Time
+	}{
+		{
+			"found", "the platform published and answered an error", platforms.ClassPermanent, time.Time{},
+			platforms.LookupResult{Matches: 1, ExternalID: "7"}, 13 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
+		},
+		{
+			"found before the listing can be complete", "what is there is there", platforms.ClassRateLimited, at(5 * time.Minute),
+			platforms.LookupResult{Matches: 1, ExternalID: "7"}, 2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
+		},
+		{
+			"missing, for good", "nothing speaks against the refusal", platforms.ClassPermanent, time.Time{},
+			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
+		},
+		{
+			"missing, for the moment", "the pause counts from the refusal", platforms.ClassQuota, at(5 * time.Minute),
+			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(5 * time.Minute),
+		},
+		{
+			"missing, and the pause is over", "the next call may be made at once", platforms.ClassTransient, time.Time{},
+			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(13 * time.Second),
+		},
+		{
+			"missing after the deadline", "the next try comes too late", platforms.ClassTransient, time.Time{},
+			none, 2 * time.Hour, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
+		},
+		{
+			"missing too early", "the listing may be behind", platforms.ClassPermanent, time.Time{},
+			none, 12 * time.Second, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(13 * time.Second),
+		},
+		{
+			"several", "a person can tell them apart", platforms.ClassPermanent, time.Time{},
+			platforms.LookupResult{Matches: 2}, 13 * time.Second, v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
+		},
+		{
+			"given up by the platform", "the state of the call is its latest word", platforms.ClassTransient, time.Time{},
+			platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "damaged")}, 2 * time.Second,
+			v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := refusedAt(t, tt.class, tt.retryAt)
+			mustDo(t, RecordLookup(target, tt.found, confirming(), v1alpha1.OnUnknownRetry, 1, at(tt.asked)))
+			if target.Attempt.Outcome != tt.outcome || target.State != tt.state || reasonOf(target) != tt.waits || !target.NextTryAt.Equal(tt.next) {
+				t.Errorf("outcome %q, state %q, reason %q, next %v; want %q, %q, %q, %v (%s)",
+					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.outcome, tt.state, tt.waits, tt.next, tt.reason)
+			}
+			if closed := !IsOpen(target.Attempt); closed && target.Attempt.Refusal != nil {
+				t.Errorf("a closed attempt waits for no confirmation: %+v", target.Attempt)
+			}
+		})
+	}
+}
+
+func TestWhenRefusalIsConfirmed(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		reason  string
+		class   platforms.Class
+		retryAt time.Time
+		want    time.Duration
+	}{
+		{"for good", "the listing is complete by then, by any clock", platforms.ClassPermanent, time.Time{}, 13 * time.Second},
+		{"blocked", "people see what became of it before the hour is over", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
+		{"too many calls", "a question is a call as well, and prolongs the limit", platforms.ClassRateLimited, at(5 * time.Minute), 5 * time.Minute},
+		{"too many calls, for a moment", "the listing is behind for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := refusedAt(t, tt.class, tt.retryAt)
+			if got := NextLookup(target, confirming()); !got.Equal(at(tt.want)) {
+				t.Errorf("it is asked at %s, want %s (%s)", got, at(tt.want), tt.reason)
+			}
+		})
+	}
+}
+
+func TestRefusalThatCannotBeConfirmed(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		reason string
+		class  platforms.Class
+		asked  platforms.Class
+		after  time.Duration
+		state  v1alpha1.TargetState
+		waits  string
+	}{
+		{"not yet", "the next question may be answered", platforms.ClassPermanent, platforms.ClassTransient, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused},
+		{"never", "nothing speaks against the refusal", platforms.ClassPermanent, platforms.ClassTransient, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused},
+		{
+			"never, of a call that was to be made again", "it may be out, and is not sent again unasked",
+			platforms.ClassTransient, platforms.ClassReconnect, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy,
+		},
+		{
+			"never, with something alike in the listing", "a person can compare them",
+			platforms.ClassPermanent, platforms.ClassUnknown, 2 * time.Hour, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"refused as well", "this account cannot be asked, and the call may be made again",
+			platforms.ClassTransient, platforms.ClassPermanent, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy,
+		},
+		{"refused as well, for good", "this account cannot be asked", platforms.ClassPermanent, platforms.ClassPermanent, 13 * time.Second, v1alpha1.TargetFailed, v1alpha1.ReasonRefused},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := refusedAt(t, tt.class, time.Time{})
+			target.TryUntil = timePtr(3 * time.Hour)
+			mustDo(t, RecordLookupFailure(target, platforms.Errorf(tt.asked, "cannot be asked"), confirming(), v1alpha1.OnUnknownRetry, at(tt.after)))
+			if target.State != tt.state || reasonOf(target) != tt.waits {
+				t.Errorf("%s (%s): %q, want %s (%s) (%s)", target.State, reasonOf(target), problemOf(target), tt.state, tt.waits, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRefusedAndKnownUnpublished(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		reason string
+		class  platforms.Class
+		open   bool
+	}{
+		{"for the moment", "the container was asked after the refusal", platforms.ClassTransient, false},
+		{"for good", "the state may be behind, and failed is final", platforms.ClassPermanent, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			r := refusal(tt.class, "no")
+			r.Unpublished = true
+			mustDo(t, Record(target, "a1", r, 1, at(time.Second)))
+			if IsOpen(target.Attempt) != tt.open {
+				t.Errorf("open %t, want %t (%s)", !tt.open, tt.open, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRefusalRecordedTwice(t *testing.T) {
+	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
+	mustDo(t, Record(target, "a1", refusal(platforms.ClassPermanent, "no"), 1, at(time.Minute)))
+	if !target.Attempt.EndedAt.Equal(timePtr(time.Second)) {
+		t.Errorf("the same result changes nothing: ended at %v", target.Attempt.EndedAt)
+	}
+	mustDo(t, Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Minute)))
+	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
+		t.Errorf("an id is entered whatever was entered before: %+v", target)
+	}
+}
+
+func TestRefusedPostThatGoes(t *testing.T) {
+	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
+	mustDo(t, Abandon(target, at(time.Minute)))
+	if target.State != v1alpha1.TargetFailed || reasonOf(target) != v1alpha1.ReasonRefused {
+		t.Errorf("%s (%s): the platform refused it, and cannot be asked any more", target.State, reasonOf(target))
+	}
+}
+
+func TestSearchReachesBack(t *testing.T) {
+	t.Run("to a refused attempt", func(t *testing.T) {
+		target := refusedAt(t, platforms.ClassTransient, time.Time{})
+		confirmed(t, target, time.Minute)
+		mustDo(t, Open(target, claim("a2"), at(5*time.Minute)))
+		if got := SearchFrom(target.Attempt); !got.Equal(t0.Add(-searchMargin)) {
+			t.Errorf("the search begins at %s, want the first attempt's start", got)
+		}
+	})
+	t.Run("to an earlier object of the post", func(t *testing.T) {
+		target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
+		c := claim("a1")
+		c.SentBefore = at(-time.Hour)
+		mustDo(t, Open(target, c, t0))
+		if !target.Attempt.SearchFrom.Equal(timePtr(-time.Hour)) {
+			t.Errorf("the search begins at %v", target.Attempt.SearchFrom)
+		}
+	})
+	t.Run("not beyond a day", func(t *testing.T) {
+		target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
+		c := claim("a1")
+		c.SentBefore = at(-25 * time.Hour)
+		if err := Open(target, c, t0); err != nil || target.Attempt.SearchFrom != nil {
+			t.Errorf("%v: the search begins at %v", errors.Unwrap(err), target.Attempt.SearchFrom)
+		}
+	})
+}
