@@ -225,6 +225,9 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 				result.ExternalID, result.Err = fmt.Sprint("post-", n.out[i]), nil
 			}
 			must(delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Held{}, n.now()))
+			if outcome == platforms.Refused {
+				n.confirm(i, taken)
+			}
 			if outcome == platforms.Unknown {
 				must(attempt.Abandon(posting.Target(n.post, i), n.now()))
 				delivery.Describe(n.post, n.now())
@@ -233,8 +236,21 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 	}
 	call("is posted", true, 0, platforms.Posted, false)
 	call("is refused", false, 1, platforms.Refused, false)
+	call("is taken and refused", true, 1, platforms.Refused, false)
 	call("is taken, and nobody knows", true, 1, platforms.Unknown, false)
 	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
+}
+
+// confirm enters what the platform answers, past its listing's lag, about a call that it
+// has refused.
+func (l *lives) confirm(target int, taken bool) {
+	timing, _ := l.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
+	asked := l.now().Add(time.Minute)
+	answer := delivery.LookupAnswer{Target: target, AskedAt: asked}
+	if taken {
+		answer.LookupResult = platforms.LookupResult{Matches: 1, ExternalID: fmt.Sprint("post-", l.out[target])}
+	}
+	must(delivery.EnterLookup(l.post, &answer, timing, &delivery.Held{}, asked))
 }
 
 // release lets the object go as the reconciler does: with its record, or not yet.

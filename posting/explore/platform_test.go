@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
@@ -53,12 +54,16 @@ const (
 	yes          answer = "posted"
 	no           answer = "refused"
 	later        answer = "busy"
+	limited      answer = "limited"
 	lost         answer = "lost"
 	twin         answer = "duplicate"
 	took         answer = "taken"
 	notSent      answer = "not sent"
 	neverClaimed answer = "claim lost"
 )
+
+// limitEnds is when a limit of calls ends: later than a search reaches back by itself.
+const limitEnds = 80 * time.Second
 
 // result is an answer as publishers report it. post is the number of what was
 // published, or of the ticket.
@@ -72,6 +77,10 @@ func (a answer) result(post int) platforms.Result {
 		return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
 	case later:
 		return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
+	case limited:
+		err := platforms.Errorf(platforms.ClassRateLimited, "too many calls")
+		err.RetryAt = t0.Add(limitEnds)
+		return platforms.Result{Outcome: platforms.Refused, Err: err}
 	case twin:
 		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassDuplicate, "duplicate")}
 	case notSent, neverClaimed:

@@ -223,7 +223,13 @@ func (w *world) lyingAnswers(i, k int, add adder) {
 		return
 	}
 	name := "attempt " + w.manager[i].ships[k].attempt + ": published, "
-	for _, a := range []answer{later, no} {
+	answers := []answer{later, no}
+	if w.x.mayHappen(denied) {
+		// A platform that refuses questions as well has the last word of what it refuses
+		// for good.
+		answers = []answer{later, limited}
+	}
+	for _, a := range answers {
 		add(i, name+string(a), lies, false, func(n *world) { n.published(i, k, false, a) })
 		if w.x.listing == reliable {
 			add(i, name+string(a)+", listing lags", lies, false, func(n *world) { n.published(i, k, true, a) })
