@@ -39,7 +39,7 @@ const (
 	// ShownProblems is how many problems of a document are worded, as many as an answer
 	// names (bridge.JoinFirst). Further ones are counted only: a document of MaxValues wrong values would otherwise cost more in
 	// words than in bytes.
-	ShownProblems = 5
+	ShownProblems = 20
 )
 
 // kind is the type of a value.
@@ -58,6 +58,8 @@ const (
 // begin, so the first member of an object or array directly follows it.
 type node struct {
 	kind kind
+	// asked says that a reader has asked for the value by its name, and entered that one has asked for a member of it.
+	asked, entered bool
 	// name is the value's name in its object, decoded.
 	name []byte
 	// text is a string, decoded, or another scalar as it is written.
@@ -92,8 +94,8 @@ func Parse(body []byte) (Value, error) {
 	if len(body) == 0 {
 		return Value{}, errors.New("the body is empty; send a JSON object")
 	}
-	if !utf8.Valid(body) {
-		return Value{}, errors.New("the body is not valid UTF-8")
+	if at := invalidUTF8(body); at >= 0 {
+		return Value{}, fmt.Errorf("the body is not valid UTF-8 at byte %d; send JSON in UTF-8", at)
 	}
 	p := &parser{body: body}
 	err := p.value(-1, nil, 0)
@@ -103,11 +105,26 @@ func Parse(body []byte) (Value, error) {
 	case err != nil:
 		return Value{}, err
 	case p.more():
-		return Value{}, errors.New("the body goes on after its JSON object; send one object only")
+		return Value{}, fmt.Errorf("the body goes on after its JSON object, at byte %d; send one object only", p.at+1)
 	case p.nodes[0].kind != object:
 		return Value{}, errors.New("the body must be a JSON object")
 	}
 	return Value{doc: &p.document}, nil
+}
+
+// invalidUTF8 is the number of the first byte, counted from 1, that belongs to no character; -1 if there is none.
+func invalidUTF8(body []byte) int {
+	if utf8.Valid(body) {
+		return -1
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(body[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at + 1
+		}
+		at += size
+	}
 }
 
 // syntaxError words what makes a body invalid JSON in the words of

@@ -63,14 +63,14 @@ func TestParse(t *testing.T) {
 		"HighTwice":     {"two first halves make no pair", `{"a":"\ud83d\ud83d\ude00"}`, `a: holds half a surrogate pair (\ud83d); send the whole character`},
 		"LowAlone":      {"the second half alone", `{"a":"\ude00"}`, `a: holds half a surrogate pair (\ude00); send the whole character`},
 		"Replacement":   {"U+FFFD is a character", `{"a":"\ufffd"}`, ""},
-		"NotUTF8":       {"bytes that are no text", "{\"a\":\"\xff\"}", "the body is not valid UTF-8"},
+		"NotUTF8":       {"bytes that are no text", "{\"a\":\"\xff\"}", "the body is not valid UTF-8 at byte 7; send JSON in UTF-8"},
 		"NotJSON":       {"what is not JSON is found out", `{"a":1,]`, "the body is not valid JSON: invalid character ']' looking for beginning of object key string at byte 8"},
 		"CutEscape":     {"an escape that ends too early", `{"a":"\u00`, "the body is not valid JSON: it ends too early"},
 		"Nothing":       {"an empty body has a message of its own", ``, "the body is empty; send a JSON object"},
 		"MostValues":    {"as many values as are allowed", `{"a":[1` + strings.Repeat(",1", MaxValues-3) + `]}`, ""},
 		"TooManyValues": {"one value more", `{"a":[1` + strings.Repeat(",1", MaxValues-2) + `]}`, "the body holds more than 16384 values"},
 		"TooManyItems":  {"objects count like arrays", `{"a":[{}` + strings.Repeat(",{}", 1<<18), "the body holds more than 16384 values"},
-		"NULBehind":     {"a NUL byte is no end", "{}\x00", "the body goes on after its JSON object; send one object only"},
+		"NULBehind":     {"a NUL byte is no end", "{}\x00", "the body goes on after its JSON object, at byte 3; send one object only"},
 		"Array":         {"everything else has no fields", "[1]", "the body must be a JSON object"},
 	}
 	for name, tc := range tests {

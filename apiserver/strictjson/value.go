@@ -30,8 +30,10 @@ type Value struct {
 // Field returns a member of an object that has to be there.
 func (v Value) Field(name string) Value {
 	if !v.missing {
+		v.doc.nodes[v.node].entered = true
 		for i := v.node + 1; i < v.doc.nodes[v.node].next; i = v.doc.nodes[i].next {
 			if string(v.doc.nodes[i].name) == name {
+				v.doc.nodes[i].asked = true
 				return Value{doc: v.doc, node: i}
 			}
 		}
@@ -142,30 +144,6 @@ func (v Value) Number(least, most float64) float64 {
 		return n
 	}
 	return 0
-}
-
-// Integer reads a whole number that is written in digits alone.
-func (v Value) Integer(least int64) int64 {
-	raw, ok := v.read(number, "an integer")
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	switch {
-	case err != nil:
-		v.Refuse("must be a whole number, written in digits, below 2^63")
-	case n < least:
-		v.Refuse(fmt.Sprintf("must be at least %d", least))
-	default:
-		return n
-	}
-	return 0
-}
-
-// Literal reads a whole number as it is written, for a reader with bounds of its own.
-func (v Value) Literal() string {
-	raw, _ := v.read(number, "a whole number")
-	return string(raw)
 }
 
 // Object reports whether the value is an object, whose fields can be read.
