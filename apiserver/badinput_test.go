@@ -100,7 +100,8 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("single quotes", func() string { return "{'category':'text'}" }, 400, "not valid JSON"),
 		Entry("no number", func() string { return `{"a":NaN}` }, 400, "not valid JSON"),
 		Entry("a form", func() string { return "category=text" }, 400, "not valid JSON"),
-		Entry("a byte order mark", func() string { return "\ufeff{}" }, 400, "not valid JSON"),
+		Entry("two byte order marks", func() string { return "\ufeff\ufeff{}" }, 400, "not valid JSON"),
+		Entry("a byte order mark alone", func() string { return "\ufeff" }, 400, "the body is empty"),
 		Entry("UTF-16", func() string { return inUTF16(`{"category":"täxt"}`) }, 400, "not valid"),
 		Entry("compressed", func() string { return zipped("{}") }, 400, "not valid UTF-8"),
 		Entry("NUL bytes", func() string { return strings.Repeat("\x00", 100) }, 400, "not valid JSON"),
@@ -151,7 +152,6 @@ var _ = Describe("bad input", Ordered, func() {
 			t.call(ctx, "POST", "/media/upload-url", body).mustFail(400, "VALIDATION_ERROR", words)
 		},
 		Entry("a size of 20 digits", `{"name":"a.png","mime_type":"image/png","size_bytes":12345678901234567890}`, "size_bytes: must be a whole number"),
-		Entry("a size with an exponent", `{"name":"a.png","mime_type":"image/png","size_bytes":1e3}`, "size_bytes: must be a whole number"),
 		Entry("a size without end", `{"name":"a.png","mime_type":"image/png","size_bytes":1e400}`, "size_bytes: must be a whole number"),
 		Entry("a size with a fraction", `{"name":"a.png","mime_type":"image/png","size_bytes":10.5}`, "size_bytes: must be a whole number"),
 		Entry("the least size", `{"name":"a.png","mime_type":"image/png","size_bytes":-9223372036854775808}`, "size_bytes: must be at least 1"),

@@ -278,10 +278,11 @@ func TestWirePath(t *testing.T) {
 
 func TestJoinProblems(t *testing.T) {
 	t.Parallel()
-	if got, want := bridge.JoinProblems([]string{"a", "b", "c", "d", "e"}), "a; b; c; d; e"; got != want {
+	all := strings.Split(strings.Repeat("a", 20), "")
+	if got, want := bridge.JoinProblems(all), strings.Repeat("a; ", 19)+"a"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := bridge.JoinProblems([]string{"a", "b", "c", "d", "e", "f", "g"}), "a; b; c; d; e; and 2 more"; got != want {
+	if got, want := bridge.JoinProblems(append(all, "b", "c")), strings.Repeat("a; ", 20)+"and 2 more"; got != want {
 		t.Errorf("got %q, want %q: nobody reads a hundred problems", got, want)
 	}
 }

@@ -109,7 +109,7 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
 		return connection
 	}
-	if !validName(name) || l.missing >= maxProblems {
+	if !validName(name) || l.missing >= maxMissing {
 		return nil
 	}
 	cost.From(ctx).Parts(1)

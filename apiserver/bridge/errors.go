@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/herald-social/herald/apiserver/strictjson"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -96,8 +97,11 @@ func errorf(code Code, format string, args ...any) *Error {
 }
 
 const (
-	// maxProblems is how many problems one message names.
-	maxProblems = 5
+	// maxProblems is how many problems one message names: those of a request that a person or a model wrote, all at once.
+	maxProblems = strictjson.ShownProblems
+	// maxMissing is how many things that are not there are asked for at the Kubernetes API before the others are taken to be
+	// missing, or there, as well: the request is refused in any case.
+	maxMissing = 5
 	// maxFieldProblems is how many problems Error.Problems has at most: as many as a
 	// page of a form shows beside its fields. A tree can have 10,000, and what nobody
 	// reads is not worded.

@@ -5,10 +5,17 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/cost"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -25,6 +32,8 @@ type judgement struct {
 	wanted *v1alpha1.Post
 	// problems are those of the request that the post does not show.
 	problems []string
+	// unread say which parts of the request could not be read, with paths.
+	unread []string
 	// stored is the post before it is changed; nil for a new one.
 	stored *v1alpha1.Post
 	now    time.Time
@@ -61,33 +70,83 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 	return needs, connections, nil
 }
 
-// obeysRules refuses a post that breaks a rule. What the post says by itself comes first: its
-// files, of which it may name 2,000, are read only if that is right.
+// filesOfRefused is how many files a post that is wrong by itself may name for them to be read, so that the answer covers them:
+// the images of a post of TikTok, or five cards full. More are read only when the rest is right, because each costs a look.
+const filesOfRefused = 100
+
+// obeysRules refuses a post that breaks a rule, and names all that is wrong with it: with the request, the post itself, its
+// options as far as they are known, and its files.
 func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *lookup) error {
 	asked := j.post
 	if j.wanted != nil {
 		asked = j.wanted
 	}
 	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored}
-	errs := checkTime(asked)
-	errs = append(errs, rules.Validate(asked, env)...)
-	errs = append(errs, rules.ValidateTime(asked, j.now)...)
+	problems := func() field.ErrorList {
+		errs := checkTime(asked)
+		if asked.Spec.Category != "" { // what is wrong otherwise follows from it
+			errs = append(errs, rules.Validate(asked, env)...)
+		}
+		return j.readable(append(errs, rules.ValidateTime(asked, j.now)...))
+	}
+	errs := problems()
 	if connections.err != nil {
 		return fmt.Errorf("read a connection: %w", connections.err)
 	}
-	if len(errs) > 0 || len(j.problems) > 0 {
-		return invalid(errs, j.problems...)
-	}
+	wrong := len(errs) > 0 || len(j.unread) > 0 || len(j.problems) > 0
 	names := posting.MediaNames(&asked.Spec)
-	if len(names) == 0 {
+	if len(names) > 0 && (!wrong || len(names) <= filesOfRefused) {
+		media, err := s.mediaOf(ctx, asked, names)
+		if err == nil {
+			env.Media = media
+			errs = problems()
+		} else if !wrong {
+			return err
+		}
+	}
+	if wrong {
+		errs = append(errs, j.readable(rules.ValidateOptions(asked, env))...)
+	} else if len(errs) == 0 {
 		return nil
 	}
-	var err error
-	if env.Media, err = s.mediaOf(ctx, asked, names); err != nil {
-		return err
+	return invalid(errs, slices.Concat(j.unread, j.problems)...)
+}
+
+// readable leaves out what the rules find because a part of the request could not be read: it is said already.
+func (j *judgement) readable(errs field.ErrorList) field.ErrorList {
+	if len(j.unread) == 0 {
+		return errs
 	}
-	if errs := rules.Validate(asked, env); len(errs) > 0 {
-		return invalid(errs)
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		at := WirePath(err.Field)
+		return slices.ContainsFunc(j.unread, func(problem string) bool {
+			path, _, _ := strings.Cut(problem, ": ")
+			return within(at, path) || err.Type == field.ErrorTypeRequired && within(path, at)
+		})
+	})
+}
+
+// within reports whether a path is another one, or leads into what that one names.
+func within(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// RefusePost words what is wrong with a request to create a post of which a part could not be read. unread says what, with paths,
+// and more how much else. The error also names what the rules find in the rest, so that one answer names every mistake.
+func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) error {
+	refused := &Error{Code: CodeValidation, Message: JoinFirst(slices.Concat(unread, in.Problems), more)}
+	if more > 0 {
+		return refused
 	}
-	return nil
+	cost.From(ctx).Parts(len(in.Spec.Targets))
+	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: in.Spec}
+	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
+		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft breaks the fewest rules
+	}
+	j := &judgement{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
+	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(post.Namespace))); ok {
+		return found
+	}
+	return refused
 }

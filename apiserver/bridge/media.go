@@ -45,8 +45,8 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err := require(caller, ScopeDraft); err != nil {
 		return MediaUpload{}, err
 	}
-	if err := checkUpload(&in.Spec); err != nil {
-		return MediaUpload{}, err
+	if problems := uploadProblems(&in.Spec); len(problems) > 0 {
+		return MediaUpload{}, &Error{Code: CodeValidation, Message: JoinProblems(problems)}
 	}
 	if s.Files == nil {
 		return MediaUpload{}, errorf(CodeValidation, "this installation keeps no media files: post text, or ask the people who run it for a store")
@@ -76,23 +76,32 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, Replayed: again}, nil
 }
 
-// checkUpload refuses what could not be posted anywhere.
-func checkUpload(in *v1alpha1.MediaSpec) error {
+// RefuseUpload words what is wrong with a request to register a file of which a part could not be read. unread says what, with
+// paths, and more how much else; what is wrong with the rest is named with it.
+func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
+	problems := slices.Clone(unread)
+	for _, problem := range uploadProblems(in) {
+		name, _, _ := strings.Cut(problem, ": ")
+		if !slices.ContainsFunc(unread, func(p string) bool { return strings.HasPrefix(p, name+": ") }) {
+			problems = append(problems, problem)
+		}
+	}
+	return &Error{Code: CodeValidation, Message: JoinFirst(problems, more)}
+}
+
+// uploadProblems say why a file could not be posted anywhere.
+func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	rule, ok := uploads[in.MimeType]
 	if !ok {
-		return errorf(CodeValidation, "mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MimeType)
+		return []string{fmt.Sprintf("mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MimeType)}
 	}
-	var problems []string
 	if in.SizeBytes < 1 || in.SizeBytes > rule.maxBytes {
 		problems = append(problems, fmt.Sprintf("size_bytes: %s has 1 to %d bytes, not %d; upload a smaller file", rule.kind, rule.maxBytes, in.SizeBytes))
 	}
 	if extension := strings.ToLower(path.Ext(in.FileName)); !slices.Contains(rule.extensions, extension) {
 		problems = append(problems, fmt.Sprintf("name: the name of %s ends in %s; rename the file", rule.kind, either(rule.extensions)))
 	}
-	if len(problems) > 0 {
-		return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
-	}
-	return nil
+	return problems
 }
 
 // either joins alternatives for people.

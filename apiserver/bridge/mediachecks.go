@@ -33,8 +33,8 @@ func takenForGood(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 }
 
 // mediaOf finds the files that a post names, and verifies at once those that
-// have been uploaded but not yet examined. The result answers the rules. Once as
-// many cannot be used as an answer names, the others are not read, and taken for good:
+// have been uploaded but not yet examined. The result answers the rules. Once
+// maxMissing cannot be used, the others are not read, and taken for good:
 // the post is refused in any case.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
 	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
@@ -49,7 +49,7 @@ func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []stri
 				unusable++
 			}
 		}
-		if unusable >= maxProblems {
+		if unusable >= maxMissing {
 			break
 		}
 	}

@@ -148,7 +148,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	c := &call{caller: h.named(caller, m), key: m.key(r), info: request.From(ctx)}
+	c := &call{caller: h.named(caller, m), keys: m.keys(r), info: request.From(ctx)}
 	tool := m.direct(r, body)
 	if tool == nil {
 		if len(body) > maxPassed {
@@ -190,8 +190,8 @@ func loopback(host string) bool {
 // call is what the tools know of the request that they serve.
 type call struct {
 	caller bridge.Caller
-	// key is the Idempotency-Key.
-	key  string
+	// keys are its Idempotency-Keys, of which it may have one.
+	keys []string
 	info *request.Info
 	// envelope is what a tool has answered.
 	envelope []byte

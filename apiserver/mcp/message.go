@@ -4,14 +4,15 @@
 package mcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
@@ -35,8 +36,8 @@ type message struct {
 	tool *tool
 	// client is what the client calls itself, if it says so with each request.
 	client string
-	// idempotency is the key of its _meta.
-	idempotency string
+	// idempotency is the key of its _meta; nil for none. One that is no text, or far too long, is the empty one, which is refused.
+	idempotency *string
 	// version is the revision of the protocol in its _meta, and versioned says that it has one there, of whatever kind.
 	version   string
 	versioned bool
@@ -69,7 +70,7 @@ func readMessage(body []byte) (*message, error) {
 	m := &message{
 		method:      text(root.Field("method")),
 		client:      text(meta.Field(mcp.MetaKeyClientInfo).Field("name")),
-		idempotency: text(meta.Field(IdempotencyKey)),
+		idempotency: strictjson.Pointer(meta.Field(IdempotencyKey).OrNull(), text),
 		version:     text(meta.Field(mcp.MetaKeyProtocolVersion)),
 		versioned:   meta.Field(mcp.MetaKeyProtocolVersion).Given(),
 	}
@@ -103,9 +104,13 @@ func (m *message) scope() bridge.Scope {
 	}
 }
 
-// key is the Idempotency-Key of a request.
-func (m *message) key(r *http.Request) string {
-	return cmp.Or(m.idempotency, r.Header.Get("Idempotency-Key"))
+// keys are the Idempotency-Keys of a request: those of its header, and that of its _meta unless it is the same.
+func (m *message) keys(r *http.Request) []string {
+	keys := slices.Clone(r.Header.Values(rest.KeyHeader))
+	if m.idempotency != nil && !slices.Equal(keys, []string{*m.idempotency}) {
+		keys = append(keys, *m.idempotency)
+	}
+	return keys
 }
 
 // Codes of JSON-RPC 2.0, section 5.1.

@@ -56,12 +56,21 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 		if !c.caller.May(t.scope) { // ServeHTTP has asked already
 			return h.result(c, rest.Refusal(ctx, &bridge.Error{Code: bridge.CodeInsufficientScope, Message: "this needs the scope " + string(t.scope)})), nil
 		}
-		out := h.result(c, h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.key))
+		answer := h.REST.Call(ctx, t.operation, c.caller, r.Params.Arguments, c.keys...)
+		out := h.result(c, answer)
+		if answer.Ignored != "" {
+			out.Content = append(out.Content, &mcp.TextContent{Text: t.ignored(answer.Ignored)})
+		}
 		if note := h.suspended(c.caller); note != "" && t.publishing && !out.IsError {
 			out.Content = append(out.Content, &mcp.TextContent{Text: note})
 		}
 		return out, nil
 	}
+}
+
+// ignored is what is said besides of arguments that the tool does not have. Their names are the caller's own, escaped.
+func (t *tool) ignored(names string) string {
+	return "ignored: " + names + ". " + t.name + " has no such arguments here, and they had no effect: see its input schema."
 }
 
 // waits is what is said besides of a post that became a draft.

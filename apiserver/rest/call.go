@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/strictjson"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
@@ -24,27 +24,30 @@ type Answer struct {
 	// Waits says that the post which was to be published is a draft, until a person
 	// publishes it.
 	Waits bool
+	// Ignored are the names of arguments that the operation does not have, escaped, with commas between them; empty if it has
+	// all of them.
+	Ignored string
 }
 
 // Call performs an operation, by its operationId, for a caller that was admitted. Its
 // arguments are one JSON object with the fields of body, query and path by their names;
-// none, or null, is an empty one. They are part of a body that ReadBody has charged. The key is
-// an Idempotency-Key, or empty.
-func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, key string) Answer {
+// none, or null, is an empty one. They are part of a body that ReadBody has charged. The keys are
+// the Idempotency-Keys of the request, of which it may have one.
+func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, keys ...string) Answer {
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.id == id })
 	if i < 0 {
 		return Refusal(ctx, fmt.Errorf("there is no operation %q", id))
 	}
-	of, c := &operations[i], &call{caller: caller, key: key}
-	if err := c.take(h, of, arguments); err != nil {
-		return Refusal(ctx, err)
+	of, c := &operations[i], &call{caller: caller}
+	if err := c.take(h, of, arguments, keys); err != nil {
+		return c.refusal(ctx, err)
 	}
 	out, done, err := h.perform(ctx, of, c)
 	defer done()
 	if err != nil {
-		return Refusal(ctx, err)
+		return c.refusal(ctx, err)
 	}
-	return Answer{Status: of.status, Body: bytes.Clone(out.body), Waits: out.made.waits}
+	return Answer{Status: of.status, Body: bytes.Clone(out.body), Waits: out.made.waits, Ignored: listed(c.ignored)}
 }
 
 // Refusal is the answer to a caller for whom nothing was done.
@@ -53,24 +56,25 @@ func Refusal(ctx context.Context, err error) Answer {
 	return Answer{Status: f.status, Body: wire.AppendError(nil, f.code, f.message)}
 }
 
+func (c *call) refusal(ctx context.Context, err error) Answer {
+	answer := Refusal(ctx, err)
+	answer.Ignored = listed(c.ignored)
+	return answer
+}
+
 // take reads the arguments of an operation.
-func (c *call) take(h *Handler, of *operation, arguments []byte) error {
+func (c *call) take(h *Handler, of *operation, arguments []byte, keys []string) error {
 	if of.creates {
 		if err := h.service.RequireSubscription(c.caller); err != nil {
 			return err
 		}
-		if c.key != "" {
-			if err := checkKey(c.key); err != nil {
-				return err
-			}
-		}
+		c.takeKey(keys)
 	}
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = []byte("{}")
 	}
-	var err error
-	if c.body, err = strictjson.Parse(arguments); err != nil {
-		return invalid("%s", err)
+	if err := c.parse(arguments); err != nil {
+		return err
 	}
 	switch {
 	case of.creates:
@@ -84,14 +88,16 @@ func (c *call) take(h *Handler, of *operation, arguments []byte) error {
 		}
 		for _, name := range of.numbers {
 			if number := c.body.Optional(name).OrNull(); number.Given() {
-				c.query.Set(name, number.Literal())
+				c.query.Set(name, strconv.FormatInt(number.Nearest(), 10))
 			}
 		}
 	default:
 		c.id = c.body.Field("id").Text(1, len(arguments))
 	}
-	if problems, more := c.body.Problems(); len(problems) > 0 {
-		return invalid("%s", bridge.JoinFirst(problems, more))
+	c.ignoredInBody()
+	c.wrong, c.moreWrong = c.body.Problems()
+	if of.lists {
+		return nil // its parameters are read together
 	}
-	return nil
+	return c.refused()
 }

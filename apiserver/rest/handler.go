@@ -7,8 +7,10 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"mime"
 	"net/http"
@@ -30,6 +32,9 @@ import (
 
 // Prefix is the path below which the API lies.
 const Prefix = "/api/v1"
+
+// KeyHeader names the key under which a request takes effect once.
+const KeyHeader = "Idempotency-Key"
 
 const (
 	// maxBody is the greatest size of a request's body in bytes.
@@ -101,6 +106,12 @@ type call struct {
 	// body and key, the Idempotency-Key, are those of an operation that creates.
 	body strictjson.Value
 	key  string
+	// wrong say what was found wrong with the request before its operation reads the body, with paths, and moreWrong how much
+	// else there is.
+	wrong     []string
+	moreWrong int
+	// ignored are the names of what the request says and the operation has no use for.
+	ignored []string
 }
 
 // operation is one of the description's; Call has its fields by their names in JSON.
@@ -253,6 +264,7 @@ func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c *call) {
 	ctx := r.Context()
 	var err error
+	c.ignoredInQuery(r, of)
 	switch {
 	case of.creates:
 		if err = h.service.RequireSubscription(c.caller); err == nil {
@@ -264,11 +276,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		c.query, err = readQuery(r)
 	}
 	if err != nil {
+		c.noteIgnored(w)
 		WriteFailure(ctx, w, err)
 		return
 	}
 	out, done, err := h.perform(ctx, of, c)
 	defer done()
+	c.noteIgnored(w)
 	if err != nil {
 		WriteFailure(ctx, w, err)
 		return
@@ -307,35 +321,68 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 
 // readBody reads the body and the Idempotency-Key. The body is held until done is called.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
-	if keys := r.Header.Values("Idempotency-Key"); len(keys) > 0 {
-		c.key = keys[0]
-		if err := checkKey(c.key); err != nil {
-			return func() {}, err
-		}
-	}
+	c.takeKey(r.Header.Values(KeyHeader))
 	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
 	if err != nil {
 		return done, err
 	}
-	if c.body, err = strictjson.Parse(body); err != nil {
-		return done, invalid("%s", err)
-	}
-	return done, nil
+	return done, c.parse(body)
 }
 
-func checkKey(key string) error {
-	if length := utf8.RuneCountInString(key); length < 1 || length > maxKey {
-		return invalid("Idempotency-Key: must have 1 to %d characters", maxKey)
+// parse reads the JSON of a body.
+func (c *call) parse(body []byte) (err error) {
+	if c.body, err = strictjson.Parse(body); err != nil {
+		c.wrong = append(c.wrong, err.Error())
+		return c.refused()
 	}
 	return nil
 }
 
-// ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes.
+// refused is the error of a request with which something is wrong; nil if nothing is.
+func (c *call) refused() error {
+	if len(c.wrong) == 0 {
+		return nil
+	}
+	return invalid("%s", bridge.JoinFirst(c.wrong, c.moreWrong))
+}
+
+// takeKey takes the Idempotency-Key of a request, if it has one. A second key is refused: the same request may come again
+// with one of the two, and would then be another request.
+func (c *call) takeKey(keys []string) {
+	switch len(keys) {
+	case 0:
+	case 1:
+		if length := utf8.RuneCountInString(keys[0]); length < 1 || length > maxKey {
+			c.wrong = append(c.wrong, fmt.Sprintf("%s: must have 1 to %d characters", KeyHeader, maxKey))
+		}
+		c.key = keys[0]
+	default:
+		c.wrong = append(c.wrong, fmt.Sprintf("%s: stands in the request %d times; send it once", KeyHeader, len(keys)))
+	}
+}
+
+// isJSON reports whether a request says that its body is JSON. A second line may differ from the first, and proxies choose
+// either, so each line must say it.
+func isJSON(r *http.Request) bool {
+	lines := r.Header.Values("Content-Type")
+	for _, line := range lines {
+		if mediaType, _, err := mime.ParseMediaType(line); err != nil || mediaType != "application/json" {
+			return false
+		}
+	}
+	return len(lines) > 0
+}
+
+// byteOrderMark is U+FEFF in UTF-8. A reader of JSON may pass over one before the text (RFC 8259, section 8.1); programs for
+// Windows write it.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// ReadBody reads the body of a caller's request, which has to be JSON of at most so many bytes. A byte order mark is left out.
 // Its room is taken until done is called, which is never nil. Its errors are for WriteFailure.
 // What was read is charged here, whatever comes of it: the worst bodies are those that are refused
 // before an operation sees them.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+	if !isJSON(r) {
 		return nil, func() {}, errNotJSON
 	}
 	// RFC 9110, section 15.5.16. What is compressed has no size to bound.
@@ -346,5 +393,5 @@ func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge
 	}
 	body, done, err = h.limits.Bodies.Read(w, r, caller.Namespace, most)
 	h.limits.Teams.Charge(caller.Namespace, cost.OfBytes(len(body)), request.From(r.Context()).Header)
-	return body, done, err
+	return bytes.TrimPrefix(body, []byte(byteOrderMark)), done, err
 }

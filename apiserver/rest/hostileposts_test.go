@@ -47,6 +47,8 @@ func (accounts) Get(_, name string) *v1alpha1.Connection {
 	return &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.Platform(platform)}}
 }
 
+func (accounts) List(string) []*v1alpha1.Connection { return nil }
+
 func (accounts) Live(_ context.Context, _, name string) (*v1alpha1.Connection, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, name)
 }
@@ -66,6 +68,10 @@ type taken struct{ bridge.Posts }
 func (taken) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	post.ResourceVersion = "1"
 	return post, nil
+}
+
+func (taken) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
 }
 
 // serving answers posts as the API does, for accounts of all platforms that are good.

@@ -6,6 +6,7 @@ package rest
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -14,8 +15,8 @@ import (
 )
 
 func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error {
-	platform, err := platformOf(c.query)
-	if err != nil {
+	platform := c.platform()
+	if err := c.refused(); err != nil {
 		return err
 	}
 	out.body = wire.AppendConnections(out.body, h.service.ListConnections(c.caller, platform))
@@ -23,19 +24,12 @@ func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error
 }
 
 func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
-	q := postindex.Query{Into: out.page}
-	var err error
-	if q.Page, err = whole(c.query, "page", 1); err != nil {
-		return err
+	q := postindex.Query{
+		Into: out.page, Page: c.whole("page", 1), Limit: c.whole("limit", bridge.DefaultLimit),
+		Status: oneOf(c, "status", v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft),
 	}
-	if q.Limit, err = whole(c.query, "limit", bridge.DefaultLimit); err != nil {
-		return err
-	}
-	if q.Status, err = oneOf(c.query, "status",
-		v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft); err != nil {
-		return err
-	}
-	if q.Platform, err = platformOf(c.query); err != nil {
+	q.Platform = c.platform()
+	if err := c.refused(); err != nil {
 		return err
 	}
 	page, err := h.service.ListPosts(ctx, c.caller, q)
@@ -49,15 +43,18 @@ func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
 	return nil
 }
 
-func platformOf(query url.Values) (v1alpha1.Platform, error) {
-	return oneOf(query, "platform", v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
+func (c *call) platform() v1alpha1.Platform {
+	return oneOf(c, "platform", v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
 		v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook)
 }
 
 func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	in, err := wire.CreatePost(c.body)
-	if err != nil {
-		return err
+	if in.Spec.Category != "" { // without it nothing else was asked for
+		c.ignoredInBody()
+	}
+	if unread, more := c.body.Problems(); err != nil || len(c.wrong) > 0 {
+		return h.service.RefusePost(ctx, c.caller, in, slices.Concat(c.wrong, unread), more)
 	}
 	in.IdempotencyKey = c.key
 	post, err := h.service.CreatePost(ctx, c.caller, in)
@@ -71,8 +68,9 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 
 func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) error {
 	in, err := wire.CreateMediaUpload(c.body)
-	if err != nil {
-		return err
+	c.ignoredInBody()
+	if unread, more := c.body.Problems(); err != nil || len(c.wrong) > 0 {
+		return bridge.RefuseUpload(&in.Spec, slices.Concat(c.wrong, unread), more)
 	}
 	in.IdempotencyKey = c.key
 	upload, err := h.service.CreateMediaUpload(ctx, c.caller, in)

@@ -20,50 +20,56 @@ func readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// parameter returns a parameter of a query; false if it was left out.
-func parameter(query url.Values, name string) (value string, given bool, err error) {
-	values := query[name]
+// refuse notes what is wrong with a parameter.
+func (c *call) refuse(name, problem string) { c.wrong = append(c.wrong, name+": "+problem) }
+
+// parameter returns a parameter of a query; false if it was left out or cannot be read.
+func (c *call) parameter(name string) (value string, given bool) {
+	values := c.query[name]
 	switch len(values) {
 	case 0:
-		return "", false, nil
+		return "", false
 	case 1:
-		return values[0], true, nil
+		return values[0], true
 	default:
-		return "", true, invalid("%s: stands in the query more than once", name)
+		c.refuse(name, "stands in the query more than once")
+		return "", false
 	}
 }
 
 // oneOf reads a parameter that is one of those known; "" if it was left out.
-func oneOf[S ~string](query url.Values, name string, known ...S) (S, error) {
-	value, given, err := parameter(query, name)
-	if !given || err != nil {
-		return "", err
+func oneOf[S ~string](c *call, name string, known ...S) S {
+	value, given := c.parameter(name)
+	if !given {
+		return ""
 	}
 	words := make([]string, len(known))
 	for i, word := range known {
 		if S(value) == word {
-			return word, nil
+			return word
 		}
 		words[i] = string(word)
 	}
-	return "", invalid("%s: must be one of %s", name, strings.Join(words, ", "))
+	c.refuse(name, "must be one of "+strings.Join(words, ", "))
+	return ""
 }
 
 // whole reads a parameter that is a whole number, or returns the number for one
 // that was left out. A number that no int can hold becomes the nearest that one
 // can: it is as far beyond its bound.
-func whole(query url.Values, name string, otherwise int) (int, error) {
-	value, given, err := parameter(query, name)
-	if !given || err != nil {
-		return otherwise, err
+func (c *call) whole(name string, otherwise int) int {
+	value, given := c.parameter(name)
+	if !given {
+		return otherwise
 	}
 	digits := value
 	if value != "" && (value[0] == '+' || value[0] == '-') {
 		digits = value[1:]
 	}
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return 0, invalid("%s: must be a whole number", name)
+		c.refuse(name, "must be a whole number")
+		return otherwise
 	}
 	n, _ := strconv.Atoi(value) // it can only be out of range
-	return n, nil
+	return n
 }

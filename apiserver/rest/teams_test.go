@@ -89,7 +89,7 @@ func TestRefusedBodiesAreCharged(t *testing.T) {
 		"wrong fields":    {"the operation refuses it, and it is charged once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
 		"too large":       {"as much of it was read as may be", strings.Repeat("a", 2*maxBody), func(r *http.Request) { r.ContentLength = -1 }, 413, 17},
 		"unread":          {"it says that it is too large", strings.Repeat("a", 2*maxBody), nil, 413, 1},
-		"a bad key":       {"the body is not read", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 1},
+		"a bad key":       {"the answer names what is wrong with the body as well", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 17},
 		"small":           {"less than 64 KiB comes with the request", "{" + strings.Repeat(" ", 60<<10), nil, 400, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,21 +26,22 @@ const (
 )
 
 // CreatePost reads the body of createPost. What is wrong with it is a
-// *bridge.Error.
+// *bridge.Error, beside which the parts that can be read are returned.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	var out bridge.CreatePost
 	spec := &out.Spec
 	spec.Category = strictjson.OneOf(body.Field("category"),
 		v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo)
-	if spec.Category == "" {
-		return out, refused(body) // the category decides which fields there are
-	}
 	spec.Draft = body.Optional("draft").Bool()
 	if at := body.Optional("scheduled_at").OrNull(); at.Given() {
 		spec.ScheduledAt = v1alpha1.NewTimePtr(at.Time())
 	}
 	target := treeTarget
-	if spec.Category != v1alpha1.CategoryTree {
+	switch spec.Category {
+	case "":
+		target = anyTarget // the category decides which other fields there are
+	case v1alpha1.CategoryTree:
+	default:
 		target = func(v strictjson.Value) v1alpha1.PostTarget {
 			target := postTarget(v)
 			out.Problems = append(out.Problems, combinations(v, spec.Category, target.TikTok)...)
@@ -71,7 +72,7 @@ func refused(body strictjson.Value) error {
 }
 
 // CreateMediaUpload reads the body of createMediaUploadUrl. What is wrong with
-// it is a *bridge.Error.
+// it is a *bridge.Error, beside which the parts that can be read are returned.
 func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
 	out := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
 		MimeType: strictjson.OneOf(body.Field("mime_type"),
@@ -100,6 +101,14 @@ func card(v strictjson.Value) v1alpha1.TreeCard {
 	}
 }
 
+// anyTarget reads what a target has in every category.
+func anyTarget(v strictjson.Value) v1alpha1.PostTarget {
+	if !v.Object() {
+		return v1alpha1.PostTarget{}
+	}
+	return v1alpha1.PostTarget{ConnectionRef: reference(v.Field("connection_id"))}
+}
+
 // treeTarget reads the target of a tree, which refuses five fields of other
 // targets, whatever their value.
 func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
@@ -111,7 +120,7 @@ func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 			field.Refuse("the target of a tree cannot have it; leave it out")
 		}
 	}
-	return v1alpha1.PostTarget{ConnectionRef: reference(v.Field("connection_id"))}
+	return anyTarget(v)
 }
 
 // postTarget reads the target of any other post.

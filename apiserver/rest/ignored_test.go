@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// TestIgnored shows that a client learns of fields and parameters that had no effect.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	handler := serving(Limits{Bodies: intake.NewGate(intake.Most)})
+	target := func(fields string) string {
+		return `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"` + fields + `}]}`
+	}
+	for name, tc := range map[string]struct {
+		reason, method, path, body string
+		status                     int
+		want                       string
+	}{
+		"Known":          {"nothing was ignored", "GET", "/posts?page=1&limit=2&status=draft&platform=x", "", 200, ""},
+		"Query":          {"a list of all is not what was asked for", "GET", "/posts?since=2026&page=1&from=x", "", 200, "from, since"},
+		"QueryTwice":     {"one name is named once", "GET", "/posts?since=1&since=2", "", 200, "since"},
+		"OtherList":      {"each operation has its own parameters", "GET", "/connections?status=draft", "", 200, "status"},
+		"QueryOfOne":     {"a post has no parameters", "GET", "/posts/p1?expand=targets", "", 404, "expand"},
+		"QueryOfPost":    {"nor has a creation", "POST", "/posts?draft=true", target(""), 201, "draft"},
+		"RefusedQuery":   {"a mistake beside it hides nothing", "GET", "/posts?page=a&since=1", "", 400, "since"},
+		"Body":           {"a draft that was written with a capital letter is published", "POST", "/posts", strings.Replace(target(""), `"draft"`, `"Draft"`, 1), 201, "Draft"},
+		"Target":         {"the path says where", "POST", "/posts", target(`,"alt":"x"`), 201, "targets[0].alt"},
+		"OtherCategory":  {"a known field of another category has no effect either", "POST", "/posts", strings.Replace(target(""), "{", `{"media_id":"m",`, 1), 201, "media_id"},
+		"Both":           {"the query comes first", "POST", "/posts?a=1", target(`,"b":1`), 201, "a, targets[0].b"},
+		"RefusedBody":    {"the misspelt name explains the error", "POST", "/posts", `{"category":"text","target":[]}`, 400, "target"},
+		"NoCategory":     {"without it no other field was looked for", "POST", "/posts", `{"kategory":"text","targets":[]}`, 400, ""},
+		"Upload":         {"uploads tell, too", "POST", "/media/upload-url", `{"mime":"image/png","size_bytes":1,"name":"a.png"}`, 400, "mime"},
+		"Escaped":        {"what a client writes stays a name", "GET", "/posts?a%0d%0aSet-Cookie:%20x=1&%C3%A4,b=1", "", 200, "a%0D%0ASet-Cookie%3A%20x, %C3%A4%2Cb"},
+		"EmptyName":      {"the empty name is one", "GET", "/posts?=1", "", 200, `""`},
+		"LongName":       {"a name is cut", "GET", "/posts?" + strings.Repeat("a", 5000) + "=1", "", 200, strings.Repeat("a", 256)},
+		"NotAuthorized":  {"a stranger's request is not read", "", "/posts?since=1", "", 401, ""},
+		"UnreadableName": {"a list whose query cannot be read is refused", "GET", "/posts?a=%zz&b=1", "", 400, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{Header: http.Header{}}), tc.method, Prefix+tc.path, strings.NewReader(tc.body))
+			r.Header.Set("Content-Type", "application/json")
+			if tc.method != "" {
+				r.Header.Set("Authorization", "Bearer t")
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if got := w.Header().Get(IgnoredHeader); w.Code != tc.status || got != tc.want {
+				t.Errorf("%s: answered %d %s and ignored %q, want %d and %q", tc.reason, w.Code, w.Body, got, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+// TestManyIgnored bounds the header.
+func TestManyIgnored(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = strings.Repeat("é", 20)
+	}
+	if got := listed(names); len(got) > maxIgnored || strings.Count(got, ", ") != 7 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// TestAllMistakes shows that one answer names every mistake of a request, whichever check finds it, and none that follows from
+// another.
+func TestAllMistakes(t *testing.T) {
+	t.Parallel()
+	handler := serving(Limits{Bodies: intake.NewGate(intake.Most)})
+	long := strings.Repeat("a", 281)
+	for name, tc := range map[string]struct {
+		reason, method, path, body, key string
+		want                            []string
+	}{
+		"ShapeAndRules": {
+			"five mistakes of five kinds", "POST", "/posts",
+			`{"category":"text","draft":"no","scheduled_at":"2020-01-01T00:00:00Z","targets":[{"connection_id":"x-1","caption":"` + long + `"},{"connection_id":"nobody","caption":7}]}`, "",
+			[]string{"draft: must be a boolean", "targets[1].caption: must be a string", "targets[0].caption: 281 weighted characters are too many for x", `targets[1].connection_id: no such connection "nobody"`},
+		},
+		"NothingFollows": {
+			"a caption of another type is not also missing, and an account of another type not also unknown", "POST", "/posts",
+			`{"category":"text","targets":[{"connection_id":"x-1","caption":7},{"connection_id":8,"caption":"a"}]}`, "",
+			[]string{"targets[0].caption: must be a string", "targets[1].connection_id: must be a string"},
+		},
+		"NoTargets": {
+			"the list is missing once", "POST", "/posts", `{"category":"text","scheduled_at":"2020-01-01T00:00:00Z"}`, "",
+			[]string{"targets: is missing", "scheduled_at: must be in the future; leave it out to post at once"},
+		},
+		"NoCategory": {
+			"what every category has is checked without it", "POST", "/posts", `{"category":"poem","scheduled_at":"2020-01-01T00:00:00Z","targets":[{}]}`, "",
+			[]string{"category: must be one of image, text, tree, video", "targets[0].connection_id: is missing", "scheduled_at: must be in the future; leave it out to post at once"},
+		},
+		"Options": {
+			"combinations, rules and files together", "POST", "/posts",
+			`{"category":"image","media_ids":["m1",2],"targets":[{"connection_id":"tiktok-1","caption":"a","tiktok_draft":true,"tiktok_auto_add_music":true},{"connection_id":"youtube-1","caption":"a"}]}`, "",
+			[]string{
+				"media_ids[1]: must be a string", "targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft; leave one of the two out",
+				"targets[1].connection_id: youtube does not take posts of category image; choose another connection", "targets[1].youtube_title: a post to youtube needs a title unless it is a draft",
+			},
+		},
+		"Files": {
+			"a file that is missing beside a caption that is too long", "POST", "/posts",
+			`{"category":"image","media_ids":["m1","No-Name"],"targets":[{"connection_id":"x-1","caption":"` + long + `"}]}`, "",
+			[]string{"targets[0].caption: 281 weighted characters are too many for x", `media_ids[1]: no such media file "No-Name" in this team`},
+		},
+		"Card": {
+			"a card whose text is no text is not also empty", "POST", "/posts",
+			`{"category":"tree","targets":[{"connection_id":"x-1"}],"tree_cards":[{"caption":7},{"caption":"` + long + `"}]}`, "",
+			[]string{"tree_cards[0].caption: must be a string or null", "tree_cards[1].caption: 281 weighted characters are too many for x"},
+		},
+		"Key": {
+			"what is wrong with the header stands beside what is wrong with the body", "POST", "/posts",
+			`{"category":"text","targets":[{"connection_id":"nobody","caption":"a"}]}`, strings.Repeat("k", 256),
+			[]string{"Idempotency-Key: must have 1 to 255 characters", `targets[0].connection_id: no such connection "nobody"`},
+		},
+		"KeyAndNoJSON": {
+			"also if the body cannot be read", "POST", "/posts", `{"category":}`, strings.Repeat("k", 256),
+			[]string{"Idempotency-Key: must have 1 to 255 characters", "the body is not valid JSON: invalid character '}' looking for beginning of value at byte 13"},
+		},
+		"Upload": {
+			"the size is no number, and the name is of no image", "POST", "/media/upload-url", `{"mime_type":"image/png","size_bytes":"1","name":"a.txt"}`, "",
+			[]string{"size_bytes: must be an integer", "name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"},
+		},
+		"Query": {
+			"every parameter", "GET", "/posts?page=a&limit=b&status=sent&platform=myspace", "", "",
+			[]string{"page: must be a whole number", "limit: must be a whole number", "status: must be one of posted", "platform: must be one of youtube"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{Header: http.Header{}}), tc.method, Prefix+tc.path, strings.NewReader(tc.body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer t")
+			if tc.key != "" {
+				r.Header.Set(KeyHeader, tc.key)
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			answer := strings.ReplaceAll(w.Body.String(), `\"`, `"`)
+			for _, want := range tc.want {
+				if !strings.Contains(answer, want) {
+					t.Errorf("%s: answered %d %s, which does not hold %q", tc.reason, w.Code, answer, want)
+				}
+			}
+			named := 0
+			for _, path := range []string{"draft: ", "_at: ", "targets: ", "category: ", "caption: ", "connection_id: ", "_music: ", "title: ", "media_ids[", "Key: ", "the body ", "size_bytes: ", "name: ", "page: ", "limit: ", "status: ", "platform: "} {
+				named += strings.Count(answer, path)
+			}
+			if w.Code != http.StatusBadRequest || !strings.Contains(answer, string(bridge.CodeValidation)) || named != len(tc.want) {
+				t.Errorf("%s: answered %d %s, want %d mistakes", tc.reason, w.Code, answer, len(tc.want))
+			}
+		})
+	}
+}
