@@ -71,8 +71,8 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 }
 
 // filesOfRefused is how many files a post that is wrong by itself may name for them to be read, so that the answer covers them:
-// the images of a post of TikTok, or five cards full. More are read only when the rest is right, because each costs a look.
-const filesOfRefused = 100
+// as many as a post shows outside a thread (TikTok's images). More are read only when the rest is right, because each costs a look.
+const filesOfRefused = 35
 
 // obeysRules refuses a post that breaks a rule, and names all that is wrong with it: with the request, the post itself, its
 // options as far as they are known, and its files.

@@ -40,7 +40,6 @@ import (
 // world is one team with its accounts and posts, in memory.
 type world struct {
 	bridge.Posts
-	bridge.Media
 	bridge.Quota
 
 	team        v1alpha1.Team
@@ -120,6 +119,13 @@ func (w *world) only(t *testing.T) *v1alpha1.Post {
 	return nil
 }
 
+// noFiles are the files of a team that has uploaded none.
+type noFiles struct{ bridge.Media }
+
+func (noFiles) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
+	return nil, apierrors.NewNotFound(kubeschema.GroupResource{Resource: "media"}, name)
+}
+
 type connections struct{ of *world }
 
 func (c connections) List(string) []*v1alpha1.Connection { return c.of.connections }
@@ -164,7 +170,7 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	tb.Helper()
 	service := bridge.New(bridge.Config{
-		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: w.Media, Quota: w.Quota,
+		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: noFiles{}, Quota: w.Quota,
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Ready}
 		},
