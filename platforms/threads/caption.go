@@ -6,6 +6,7 @@ package threads
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -76,13 +77,28 @@ func isPictograph(r rune) bool {
 // addresses are what Threads certainly takes for links. What looks like one
 // without a scheme may be one as well; Threads says so itself, before anything
 // is visible.
-var addresses = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s<>"]+`)
+//
+// An address ends at a blank of any width, and at the brackets and stops of East Asian texts, which stand between words
+// without a blank and which an address has in percent-encoded form alone (RFC 3986, section 2).
+var addresses = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s\p{Z}<>"、。，．！？；：「」『』（）【】《》〈〉]+`)
+
+// beginnings are where another address may begin within one: behind a character that is not ASCII, such as と. Behind an ASCII
+// one it is a part of the first, such as a page of an archive has in its path.
+var beginnings = regexp.MustCompile(`(?i)[^\x00-\x7F](?:https?://|www\.)`)
 
 // links counts the different addresses in a text.
 func links(text string) int {
 	different := map[string]struct{}{}
-	for _, address := range addresses.FindAllString(text, -1) {
-		different[strings.TrimRight(address, ".,;:!?'’”)]}…")] = struct{}{}
+	for _, found := range addresses.FindAllString(text, -1) {
+		for found != "" {
+			address, rest := found, ""
+			if next := beginnings.FindStringIndex(found); next != nil {
+				_, size := utf8.DecodeRuneInString(found[next[0]:])
+				address, rest = found[:next[0]], found[next[0]+size:]
+			}
+			different[strings.TrimRight(address, ".,;:!?'’”)]}…")] = struct{}{}
+			found = rest
+		}
 	}
 	return len(different)
 }

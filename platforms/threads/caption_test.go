@@ -61,6 +61,12 @@ func TestCaptionProblem(t *testing.T) {
 		"five addresses":      {"five are allowed", five, false},
 		"six addresses":       {"six are not", five + " https://f.example", true},
 		"the same again":      {"what repeats counts once", five + " https://a.example.", false},
+		"East Asian stops":    {"no blank stands between words there", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
+		"East Asian words":    {"nor before an address", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
+		"five with stops":     {"five are five however they are divided", strings.ReplaceAll(five, " ", "、") + "。", false},
+		"wide blanks":         {"a blank is a blank in any width", strings.ReplaceAll(five, " ", "\u3000") + "\u3000https://f.example", true},
+		"the same with stops": {"what repeats counts once, whatever follows", five + "「https://a.example」https://a.example、", false},
+		"archived pages":      {"an address has another one in its path", strings.Repeat("https://web.example/2026/https://a.example/ ", 6), false},
 		"in brackets":         {"what closes a sentence is no part of an address", five + " (https://b.example)", false},
 		"other case of paths": {"paths differ by case", five + " http://c.example/X", true},
 	}
