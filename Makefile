@@ -3,7 +3,7 @@
 # What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. All that is
 # downloaded are Go modules, pinned in go.mod and in the go.mod files of hack/, Debian packages for one container image, pinned in
 # hack/image, and from npm what looks at documents and pages and the clients of agents, pinned in hack/openapi, hack/lighthouse,
-# test/agents/foreign and below.
+# test/agents/foreign, test/counting and below.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash
@@ -306,7 +306,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
 	# its exit code into a folder of its own.
 	{
-	  for target in test-upgrade test-browser test-agents; do
+	  for target in test-upgrade test-browser test-agents test-counting; do
 	    own=$$beside/$$target
 	    mkdir "$$own"
 	    : >"$$own/notes"
@@ -326,6 +326,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
 	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 	step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
+	step 'counts of captions compared with others (make test-counting), begun beside it' begun test-counting
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -471,6 +472,24 @@ test-agents: ## Let the conformance suite of MCP, its inspector and SDKs, and OA
 	fi
 	$(MAKE) browser
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/agents -count=1 -timeout 20m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
+
+$(CURDIR)/test/counting/node_modules/.package-lock.json: test/counting/package-lock.json
+	@npm --prefix $(CURDIR)/test/counting ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-counting
+test-counting: ## Compare how captions are counted with twitter-text, ICU and Autolinker (COUNTING_TEXTS=, COUNTING_SEED=)
+	@why=
+	if ! command -v node >/dev/null; then
+	  why="there is no Node.js in PATH"
+	elif ! problem=$$($(MAKE) $(CURDIR)/test/counting/node_modules/.package-lock.json 2>&1); then
+	  why="what counts them cannot be fetched by npm: $${problem%%$$'\n'*}"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,counts of captions compared with others; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	COUNTING_TEXTS=$(or $(COUNTING_TEXTS),20000) go test ./test/counting -count=1 -v
 
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)

@@ -44,7 +44,7 @@ func TestResult(t *testing.T) {
 		"UnknownPost":      {"the team has none", "get_post", `{"id":"p1"}`, true, `{"error":{"code":"NOT_FOUND","message":"this team has no post \"p1\""}}`},
 		"PathOfAnID":       {"it is an id like others", "get_post", `{"id":"../../secrets"}`, true, "NOT_FOUND"},
 		"CancelUnknown":    {"the team has none", "cancel_post", `{"id":"p1"}`, true, "NOT_FOUND"},
-		"NoCategory":       {"as REST does", "create_post", `{}`, true, `"VALIDATION_ERROR","message":"category: is missing; it is one of image, text, tree, video"`},
+		"NoCategory":       {"as REST does", "create_post", `{}`, true, `"VALIDATION_ERROR","message":"category: is missing; it is one of image, text, tree, video; targets: is missing"`},
 		"ArgumentsList":    {"they have no names", "create_post", `["text"]`, true, "the body must be a JSON object"},
 		"OtherPlatform":    {"as REST does", "create_post", `{"category":"tree","tree_cards":[{"caption":"a"},{"caption":"b"}],"targets":[{"connection_id":"acme-tiktok"}]}`, true, "targets[0]"},
 		"NoFiles":          {"there is no store here", "create_media_upload_url", `{"mime_type":"image/png","size_bytes":1,"name":"a.png"}`, true, "keeps no media files"},

@@ -18,7 +18,7 @@ import (
 // visible, that a caption has too many, and a caption that it would take is never refused here for a count that is in doubt.
 var (
 	// addresses are what reads as an address of the web, in which # begins a fragment and @ belongs to a path.
-	addresses = regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s\p{Z}]*)`)
+	addresses = regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
 	// hashtags are words behind the sign, in ASCII or as wide as kanji. A sign with a selector or U+20E3 behind it is a keycap.
 	hashtags = regexp.MustCompile(`[#＃][\p{L}\p{N}_` + pictographs + `][\p{L}\p{M}\p{N}_\x{200D}` + pictographs + `]*`)
 	// mentions are names of accounts. A name has letters, digits, underscores and dots, and begins with no dot.

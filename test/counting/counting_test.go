@@ -1,0 +1,258 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package counting compares how Herald counts captions with what others wrote: twitter-text, the library of X; the segmenter and
+// the emoji of ICU, which Node.js has; and Autolinker, which finds hashtags and mentions as Instagram shows them.
+package counting
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+// few is how many texts a run of all tests compares; COUNTING_TEXTS is another number.
+const few = 2_000
+
+// answer is what count.mjs says of a text.
+type answer struct {
+	X        int  `json:"x"`
+	Valid    bool `json:"valid"`
+	Hashtags int  `json:"hashtags"`
+	Mentions int  `json:"mentions"`
+	// Threads is -1 for a text with emoji that Unicode does not recommend: what Threads makes of those nobody documents.
+	Threads int `json:"threads"`
+	UTF16   int `json:"utf16"`
+	UTF8    int `json:"utf8"`
+}
+
+func TestCounts(t *testing.T) {
+	if _, err := os.Stat("node_modules/twitter-text"); err != nil {
+		t.Skip("twitter-text and Autolinker are not installed: make test-counting")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node in PATH: install Node.js 20 or later")
+	}
+	count := few
+	if wanted, err := strconv.Atoi(os.Getenv("COUNTING_TEXTS")); err == nil {
+		count = wanted
+	}
+	seed := rand.Uint64()
+	if given, err := strconv.ParseUint(os.Getenv("COUNTING_SEED"), 10, 64); err == nil {
+		seed = given
+	}
+	t.Logf("%d texts of COUNTING_SEED=%d", count, seed)
+	texts := append(known(), make([]string, count)...)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: texts need not be secret
+	for i := len(texts) - count; i < len(texts); i++ {
+		texts[i] = text(random)
+	}
+	limits := declared()
+	wrong := map[string]int{}
+	differ := func(what, text string, got, want any) {
+		if wrong[what]++; wrong[what] <= 5 {
+			t.Errorf("%s: %q: %v, others say %v", what, text, got, want)
+		}
+	}
+	for i, theirs := range ask(t, node, texts) {
+		text := texts[i]
+		for what, pair := range map[string][2]int{
+			"length on X":              {limits[v1alpha1.PlatformX].CaptionLength(text), theirs.X},
+			"length on Threads":        {limits[v1alpha1.PlatformThreads].CaptionLength(text), theirs.Threads},
+			"length on TikTok":         {limits[v1alpha1.PlatformTikTok].CaptionLength(text), theirs.UTF16},
+			"title on YouTube":         {limits[v1alpha1.PlatformYouTube].TitleLength(text), theirs.UTF16},
+			"description on YouTube":   {limits[v1alpha1.PlatformYouTube].CaptionLength(text), theirs.UTF8},
+			"length on Instagram":      {limits[v1alpha1.PlatformInstagram].CaptionLength(text), utf8.RuneCountInString(text)},
+			"hashtags on Instagram":    {inCaption(limits, text, 30, " #a", hashtags), theirs.Hashtags},
+			"mentions on Instagram":    {inCaption(limits, text, 20, " @a", mentions), theirs.Mentions},
+			"taken by X by its length": {whole(limits[v1alpha1.PlatformX].CaptionLength(text) <= 280), whole(theirs.Valid || theirs.X <= 280)},
+		} {
+			if pair[0] != pair[1] && !readDifferently(what, text, pair[0], pair[1]) {
+				differ(what, text, pair[0], pair[1])
+			}
+		}
+	}
+	for what, n := range wrong {
+		t.Logf("%s: %d texts of %d are counted differently", what, n, len(texts))
+	}
+}
+
+func whole(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// declared are the rules of the platforms.
+func declared() map[v1alpha1.Platform]platforms.Capabilities {
+	client := transport.New(transport.Options{})
+	return map[v1alpha1.Platform]platforms.Capabilities{
+		v1alpha1.PlatformX:         x.New(x.Config{}, client).Capabilities(),
+		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client).Capabilities(),
+		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client).Capabilities(),
+		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client).Capabilities(),
+		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client).Capabilities(),
+	}
+}
+
+var (
+	hashtags = regexp.MustCompile(`has (\d+) hashtags`)
+	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
+)
+
+// inCaption is how many hashtags or mentions Herald counts in a text, which it says of a caption with too many: so many are put
+// behind it as one may have.
+func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
+	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
+	if found == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(found[1])
+	return n - most
+}
+
+// ask lets the others count.
+func ask(t *testing.T, node string, texts []string) []answer {
+	t.Helper()
+	var asked strings.Builder
+	encoder := json.NewEncoder(&asked)
+	for _, text := range texts {
+		if err := encoder.Encode(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), node, "count.mjs")
+	command.Stdin, command.Stderr = strings.NewReader(asked.String()), os.Stderr
+	said, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make([]answer, 0, len(texts))
+	lines := bufio.NewScanner(strings.NewReader(string(said)))
+	for lines.Scan() {
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) != len(texts) {
+		t.Fatalf("%d texts have %d answers", len(texts), len(answers))
+	}
+	return answers
+}
+
+// readDifferently reports whether the difference is one of those that are decided.
+func readDifferently(what, text string, ours, theirs int) bool {
+	switch what {
+	case "length on Threads":
+		return theirs < 0 || ours > theirs && conjunct.MatchString(text)
+	case "hashtags on Instagram", "mentions on Instagram":
+		return !words.MatchString(text)
+	default:
+		return false
+	}
+}
+
+var (
+	// conjunct are letters of India that a virama joins. Since Unicode 15.1 they are one character to a reader (UAX #29, rule
+	// GB9c), which the segmenter that Herald has does not know: it counts more.
+	conjunct = regexp.MustCompile(`\x{094D}`)
+	// words are captions as people write them: pieces of inCaptions with a blank between two. Autolinker reads what is odder for a
+	// page: it takes keycaps and the numbers of escaped characters for hashtags, and knows neither the wide sign, nor emoji in
+	// hashtags, nor hashtags that run together, nor names with a dot or with an emoji behind them.
+	words = func() *regexp.Regexp {
+		var quoted []string
+		for _, piece := range inCaptions {
+			quoted = append(quoted, regexp.QuoteMeta(piece))
+		}
+		return regexp.MustCompile(`^(?:(?:` + strings.Join(quoted, "|") + `)[ \n])+$`)
+	}()
+)
+
+// pieces are what captions are made of, and what is odd in them.
+var pieces = []string{
+	"a", "Z", "7", "_", "-", ".", ",", "!", "(", ")", "'", "\"", "&", ";", ":", "/", "?", "=", "%", "~", "+", "$", "|", "*",
+	" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\u200b", "\u200d", "\u200c", "\u2060", "\u00ad",
+	"é", "e\u0301", "ß", "ı", "Ω", "ж", "日本", "カ", "がか\u3099", "한", "\u1112\u1161\u11ab", "हिन्दी", "ไทย", "العربية", "עברית", "\u202e", "\u200f", "\u2067", "\u2069",
+	"🎉", "👍🏽", "👨‍👩‍👧‍👦", "🇮🇸", "🇮🇸🇯🇵", "❤️", "☀", "1️⃣", "#️⃣", "*️⃣", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🫠", "🧑🏻‍🤝‍🧑🏿", "©", "™️", "🏳️‍🌈",
+	"#a", "#日本", "＃日本", "#123", "##a", "# ", "#a#b", "a#b", "#_", "#é", "#हिन्दी", "&#39;", "&#x27;", "&amp;",
+	"@a", "@a.b", "＠a", "@", "@@a", "me@example.com", "x@y", "@a_b", ".@c", "(@a)",
+	"http://a.co", "https://example.com/faq#price", "https://a.co/@b", "https://bücher.example/ä?ö=#ü", "http://xn--bcher-kva.example", "example.com", "example.com/#a", "example.com/@a",
+	"www.example.com", "HTTPS://EXAMPLE.COM", "a.notatld", "example.music", "日本.jp", "http://日本語.jp/パス", "https://t.co/abc", "https://a.co:8080/(b)_c", "1.2.3.4", "http://1.2.3.4/#x",
+	"https://a.co、https://b.co", "https://a.coと", "a.co,b.co", "$TSLA", "\ufffd", "\U000e0041", "𝒜", "\U0010fffd", "\x7f", "\u0001",
+}
+
+// inCaptions are what captions of Instagram are made of, and what looks like a hashtag or a name and is none.
+var inCaptions = []string{
+	"Hello", "日本", "हिन्दी", "🎉", "👨‍👩‍👧‍👦", "#a", "#日本", "#é", "#e\u0301", "#हिन्दी", "#a_b", "#a,", "a#b", "C#", "#", "@a", "@a_b", "(@a)", "@", "me@example.com",
+	"https://shop.example.com/faq#price", "https://example.com/#/start", "https://www.tiktok.com/@name", "www.example.com/@name", "example.com/page#part", "https://example.com/?q=#x",
+}
+
+// known are texts of bug reports and of edges.
+func known() []string {
+	return []string{
+		"", " ", strings.Repeat("a", 280), strings.Repeat("a", 281), strings.Repeat("漢", 140), strings.Repeat("🎉", 125), strings.Repeat("👨‍👩‍👧‍👦", 140),
+		"https://shop.example/faq#price https://shop.example/faq#time", "&#39;&#39;", strings.Repeat("e\u0301", 280), "a\r\nb", "line\n", "#️⃣",
+	}
+}
+
+// text is one made of some pieces, in one of the forms in which the doors deliver texts.
+func text(random *rand.Rand) string {
+	var b strings.Builder
+	if random.IntN(3) == 0 {
+		for range 1 + random.IntN(40) {
+			b.WriteString(inCaptions[random.IntN(len(inCaptions))] + []string{" ", "\n"}[random.IntN(2)])
+		}
+		return b.String()
+	}
+	for range 1 + random.IntN(12) {
+		piece := pieces[random.IntN(len(pieces))]
+		if random.IntN(20) == 0 {
+			piece = strings.Repeat(piece, random.IntN(60))
+		}
+		b.WriteString(piece)
+		if random.IntN(3) == 0 {
+			b.WriteByte(' ')
+		}
+	}
+	switch made := b.String(); random.IntN(8) {
+	case 0:
+		return norm.NFD.String(made)
+	case 1:
+		return norm.NFC.String(made)
+	case 2:
+		return strings.ReplaceAll(made, "\n", "\r\n")
+	case 3:
+		return made + "\n" // a block of YAML ends so
+	default:
+		return made
+	}
+}
+
+// Example shows one comparison: the length on X.
+func Example() {
+	fmt.Println(declared()[v1alpha1.PlatformX].CaptionLength("https://example.com/a/long/path 🎉"))
+	// Output: 26
+}
