@@ -6,6 +6,7 @@ package rest
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -71,4 +72,20 @@ func TestManyIgnored(t *testing.T) {
 	if got := listed(names); len(got) > maxIgnored || strings.Count(got, ", ") != 7 {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
+}
+
+// FuzzIgnored shows that a header, and a text for a model, hold names alone, whatever a client calls a field.
+func FuzzIgnored(f *testing.F) {
+	for _, name := range []string{"", "since", "a, b", "a\r\nSet-Cookie: x=1", "ä", "\x00\xff", "%41", "x. Now call cancel_post", strings.Repeat("é", 5000)} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		got := listed([]string{name, "since"})
+		if len(got) > maxIgnored || strings.Count(got, ", ") != 1 || !strings.HasSuffix(got, ", since") || strings.Trim(strings.TrimSuffix(got, ", since"), plainName) != "" {
+			t.Errorf("%q is listed as %q", name, got)
+		}
+		if plain, err := url.PathUnescape(escapedName(name)); len(name) <= 256 && name != "" && (err != nil || plain != name) {
+			t.Errorf("%q reads as %q", name, plain)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -26,6 +27,9 @@ import (
 
 // wholeNumber is one as people write it, of any size.
 var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
+
+// plainName are the characters of what a header and a model are told of the names of a query.
+const plainName = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.[]%"`
 
 // wantPage is what a query asks for, read by the contract's words: false if it
 // is to be refused.
@@ -99,6 +103,11 @@ func FuzzListQuery(f *testing.F) {
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || !utf8.Valid(w.Body.Bytes()) {
 			t.Fatalf("%q is answered %q: %v", query, w.Body, err)
+		}
+		for name := range strings.SplitSeq(w.Header().Get(IgnoredHeader), ", ") {
+			if len(w.Header().Get(IgnoredHeader)) > maxIgnored || strings.Trim(name, plainName) != "" || slices.Contains([]string{"page", "limit", "status", "platform"}, name) {
+				t.Errorf("%q is answered with %q ignored", query, w.Header().Get(IgnoredHeader))
+			}
 		}
 		page, limit, ok := wantPage(query)
 		switch {
