@@ -135,6 +135,9 @@ func within(path, of string) bool {
 // RefusePost words what is wrong with a request to create a post of which a part could not be read. unread says what, with paths,
 // and more how much else. The error also names what the rules find in the rest, so that one answer names every mistake.
 func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) error {
+	if err := require(caller, ScopeDraft); err != nil {
+		return err
+	}
 	refused := &Error{Code: CodeValidation, Message: JoinFirst(slices.Concat(unread, in.Problems), more)}
 	if more > 0 {
 		return refused
