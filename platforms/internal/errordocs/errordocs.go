@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package errordocs compares the tables of docs/platform-errors.md with those that
+// the platforms classify errors by. Only tests import it.
+package errordocs
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// update makes Check write the page instead of comparing it:
+//
+//	go test ./platforms/facebook -run ErrorTable -args -update
+var update = flag.Bool("update", false, "write the tables of docs/platform-errors.md")
+
+// Row is one code of a platform and what Herald makes of it.
+type Row struct {
+	// Code is how the platform names the error.
+	Code string
+	// Kind is what the code means, in a few words.
+	Kind string
+	// Error is what the classifier returns for the code. Its class and subject decide
+	// the columns "who acts" and "what Herald does".
+	Error platforms.Error
+	// Also is what Herald does beside what the class says; usually empty.
+	Also string
+	// Source is where the code is documented, or who has seen it.
+	Source string
+}
+
+// Check compares the section of a platform in docs/platform-errors.md with its
+// rows. The section lies between two lines, "<!-- errors: x -->" and
+// "<!-- end of errors: x -->" for the platform x.
+func Check(t *testing.T, platform string, rows []Row) {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "docs", "platform-errors.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, section, after, err := split(string(page), platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Table(rows)
+	if *update {
+		if err := os.WriteFile(path, []byte(before+want+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, section); diff != "" {
+		t.Errorf("docs/platform-errors.md differs from the classifier of %s; write it with -args -update (-classifier +page):\n%s", platform, diff)
+	}
+	for _, row := range rows {
+		if row.Source == "" || row.Kind == "" {
+			t.Errorf("the row of code %s lacks its kind or its source", row.Code)
+		}
+	}
+}
+
+// moduleRoot is the folder of go.mod above the tested package.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+// split cuts a page around the section of a platform.
+func split(page, platform string) (before, section, after string, err error) {
+	begin, end := fmt.Sprintf("<!-- errors: %s -->\n", platform), fmt.Sprintf("<!-- end of errors: %s -->\n", platform)
+	before, rest, ok := strings.Cut(page, begin)
+	section, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return "", "", "", fmt.Errorf("docs/platform-errors.md has no section between the lines %q and %q", begin, end)
+	}
+	return before + begin, section, end + after, nil
+}
+
+// Table renders rows, in their order, as a table in Markdown.
+func Table(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("\n| code | meaning | who acts | what Herald does | source |\n| --- | --- | --- | --- | --- |\n")
+	for _, row := range rows {
+		does := Does(&row.Error)
+		if row.Also != "" {
+			does += "; " + row.Also
+		}
+		cells := []string{"`" + row.Code + "`", row.Kind, Actor(&row.Error), does, row.Source}
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// Actor returns who has to act on an error.
+func Actor(err *platforms.Error) string {
+	if slices.Contains([]platforms.Subject{platforms.SubjectApp, platforms.SubjectInstallation}, err.Subject) && err.Class != platforms.ClassRateLimited {
+		return "the administrator of Herald"
+	}
+	switch err.Class {
+	case platforms.ClassReconnect, platforms.ClassRestricted:
+		return "the account's owner"
+	case platforms.ClassPermanent:
+		return "the author of the post"
+	case platforms.ClassDuplicate:
+		return "the author of the post, if no earlier post is found"
+	case platforms.ClassRefresh, platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassUnknown:
+		return "nobody"
+	}
+	return "nobody"
+}
+
+// Does returns what Herald does on an error, in words that fit every platform.
+func Does(err *platforms.Error) string {
+	held := "the account"
+	if err.AppWide {
+		held = "every account of the app"
+	}
+	if err.PostOnly {
+		held = "posts of this kind"
+	}
+	switch err.Class {
+	case platforms.ClassReconnect:
+		return "holds the account until it is connected again"
+	case platforms.ClassRefresh:
+		return "renews the access token and tries again"
+	case platforms.ClassRestricted:
+		return "holds the account for an hour at a time and reports it on the Connection"
+	case platforms.ClassRateLimited:
+		return "holds " + held + " until the limit passes, and tries again"
+	case platforms.ClassQuota:
+		return "holds " + held + " for an hour at most, and tries again"
+	case platforms.ClassTransient:
+		return "tries again"
+	case platforms.ClassDuplicate:
+		return "looks for the earlier post"
+	case platforms.ClassPermanent:
+		return failure(err.Subject)
+	case platforms.ClassUnknown:
+	}
+	return "looks for the post before anything else"
+}
+
+// failure returns how a refusal for good reads.
+func failure(about platforms.Subject) string {
+	if about == "" {
+		return "fails the target with the platform's code"
+	}
+	return fmt.Sprintf("fails the target and names the %s", about)
+}
