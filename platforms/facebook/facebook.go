@@ -95,7 +95,7 @@ func New(c Config, transport *transport.Client) *Platform {
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-			Version: version, Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Kinds: kinds,
+			Version: version, Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Errors: errorRows, Kinds: kinds,
 		},
 	}
 }

@@ -137,7 +137,7 @@ func TestVerdicts(t *testing.T) {
 		"permission":       {"a person must grant it", problem(403, 283, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
 		"Page lost":        {"the token does not reach the Page any more", problem(400, 100, 33, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
 		"app blocked":      {"which concerns every Page", says(400, `{"error":{"message":"API access blocked.","type":"OAuthException","code":200}}`), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"authorization":    {"a person must act on Facebook", problem(400, 100, 1404078, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"authorization":    {"a person must act on Facebook", problem(400, 100, 1404078, false), want{platforms.Refused, platforms.ClassRestricted, time.Hour}},
 		"Page limit":       {"without a time, calling soon would prolong it", problem(400, 32, 0, false), want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
 		"limit with time":  {"Facebook names minutes", says(400, body(80001, 2446079, true), "X-Business-Use-Case-Usage", `{"42":[{"type":"pages","estimated_time_to_regain_access":19}]}`), want{platforms.Refused, platforms.ClassRateLimited, 19 * time.Minute}},
 		"abusive":          {"a block lasts for hours", problem(400, 368, 0, false), want{platforms.Refused, platforms.ClassQuota, time.Hour}},

@@ -189,7 +189,7 @@ func TestIdentify(t *testing.T) {
 		},
 		"no handle":    {"not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`), platforms.Identity{AccountID: "42", DisplayName: "Acme"}, ""},
 		"dead token":   {"a person must connect again", problem(400, 190, 460, false), platforms.Identity{}, platforms.ClassReconnect},
-		"checkpoint":   {"a person must act on Facebook", problem(400, 100, 1404006, false), platforms.Identity{}, platforms.ClassPermanent},
+		"checkpoint":   {"a person must act on Facebook", problem(400, 100, 1404006, false), platforms.Identity{}, platforms.ClassRestricted},
 		"limited":      {"a limit passes", problem(400, 4, 0, false), platforms.Identity{}, platforms.ClassRateLimited},
 		"outage":       {"an outage passes", says(502, ``), platforms.Identity{}, platforms.ClassTransient},
 		"hang up":      {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},

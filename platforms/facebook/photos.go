@@ -5,6 +5,8 @@ package facebook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -19,7 +21,8 @@ const uploadTimeout = 2 * time.Minute
 
 const (
 	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
-	msgPhotoRefused = "Facebook refused the photo %q: its format or size is not one that Facebook takes"
+	msgPhotoRefused = "Facebook refused the photo %q (code %s): its format or size is not one that Facebook takes"
+	msgPhotoLost    = "Facebook no longer has a photo that was uploaded for the post"
 	msgUnprepared   = "the photos of the post are not uploaded yet"
 )
 
@@ -55,7 +58,7 @@ func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string
 	for _, id := range ids {
 		_, bad := meta.Read[entry](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id", job.Account.Token)
 		switch {
-		case bad != nil && bad.Said.Kind() == meta.KindOther && bad.Class == platforms.ClassPermanent:
+		case bad != nil && bad.Said.Kind().OfRequest():
 			return false, nil
 		case bad != nil:
 			return false, bad.Error
@@ -75,15 +78,34 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	case failure != nil:
 		return "", failure
 	case resp.Status != http.StatusOK:
-		bad := p.graph.ClassifyForAccount(resp, meta.ThePost)
-		if bad.Class == platforms.ClassPermanent {
-			return "", platforms.Errorf(platforms.ClassPermanent, msgPhotoRefused, file.Name).Advise("change the file").Because(bad.Err)
-		}
-		return "", bad.Error
+		bad := p.graph.ClassifyForAccount(resp, meta.TheFile(file))
+		return "", aboutPhoto(bad, file)
 	}
 	id := meta.CreatedID(resp.Body)
 	if id == "" {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
 	}
 	return id, nil
+}
+
+// aboutPhoto names the photo in a refusal whose code is about one.
+func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
+	if bad.Subject == platforms.SubjectFile {
+		bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name, bad.Code)
+	}
+	return bad.Error
+}
+
+// checkPhotos asks, after a refusal whose code does not tell what is at fault, whether
+// Facebook still has the photos of a post: without one, the post is refused, and the
+// next preparation uploads them again.
+func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []string, refused *platforms.Result) {
+	said, ok := errors.AsType[*meta.Error](refused.Err.Err)
+	if len(ids) == 0 || !ok || said.Kind() != meta.KindOther {
+		return
+	}
+	if there, err := p.allThere(ctx, job, ids); err == nil && !there {
+		e := refused.Err
+		e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", msgPhotoLost, ""
+	}
 }

@@ -33,6 +33,9 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		Action: "publish", Path: p.graph.AccountPath(&job.Account, "feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
 		Body: client.Fields(form), Timeout: callTimeout,
 	})
+	if result.Outcome == platforms.Refused {
+		p.checkPhotos(ctx, job, ids, &result)
+	}
 	p.locate(&result, answer)
 	return result
 }

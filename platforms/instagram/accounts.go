@@ -83,7 +83,7 @@ const linkedFields = "id,name,instagram_business_account{id,username,name,profil
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, bad := meta.Read[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)
-	if bad != nil && bad.Said.Kind() != meta.KindOther {
+	if bad != nil && !bad.Said.Kind().OfRequest() {
 		return platforms.Identity{}, bad
 	}
 	if page != nil && page.Account.There {
@@ -94,7 +94,7 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 		Data []linkedPage `json:"data"`
 	}](ctx, &h.Graph, "identify", "/me/accounts?"+query.Encode(), token)
 	switch {
-	case bad != nil && bad.Said.Kind() == meta.KindOther && page != nil:
+	case bad != nil && bad.Said.Kind().OfRequest() && page != nil:
 		// Only a person has Pages, and this is a Page's own token.
 		return platforms.Identity{}, meta.Failed(new(notLinked))
 	case bad != nil:

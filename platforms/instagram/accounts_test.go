@@ -35,7 +35,7 @@ func TestIdentify(t *testing.T) {
 		},
 		"dead token":     {"nothing renews a dead token", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect},
 		"permission":     {"a person must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect},
-		"checkpoint":     {"a person must act on Instagram", problem(400, 100, 1404006), platforms.Identity{}, platforms.ClassPermanent},
+		"checkpoint":     {"a person must act on Instagram", problem(400, 100, 1404006), platforms.Identity{}, platforms.ClassRestricted},
 		"limited":        {"a limit passes", problem(400, 4, 0), platforms.Identity{}, platforms.ClassRateLimited},
 		"blocked":        {"so does a block", problem(400, 4, 2207051), platforms.Identity{}, platforms.ClassQuota},
 		"outage":         {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient},

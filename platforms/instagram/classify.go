@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// What people are told of Instagram's own errors. None of it changes from one
-// call to the next.
+// What Instagram's own errors ask for, in words that do not change from one call to
+// the next.
 var (
 	notTaken  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
 	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
@@ -25,70 +25,74 @@ var (
 	// 2026). A store that it really cannot reach fails the post at its starting
 	// deadline, with the same words.
 	notFetched = platforms.Error{
-		Class:   platforms.ClassTransient,
+		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
 		Problem: "Instagram could not fetch {about} from the media store",
 		Remedy:  "make the store's public address reachable from the internet, without a login",
 	}
-	badVideo = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second",
-		Remedy:  "change the video",
-	}
-	badThumbnail = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: the moment of its thumbnail does not lie within the video",
-		Remedy:  "choose an earlier one",
-	}
-	badImageSize = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image may have 8 MiB at most", Remedy: "make it smaller"}
-	badImageType = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image must be a JPEG", Remedy: "convert it"}
-	badAspect    = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape", Remedy: "crop it"}
+	badVideo = file("Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, "+
+		"at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second", "change the video")
+	badThumbnail = file("Instagram refused {about}: the moment of its thumbnail does not lie within the video", "choose an earlier one")
+	badImageSize = file("Instagram refused {about}: an image may have 8 MiB at most", "make it smaller")
+	badImageType = file("Instagram refused {about}: an image must be a JPEG", "convert it")
+	badAspect    = file("Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape", "crop it")
+	badType      = file("Instagram refused {about}: it is neither an image nor a video that it knows (code {error})", "change the file")
 	badCaption   = platforms.Error{
-		Class:   platforms.ClassPermanent,
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
 		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions",
 		Remedy:  "shorten it",
 	}
-	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images"}
+	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images", Remedy: "change how many images the post has"}
 	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
+	noTrial     = platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
+		Problem: "Instagram refused {about}: this account has no trial reels (code {error})", Remedy: "ask the account's owner",
+	}
 )
+
+// file is the refusal of a file.
+func file(problem, remedy string) platforms.Error {
+	return platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: problem, Remedy: remedy}
+}
 
 // fetchPause is how long to wait before an image that was not fetched is tried
 // again, as clients do with success.
 const fetchPause = 5 * time.Second
 
-// subcodeNotFound is what Instagram says when it does not find a container that it
-// has made. Its page "Error codes" advises to try again, and to make another one if
-// that happens twice.
-const subcodeNotFound = 2207008
+const (
+	codes = "Instagram Platform, \"Error Codes\""
+	seen  = "seen by two clients, and on no page"
+)
 
-func isNotFound(said *meta.Error) bool { return said.Subcode == subcodeNotFound }
-
-// subcodes is the table of Instagram's subcodes (Graph API reference, "Error
-// codes" of Content Publishing); those that two clients have seen and no page
-// names are 2207077, 2207081 and 2207082. Those that a Kind tells are not in it.
-var subcodes = map[int]meta.Meaning{
-	2207001:         {Error: notTaken, Again: true},
-	2207003:         {Error: tooSlow, Again: true},
-	2207004:         {Error: badImageSize},
-	2207005:         {Error: badImageType},
-	2207006:         {Error: forgotten, Again: true},
-	subcodeNotFound: {Error: notReady},
-	2207009:         {Error: badAspect},
-	2207010:         {Error: badCaption},
-	2207020:         {Error: forgotten, Again: true},
-	2207026:         {Error: badVideo},
-	2207027:         {Error: notReady},
-	2207028:         {Error: badCarousel},
-	2207032:         {Error: notTaken, Again: true},
-	2207035:         {Error: badTags},
-	2207036:         {Error: badTags},
-	2207037:         {Error: badTags},
-	2207040:         {Error: badTags},
-	2207052:         {Error: notFetched, Again: true, Pause: fetchPause},
-	2207053:         {Error: notTaken, Again: true},
-	2207057:         {Error: badThumbnail},
-	2207077:         {Error: notTaken, Again: true},
-	2207082:         {Error: notTaken, Again: true},
-}
+// errorRows is the table of Instagram's errors. Its page "Error Codes" advises to try
+// again what is not found (2207008), and to make another container if that happens
+// twice.
+var errorRows = meta.With(
+	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "Instagram has failed", Error: &notTaken, Again: true, Source: codes},
+	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Again: true, Source: codes},
+	meta.Row{Code: 36000, Subcode: 2207004, Kind: meta.KindFile, Meaning: "the image is too large", Error: &badImageSize, Source: codes},
+	meta.Row{Code: 36001, Subcode: 2207005, Kind: meta.KindFile, Meaning: "the image is no JPEG", Error: &badImageType, Source: codes},
+	meta.Row{Code: 24, Subcode: 2207006, Kind: meta.KindLost, Meaning: "the container, or a part of it, is not there any more", Error: &forgotten, Again: true, Source: codes},
+	meta.Row{Code: 24, Subcode: 2207008, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Error: &notReady, Source: codes},
+	meta.Row{Code: 36003, Subcode: 2207009, Kind: meta.KindFile, Meaning: "the image is too wide or too high", Error: &badAspect, Source: codes},
+	meta.Row{Code: 36004, Subcode: 2207010, Kind: meta.KindText, Meaning: "the caption is too long", Error: &badCaption, Source: codes},
+	meta.Row{Code: -2, Subcode: 2207020, Kind: meta.KindLost, Meaning: "what was prepared has expired", Error: &forgotten, Again: true, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the kind of media is unknown", Error: &badType, Source: codes},
+	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in a format that Instagram does not take", Error: &badVideo, Source: codes},
+	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindContent, Meaning: "the carousel has too few or too many images", Error: &badCarousel, Source: codes},
+	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Again: true, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207036, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207037, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207040, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
+	meta.Row{Code: 9, Subcode: 2207042, Kind: meta.KindQuota, Source: codes},
+	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: codes},
+	meta.Row{Code: -1, Subcode: 2207053, Kind: meta.KindMedia, Meaning: "the upload failed", Error: &notTaken, Again: true, Source: codes},
+	meta.Row{Code: 1, Subcode: 2207057, Kind: meta.KindFile, Meaning: "the moment of the thumbnail lies outside of the video", Error: &badThumbnail, Source: codes},
+	meta.Row{Subcode: 2207077, Kind: meta.KindMedia, Meaning: "the video could not be fetched", Error: &notTaken, Again: true, Source: seen},
+	meta.Row{Subcode: 2207081, Kind: meta.KindFile, Meaning: "the account has no trial reels", Error: &noTrial, Source: seen},
+	meta.Row{Subcode: 2207082, Kind: meta.KindMedia, Meaning: "the video could not be uploaded", Error: &notTaken, Again: true, Source: seen},
+)
 
 // failureSubcode is how the status of a container that failed names its error,
 // in a sentence for people.
@@ -104,8 +108,8 @@ func ended(g *meta.Graph, found meta.State, status, about string) *meta.Failure 
 	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
 	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
 	bad := g.Explain(said, about)
-	if _, known := subcodes[said.Subcode]; !known {
-		bad.Again = bad.Class == platforms.ClassPermanent && said.Kind() == meta.KindOther
+	if bad.Unlisted || said.Subcode == 0 {
+		bad.Again = true
 	}
 	return bad
 }

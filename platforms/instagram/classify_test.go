@@ -19,6 +19,7 @@ func TestErrors(t *testing.T) {
 		reconnect, permanent = platforms.ClassReconnect, platforms.ClassPermanent
 		transient, quota     = platforms.ClassTransient, platforms.ClassQuota
 		limited, unknown     = platforms.ClassRateLimited, platforms.ClassUnknown
+		restricted           = platforms.ClassRestricted
 	)
 	tests := []struct {
 		reason        string
@@ -55,7 +56,7 @@ func TestErrors(t *testing.T) {
 		{"the thumbnail lies outside", 1, 2207057, permanent, 1},
 		{"a child is not found", 24, 2207006, transient, 2},
 		{"the container is not found", 24, 2207008, transient, 1},
-		{"the account is restricted", 25, 2207050, permanent, 1},
+		{"the account is restricted", 25, 2207050, restricted, 1},
 		{"an unknown kind", 100, 2207023, permanent, 1},
 		{"a carousel of the wrong length", 100, 2207028, permanent, 1},
 		{"tags", 100, 2207035, permanent, 1},
@@ -82,7 +83,7 @@ func TestErrors(t *testing.T) {
 			if class(asError(err)) != tc.class || len(server.Requests()) != tc.tries {
 				t.Fatalf("%s: got %v after %v, want class %s after %d", tc.reason, err, server.Paths(), tc.class, tc.tries)
 			}
-			if waits := tc.class == quota || tc.class == limited; waits != err.RetryAt.After(noon.Add(time.Minute)) {
+			if waits := tc.class == quota || tc.class == limited || tc.class == restricted; waits != err.RetryAt.After(noon.Add(time.Minute)) {
 				t.Errorf("%s: to be tried again at %v", tc.reason, err.RetryAt)
 			}
 			if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "…") {

@@ -164,9 +164,9 @@ func New(c Config, transport *transport.Client) *Platform {
 	c.Version = cmp.Or(c.Version, DefaultVersion)
 	containers := func(at client.Client) meta.Containers {
 		return meta.Containers{
-			Graph:      meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Subcodes: subcodes},
+			Graph:      meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Errors: errorRows},
 			CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status_code,status", Ended: ended, NotYet: isNotFound, Memory: meta.NewMemory(),
+			StatusFields: "id,status_code,status", Ended: ended, Memory: meta.NewMemory(),
 		}
 	}
 	return &Platform{

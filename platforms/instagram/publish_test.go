@@ -98,7 +98,7 @@ func TestVerdicts(t *testing.T) {
 		"limit, linked":             {"the limit of a business", problem(400, 80002, 0), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
 		"quota":                     {"so many posts in 24 hours, and no more", problem(400, 9, 2207042), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
 		"spam":                      {"the account is to be left alone for hours", problem(400, 4, 2207051), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"restricted":                {"a person must act on Instagram", problem(400, 25, 2207050), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"restricted":                {"a person must act on Instagram", problem(400, 25, 2207050), "", want{platforms.Refused, platforms.ClassRestricted, time.Hour}},
 		"invalid":                   {"content that is refused is never sent again unchanged", problem(400, 100, 0), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
 		"invalid, published":        {"unless the container says that it is published already", problem(400, 100, 0), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
 		"invalid, expired":          {"another container mends what is wrong with this one", problem(400, 100, 0), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},

@@ -97,7 +97,7 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure
 	switch {
 	case resp.Status == http.StatusOK && bool(answer.Success):
 		return nil
-	case meta.ParseError(resp).Code != 0, resp.Status == http.StatusTooManyRequests:
+	case h.Errors.Parse(resp).Code != 0, resp.Status == http.StatusTooManyRequests:
 		// It has no words of its own for limits.
 		return h.Classify(resp, about)
 	}
@@ -116,8 +116,9 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
-		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s (%s)", about, name).Advise("change the video, or try again later"))
-		bad.Again = true
+		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not say what is at fault", about, name).
+			Advise("try it again later, or change the video"))
+		bad.Again, bad.Code, bad.Unlisted = true, name, true
 	}
 	bad.Err = fmt.Errorf("HTTP status %d of the host of uploads, type %.64q", resp.Status, said.Type)
 	return bad

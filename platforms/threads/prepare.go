@@ -6,7 +6,6 @@ package threads
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/herald-social/herald/platforms"
@@ -76,30 +75,4 @@ func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failu
 	default:
 		return url.Values{"media_type": {"IMAGE"}, "image_url": {address}}, nil
 	}
-}
-
-// failureWord is the form of the documented words for why a container failed.
-var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
-
-// word returns a documented word as it is, and nothing else that Threads says.
-func word(s string) string {
-	if failureWord.MatchString(s) {
-		return s
-	}
-	return "UNKNOWN"
-}
-
-// failedDownload is why a container failed whose video did not arrive (Threads API, "Troubleshooting").
-const failedDownload = "FAILED_DOWNLOADING_VIDEO"
-
-// ended says that a container failed. Another one may do for a post, but not for
-// one file of it.
-func ended(g *meta.Graph, _ meta.State, why, about string) *meta.Failure {
-	if why == failedDownload {
-		return g.Mean(meta.Meaning{Error: notFetched, Again: true, Pause: fetchPause}, new(meta.Error), about)
-	}
-	bad := meta.Failed(platforms.Errorf(platforms.ClassPermanent,
-		"Threads could not prepare %s (%s)", about, word(why)).Advise("change it, or try again later"))
-	bad.Again = about == meta.ThePost
-	return bad
 }

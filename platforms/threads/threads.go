@@ -99,41 +99,12 @@ func New(c Config, transport *transport.Client) *Platform {
 		graph: meta.Containers{
 			Graph: meta.Graph{
 				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Kinds: kinds, Subcodes: subcodes,
+				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Errors: errorRows,
 			},
 			CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status,error_message", Ended: ended, NotYet: isNotFound, Memory: meta.NewMemory(),
+			StatusFields: "id,status,error_message", Ended: ended, Memory: meta.NewMemory(),
 		},
 	}
-}
-
-// codeMediaNotFound is what Threads answers when it cannot publish a container
-// yet, sometimes even when it is ready, or when it has published it already.
-const codeMediaNotFound = 24
-
-func isNotFound(said *meta.Error) bool { return said.Code == codeMediaNotFound }
-
-// notFetched is what people are told when a file does not arrive at Threads. The store, or the way to it, may be away for a
-// moment; one that Threads cannot reach at all fails the post at its starting deadline, with the same words.
-var notFetched = platforms.Error{
-	Class:   platforms.ClassTransient,
-	Problem: "Threads could not fetch {about} from the media store",
-	Remedy:  "make the store's public address reachable from the internet, without a login",
-}
-
-// fetchPause is how long to wait before a file that was not fetched is tried again, as on Instagram.
-const fetchPause = 5 * time.Second
-
-// subcodes are the errors that Threads shares with Instagram (Graph API reference, "Error codes" of Content Publishing).
-var subcodes = map[int]meta.Meaning{2207052: {Error: notFetched, Again: true, Pause: fetchPause}}
-
-// kinds are the errors that Threads says more of than its sisters.
-var kinds = map[meta.Kind]platforms.Error{
-	meta.KindOther: {
-		Class:   platforms.ClassPermanent,
-		Problem: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules",
-		Remedy:  "change the text",
-	},
 }
 
 // Capabilities declares the rules of Threads. Its list of posts proves no absence;

@@ -57,7 +57,7 @@ func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 // NotIdentified is the error of Identify: a refusal of the request says nothing
 // about the account.
 func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
-	if bad.Said.Kind() == KindOther {
+	if bad.Said.Kind().OfRequest() {
 		return g.NoIdentity(bad.Said)
 	}
 	return bad.Error
@@ -70,7 +70,7 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
 	body, bad := g.Ask(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
-		if kind := bad.Said.Kind(); kind == KindOther || kind == KindDuplicate {
+		if kind := bad.Said.Kind(); kind.OfRequest() || kind == KindDuplicate {
 			// It says nothing about the token, which may well be too young.
 			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.Said)
 		}

@@ -39,33 +39,74 @@ type Meaning struct {
 // kinds are what errors ask for on every platform that says nothing else.
 // Trouble and nonsense are worded as on the platforms that are not Meta's.
 var kinds = map[Kind]platforms.Error{
-	KindToken: {Class: platforms.ClassReconnect, Problem: "{platform} no longer accepts the access token: it has ended or was revoked", Remedy: "connect the account again"},
+	KindToken: {
+		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+		Problem: "{platform} no longer accepts the access token: it has ended or was revoked",
+		Remedy:  "connect the account again",
+	},
 	KindPermission: {
-		Class:   platforms.ClassReconnect,
+		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
 		Problem: "{platform} refuses Herald's access to this account, because a permission is missing",
 		Remedy:  "connect the account again and allow publishing",
 	},
 	KindApp: {
-		Class:   platforms.ClassQuota,
+		Class: platforms.ClassQuota, Subject: platforms.SubjectApp,
 		Problem: "Meta has blocked Herald's app, so that no account of {platform} can be used",
 		Remedy:  "the administrator has to look for the reason in Meta's app dashboard",
 	},
-	KindPerson:  {Class: platforms.ClassPermanent, Problem: "{platform} has restricted this account", Remedy: "open {platform}, do what it asks for, and then post again"},
-	KindLimit:   {Class: platforms.ClassRateLimited, Problem: "{platform} limits how often this account may be used, and the limit is reached"},
-	KindBlocked: {Class: platforms.ClassQuota, Problem: "{platform} keeps this account from posting for a while, because it suspects spam", Remedy: "wait, or post less"},
-	KindQuota:   {Class: platforms.ClassQuota, Problem: "this account has reached {platform}'s limit of posts for 24 hours", Remedy: "wait, or post less"},
+	KindPerson: {
+		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
+		Problem: "{platform} has restricted this account (code {error})",
+		Remedy:  "open {platform} with this account and do what it asks for",
+	},
+	KindLimit: {
+		Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount,
+		Problem: "{platform} limits how often this account may be used, and the limit is reached",
+	},
+	KindBlocked: {
+		Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+		Problem: "{platform} keeps this account from posting for a while, because it suspects spam (code {error})",
+		Remedy:  "wait, or post less",
+	},
+	KindQuota: {
+		Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+		Problem: "this account has reached {platform}'s limit of posts for 24 hours",
+		Remedy:  "wait, or post less",
+	},
 	KindDuplicate: {
 		Class:   platforms.ClassDuplicate,
 		Problem: "{platform} refused the post as a repetition of an earlier one of this account",
 		Remedy:  "if no earlier one exists, change it",
 	},
-	KindOther: {Class: platforms.ClassPermanent, Problem: "{platform} refused {about} (error {error})", Remedy: "change it"},
+	KindContent: {
+		Class:   platforms.ClassPermanent,
+		Problem: "{platform} refused what the post says or shows as against its rules (code {error})",
+		Remedy:  "change it",
+	},
+	KindText: {
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+		Problem: "{platform} refused the text of {about} (code {error})",
+		Remedy:  "change the text",
+	},
+	KindFile: {
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+		Problem: "{platform} refused a file of {about} (code {error})",
+		Remedy:  "change the file",
+	},
+	KindMedia:    {Class: platforms.ClassTransient, Problem: "{platform} failed to take {about} (code {error})"},
+	KindLost:     {Class: platforms.ClassTransient, Problem: "{platform} no longer has what was uploaded for {about} (code {error})"},
+	KindNotReady: {Class: platforms.ClassTransient, Problem: "{platform} is not done with preparing {about} (code {error})"},
+	KindOther: {
+		Class:   platforms.ClassPermanent,
+		Problem: "{platform} refused {about} with code {error}, which does not say what is at fault",
+		Remedy:  "look on {platform} what it says of the account, try the same post there, or ask the administrator about the code",
+	},
 }
 
 // Classify reads an answer that is not a success, for what it asks for. about is
 // what the call was about.
 func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
-	said := ParseError(resp)
+	said := g.Errors.Parse(resp)
 	bad := g.Explain(said, about)
 	bad.RetryAt = RetryAt(resp.Header, said.Kind(), g.Clock.Now())
 	return bad
@@ -80,18 +121,27 @@ func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Fail
 		return bad
 	}
 	lost := g.Mean(Meaning{Error: g.byKind(KindPermission)}, bad.Said, about)
-	lost.Err = bad.Said
+	lost.Err, lost.Code = bad.Said, bad.Code
 	return lost
 }
 
 // Explain says what an error asks for that came without a header.
 func (g *Graph) Explain(said *Error, about string) *Failure {
-	meaning, known := g.Subcodes[said.Subcode]
-	if !known || said.Status >= http.StatusInternalServerError {
-		meaning = Meaning{Error: g.kind(said)}
+	said.row = g.Errors.find(said)
+	kind := said.Kind()
+	meaning := Meaning{Error: g.kind(said)}
+	if row := said.row; row != nil && said.Status < http.StatusInternalServerError {
+		meaning.Again, meaning.Pause = row.Again, row.Pause
+		if row.Error != nil {
+			meaning.Error = *row.Error
+		}
 	}
 	bad := g.Mean(meaning, said, about)
-	bad.Err, bad.AppWide, bad.RetryAt = said, said.AppWide(), RetryAt(nil, said.Kind(), g.Clock.Now())
+	bad.Err, bad.Code, bad.Unlisted = said, said.Name(), said.IsUnlisted()
+	bad.RetryAt = RetryAt(nil, kind, g.Clock.Now())
+	if bad.AppWide = said.isAppWide(); bad.AppWide {
+		bad.Subject = platforms.SubjectApp
+	}
 	return bad
 }
 

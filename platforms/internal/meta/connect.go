@@ -141,7 +141,7 @@ func (g *Graph) RedeemLong(ctx context.Context, l *Login, code platforms.Code) (
 // notExchanged is the error of the second exchange: a refusal of the request itself
 // says nothing about the person.
 func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
-	if bad.Said.Kind() == KindOther {
+	if bad.Said.Kind().OfRequest() {
 		return g.BadApp(bad.Said)
 	}
 	return bad.Error
@@ -161,7 +161,7 @@ func (g *Graph) codeRefused(resp *transport.Response) *platforms.Error {
 	}](resp.Body)
 	text := strings.ToLower(said.Message.String() + said.Error.Message.String())
 	switch kind := bad.Said.Kind(); {
-	case text == "", kind != KindOther && kind != KindToken && kind != KindNonsense:
+	case text == "", !kind.OfRequest() && kind != KindToken && kind != KindNonsense:
 		return bad.Error
 	case strings.Contains(text, "redirect"):
 		return oauth2.BadRedirect(&g.Client, bad.Said)

@@ -91,9 +91,6 @@ type Containers struct {
 	// Ended says what became of a container that cannot be published; why is the
 	// graph's own word for that.
 	Ended func(g *Graph, found State, why, about string) *Failure
-	// NotYet reports whether an error is that of a container that cannot be
-	// published yet.
-	NotYet func(*Error) bool
 	// Memory knows of containers what the graph does not tell.
 	Memory *Memory
 }
@@ -111,7 +108,7 @@ type status struct {
 func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
 	said, bad := Read[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
-	case bad != nil && bad.Said.Kind() == KindOther:
+	case bad != nil && bad.Said.Kind().OfRequest():
 		return StateUnread, "", nil
 	case bad != nil:
 		return "", "", bad
@@ -158,6 +155,10 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 		Body: client.Fields(form), Timeout: t.CreateTimeout,
 	}, about)
 	if bad != nil {
+		if bad.Said.Kind() == KindLost {
+			// The parts that the form names are made again.
+			t.Items = nil
+		}
 		return "", bad
 	}
 	id := CreatedID(body)

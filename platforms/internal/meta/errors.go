@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
@@ -21,12 +23,14 @@ type Error struct {
 	Status int
 	// Code and Subcode name the error; zero where the graph gives none.
 	Code, Subcode int
+	// Word is a name that the graph gives within its texts; usually empty.
+	Word string
 	// Transient is what the graph says itself: the same call may succeed
 	// later.
 	Transient bool
-	// AppBlocked says that the graph takes no calls of the app, whatever the
-	// account.
-	AppBlocked bool
+
+	// row is the error's row of the graph's table; nil if it has none.
+	row *Row
 }
 
 // Error names the codes, for logs.
@@ -34,30 +38,47 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("HTTP status %d with code %d, subcode %d, transient %t", e.Status, e.Code, e.Subcode, e.Transient)
 }
 
-// Name is how people can look the error up: its code, and its subcode if there
-// is one.
+// Name is how people can look the error up: its code, its subcode if there is one,
+// and its word if there is one. It is empty for what has no code.
 func (e *Error) Name() string {
-	if e.Subcode == 0 {
-		return fmt.Sprint(e.Code)
+	name := ""
+	switch {
+	case e.Subcode != 0 && e.Code != 0:
+		name = fmt.Sprintf("%d/%d", e.Code, e.Subcode)
+	case e.Subcode != 0:
+		name = strconv.Itoa(e.Subcode)
+	case e.Code != 0:
+		name = strconv.Itoa(e.Code)
 	}
-	return fmt.Sprintf("%d/%d", e.Code, e.Subcode)
+	return strings.TrimSpace(name + " " + e.Word)
 }
 
-// ParseError reads an answer that is not a success. If something between the
-// graph and us answered, only the status is known.
-func ParseError(resp *transport.Response) *Error {
+// Parse reads an answer that is not a success. If something between the graph and
+// us answered, only the status is known.
+func (t Table) Parse(resp *transport.Response) *Error {
 	said, _ := jsondoc.Decode[struct {
 		Error struct {
-			Code      jsondoc.Text `json:"code"`
-			Subcode   jsondoc.Text `json:"error_subcode"`
-			Transient jsondoc.Flag `json:"is_transient"`
-			Message   jsondoc.Text `json:"message"`
+			Code        jsondoc.Text `json:"code"`
+			Subcode     jsondoc.Text `json:"error_subcode"`
+			Transient   jsondoc.Flag `json:"is_transient"`
+			Message     jsondoc.Text `json:"message"`
+			UserMessage jsondoc.Text `json:"error_user_msg"`
 		} `json:"error"`
 	}](resp.Body)
 	e := &Error{Status: resp.Status, Code: said.Error.Code.Int(), Subcode: said.Error.Subcode.Int(), Transient: bool(said.Error.Transient)}
-	e.AppBlocked = e.Code == codeBlockedApp && appBlocked.MatchString(said.Error.Message.String())
+	texts := said.Error.Message.String() + " " + said.Error.UserMessage.String()
+	switch {
+	case e.Code == codeBlockedApp && appBlocked.MatchString(texts):
+		e.Word = wordBlockedApp
+	case e.Code != 0:
+		e.Word = threadsWord.FindString(texts)
+	}
+	e.row = t.find(e)
 	return e
 }
+
+// wordBlockedApp is our name of what appBlocked finds.
+const wordBlockedApp = "API access blocked"
 
 // appBlocked finds a blocked app among the permissions that code 200 is about:
 // "API access blocked." and "API access deactivated. To reactivate, go to the app
@@ -66,10 +87,17 @@ func ParseError(resp *transport.Response) *Error {
 // of one app were refused at once).
 var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
 
+// threadsWord finds the names that Threads gives some of its errors, such as
+// THREADS_API__LINK_LIMIT_EXCEEDED (Threads API changelog, 22 December 2025).
+var threadsWord = regexp.MustCompile(`\bTHREADS_API__[A-Z_]{1,64}\b`)
+
 // Missing reports whether the graph does not know what the call's path names, or
 // does not show it to this token: "Object with ID … does not exist, cannot be loaded
 // due to missing permissions, or does not support this operation".
 func (e *Error) Missing() bool { return e.Code == codeInvalid && e.Subcode == subcodeMissing }
+
+// IsUnlisted reports whether the graph's table has no row for the error's code.
+func (e *Error) IsUnlisted() bool { return e.row == nil && e.Name() != "" }
 
 // Refusal reports whether the graph certainly did not do what it was asked: it
 // answered, with a status that it documents, an error of its own that is about
@@ -90,16 +118,28 @@ type Kind string
 
 // The kinds of errors.
 const (
-	// KindOther: any other refusal. It is about the request itself.
+	// KindOther: any other refusal. Its code does not tell what is at fault.
 	KindOther Kind = "other"
+	// KindContent: what the post says or shows is against the rules.
+	KindContent Kind = "content"
+	// KindText: the text is at fault.
+	KindText Kind = "text"
+	// KindFile: a file is at fault.
+	KindFile Kind = "file"
+	// KindMedia: the graph failed to take a file that may be good.
+	KindMedia Kind = "media"
+	// KindLost: the graph no longer has what was uploaded or prepared.
+	KindLost Kind = "lost"
+	// KindNotReady: the graph cannot use yet what was prepared.
+	KindNotReady Kind = "not ready"
 	// KindToken: the token is dead. No graph renews a dead token.
 	KindToken Kind = "token"
 	// KindPermission: a permission is missing.
 	KindPermission Kind = "permission"
 	// KindApp: the app is blocked, and with it every account.
 	KindApp Kind = "app"
-	// KindPerson: the account or the app is restricted until its owner does
-	// something on the platform.
+	// KindPerson: the account is restricted until its owner does something on the
+	// platform.
 	KindPerson Kind = "person"
 	// KindLimit: too many calls.
 	KindLimit Kind = "limit"
@@ -116,68 +156,69 @@ const (
 	KindNonsense Kind = "nonsense"
 )
 
-// The codes, as Meta's pages "Handling Errors" and "Error Codes" list them, and
-// some that only clients have seen.
-var (
-	tokenCodes       = []int{102, 104, 190}
-	permissionCodes  = []int{3, 10}
-	limitCodes       = []int{4, 17, 32, 341, 613}
-	unavailableCodes = []int{-2, -1, 1, 2}
+// OfRequest reports whether errors of a kind are about the request itself, and not
+// about the account, its token or the graph's own trouble.
+func (k Kind) OfRequest() bool {
+	switch k {
+	case KindOther, KindContent, KindText, KindFile, KindMedia, KindLost, KindNotReady:
+		return true
+	case KindToken, KindPermission, KindApp, KindPerson, KindLimit, KindBlocked, KindQuota, KindDuplicate, KindUnavailable, KindNonsense:
+	}
+	return false
+}
 
-	contentSubcodes     = []int{1346003, 1404102}
-	personSubcodes      = []int{1404006, 1404078, 1404112, 2207050, 4279013, 4854002}
-	blockedSubcodes     = []int{1390008, 2207051}
-	duplicateSubcodes   = []int{1366051}
-	unavailableSubcodes = []int{1363047, 1609010}
-)
+// prevails reports whether errors of a kind are refusals, also where the graph calls
+// them transient.
+func (k Kind) prevails() bool {
+	switch k {
+	case KindContent, KindPerson, KindBlocked, KindQuota, KindDuplicate, KindToken, KindLimit:
+		return true
+	case KindOther, KindText, KindFile, KindMedia, KindLost, KindNotReady, KindPermission, KindApp, KindUnavailable, KindNonsense:
+	}
+	return false
+}
 
 const (
-	codeQuota      = 9
-	codeInvalid    = 100
-	codeBlockedApp = 200
-	codeBlocked    = 368
-	codeDuplicate  = 506
+	codeInvalid          = 100
+	codeBlockedApp       = 200
+	codeAppLimit         = 4
+	codeApplicationLimit = 341
 
 	subcodeMissing = 33
 )
 
-// Kind says what the error means. The subcode is the more exact word.
+// unavailableCodes are about the graph's own trouble, whatever the subcode.
+var unavailableCodes = []int{-2, -1, 1, 2}
+
+// Kind returns what the error means: the kind of its row, unless the graph says
+// that it has trouble of its own.
 func (e *Error) Kind() Kind {
 	switch {
-	case slices.Contains(contentSubcodes, e.Subcode):
-		return KindOther
-	case slices.Contains(personSubcodes, e.Subcode):
-		return KindPerson
-	case slices.Contains(blockedSubcodes, e.Subcode), e.Code == codeBlocked:
-		return KindBlocked
-	case e.Code == codeQuota:
-		return KindQuota
-	case slices.Contains(duplicateSubcodes, e.Subcode), e.Code == codeDuplicate:
-		return KindDuplicate
-	case slices.Contains(unavailableSubcodes, e.Subcode):
-		return KindUnavailable
-	case slices.Contains(tokenCodes, e.Code):
-		return KindToken
-	case slices.Contains(limitCodes, e.Code), businessLimit(e.Code), e.Status == http.StatusTooManyRequests:
-		// A limit is a refusal, also where it is called transient.
+	case e.row != nil && e.row.Kind.prevails():
+		return e.row.Kind
+	case e.Status == http.StatusTooManyRequests:
 		return KindLimit
 	case e.Transient, e.Status >= http.StatusInternalServerError, slices.Contains(unavailableCodes, e.Code):
 		return KindUnavailable
-	case e.AppBlocked:
-		return KindApp
-	case slices.Contains(permissionCodes, e.Code), permission(e.Code):
-		return KindPermission
-	case e.Code == 0:
+	case e.row != nil:
+		return e.row.Kind
+	case e.Name() == "":
 		return KindNonsense
 	default:
 		return KindOther
 	}
 }
 
-// businessLimit reports whether a code is one of the limits of a business use
-// case.
-func businessLimit(code int) bool { return code >= 80000 && code <= 80014 }
-
-// permission reports whether a code names a missing permission: Meta keeps 200
-// to 299 for them.
-func permission(code int) bool { return code >= 200 && code <= 299 }
+// isAppWide reports whether an error is about a limit or a block of the app, and so
+// of all accounts that it is connected to. The code alone does not tell: 4/2207051
+// is about one account that is suspected of spam.
+func (e *Error) isAppWide() bool {
+	switch e.Kind() {
+	case KindApp:
+		return true
+	case KindLimit:
+		return e.Code == codeAppLimit || e.Code == codeApplicationLimit
+	default:
+		return false
+	}
+}

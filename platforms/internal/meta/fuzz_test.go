@@ -42,7 +42,7 @@ func FuzzAnswer(f *testing.F) {
 		if id := CreatedID([]byte(body)); id != "" && !ValidID(id) {
 			t.Errorf("%q names the post %q", body, id)
 		}
-		if said := ParseError(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}); said != nil {
+		if said := shared.Parse(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}); said != nil {
 			said.Kind()
 			_ = said.Name() + said.Error()
 		}

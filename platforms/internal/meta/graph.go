@@ -37,10 +37,11 @@ type Graph struct {
 	Version string
 	// Clock tells when limits and tokens end, and waits for containers.
 	Clock clock.Clock
+	// Errors is the platform's table of errors.
+	Errors Table
 	// Kinds say what errors ask for on this platform, where that is not what
-	// they ask for elsewhere. Subcodes go before them.
-	Kinds    map[Kind]platforms.Error
-	Subcodes map[int]Meaning
+	// they ask for elsewhere. A row's own words go before them.
+	Kinds map[Kind]platforms.Error
 }
 
 // VersionedPath is the path of something in the graph.

@@ -60,7 +60,7 @@ func TestError(t *testing.T) {
 		"too fast":              {"posting too fast pauses the account", 400, says(100, 1390008, false), KindBlocked, true},
 		"duplicate":             {"the same content twice in a row", 400, says(506, 1455006, false), KindDuplicate, true},
 		"photos again":          {"the same photos", 400, says(100, 1366051, false), KindDuplicate, true},
-		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindOther, true},
+		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindContent, true},
 		"checkpoint":            {"the owner must confirm something on the platform", 400, says(100, 1404006, false), KindPerson, true},
 		"unknown error":         {"code 1 may come after the act", 400, says(1, 0, false), KindUnavailable, false},
 		"service down":          {"so may code 2", 500, says(2, 0, false), KindUnavailable, false},
@@ -82,7 +82,7 @@ func TestError(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := ParseError(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
+			e := shared.Parse(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
 			if e.Kind() != tc.kind || e.Refusal() != tc.refusal {
 				t.Errorf("%s: got %s, refusal %v (%v)", tc.reason, e.Kind(), e.Refusal(), e)
 			}

@@ -38,26 +38,27 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 	return result
 }
 
-// doubleCheck asks the container whether a refusal holds that may be about it:
-// graphs also refuse to publish what an earlier call has published, and document no
-// words for that. Only the container's own word that it is not published lets the
-// refusal stand; without one the outcome is unknown. Other refusals are about the
-// account.
+// doubleCheck asks the container about a refusal that may be about it: graphs also
+// refuse to publish what an earlier call has published, and document no words for
+// that. What the container says decides whether the same one is published again.
+// Only its own word that it is not published lets the refusal stand; without one the
+// outcome is unknown. Refusals that are about the account ask nothing here: Lookup,
+// which follows every refusal, asks the container once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
-	isNotYet := ok && c.NotYet(said)
-	if isNotYet {
-		c.notYet(refused.Err)
-	}
-	isMissing := ok && said.Missing()
-	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient && !isMissing {
+	if !ok || !said.Kind().OfRequest() {
 		return
+	}
+	kind := said.Kind()
+	passes := kind == KindNotReady || kind == KindLost
+	if passes {
+		c.notYet(refused.Err)
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
 	case bad != nil, found == StatePublished, found == StateUnread && !c.Memory.isUnpublished(job.Checkpoint, c.Clock.Now()):
 		refused.Outcome = platforms.Unknown
-	case isNotYet && found == StateFinished:
+	case passes && found == StateFinished:
 		c.Memory.wasRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended unpublished, which another one mends, or the graph
@@ -68,7 +69,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 
 // notYet words a refusal that passes.
 func (c *Containers) notYet(e *platforms.Error) {
-	e.Class, e.Problem, e.Remedy = platforms.ClassTransient, c.Name+" cannot publish the post yet", ""
+	e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", c.Name+" cannot publish the post yet", ""
 }
 
 // permalink reads the address of a post and when it was published. Without an

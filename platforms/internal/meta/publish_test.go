@@ -26,10 +26,11 @@ func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder
 	return &Containers{
 		Graph: Graph{
 			Client:  client.Client{Platform: "graph", Name: "Graph", BaseURL: server.URL, Transport: transport.New(transport.Options{})},
-			Version: "v1", Clock: clk,
+			Version: "v1", Clock: clk, Errors: With(
+				Row{Code: 24, Kind: KindNotReady, Source: "this test"}, Row{Code: 100, Subcode: 4279004, Kind: KindLost, Again: true, Source: "this test"}),
 		},
 		CreateEdge: "make", PublishEdge: "publish", CreateTimeout: time.Second, PublishTimeout: time.Second, StatusFields: "status",
-		NotYet: func(said *Error) bool { return said.Code == 24 }, Memory: NewMemory(),
+		Memory: NewMemory(),
 	}, clk
 }
 

@@ -77,7 +77,7 @@ func UsedOf(h http.Header) Used {
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	wait := UsedOf(h).ShutOut
 	switch {
-	case kind == KindBlocked, kind == KindQuota, kind == KindApp:
+	case kind == KindBlocked, kind == KindQuota, kind == KindApp, kind == KindPerson:
 		wait = max(wait, blockPause)
 	case kind != KindLimit:
 		return time.Time{}
@@ -86,18 +86,6 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	}
 	return now.Add(wait)
 }
-
-// AppWide reports whether an error is about a limit or a block of the app, and so
-// of all accounts that it is connected to.
-func (e *Error) AppWide() bool {
-	return e.Code == codeAppLimit || e.Code == codeApplicationLimit || e.AppBlocked
-}
-
-// The codes of the limits of an app.
-const (
-	codeAppLimit         = 4
-	codeApplicationLimit = 341
-)
 
 // quotaLimit is the rate limit of posts within 24 hours, from how many there may
 // be and how many were made. Nothing is sent until the given time if none is

@@ -1,0 +1,145 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metatest tests the tables of errors of Meta's platforms.
+package metatest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/errordocs"
+	"github.com/herald-social/herald/platforms/internal/meta"
+)
+
+// Want is what an error asks for, and whom it concerns.
+type Want struct {
+	Class   platforms.Class
+	Subject platforms.Subject
+	// AppWide is set if no account of the app can be used meanwhile.
+	AppWide bool
+	// Waits is set if the error names a time before which nothing is sent.
+	Waits bool
+}
+
+// Wants that many rows share.
+var (
+	Reconnect  = Want{Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount}
+	Restricted = Want{Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount, Waits: true}
+	Blocked    = Want{Class: platforms.ClassQuota, Subject: platforms.SubjectAccount, Waits: true}
+	Limited    = Want{Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount, Waits: true}
+	AppLimit   = Want{Class: platforms.ClassRateLimited, Subject: platforms.SubjectApp, AppWide: true, Waits: true}
+	Trouble    = Want{Class: platforms.ClassTransient}
+	NotFetched = Want{Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation}
+	Duplicate  = Want{Class: platforms.ClassDuplicate}
+	Refused    = Want{Class: platforms.ClassPermanent}
+	BadText    = Want{Class: platforms.ClassPermanent, Subject: platforms.SubjectText}
+	BadFile    = Want{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}
+)
+
+// shared is what the errors ask for that all graphs have.
+var shared = map[string]Want{
+	"-2": Trouble, "-1": Trouble, "1": Trouble, "2": Trouble, "3": Reconnect, "4": AppLimit, "9": Blocked, "10": Reconnect, "17": Limited, "32": Limited,
+	"100": Refused, "100/33": Refused, "102": Reconnect, "104": Reconnect, "190": Reconnect, "190/458": Reconnect, "190/459": Reconnect,
+	"190/460": Reconnect, "190/463": Reconnect, "190/464": Reconnect, "190/467": Reconnect, "190/492": Reconnect, "200-299": Reconnect,
+	"200 API access blocked": {Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true, Waits: true},
+	"341":                    AppLimit, "368": Blocked, "506": Duplicate, "613": Limited, "80000-80014": Limited,
+	"1346003": Refused, "1363047": Trouble, "1366051": Duplicate, "1390008": Blocked, "1404006": Restricted, "1404078": Restricted,
+	"1404102": Refused, "1404112": Restricted, "1609010": Trouble, "25/2207050": Restricted, "4854002": Restricted,
+	// One account is suspected of spam. The others of the app go on, although 4 alone
+	// is a limit of the app.
+	"4/2207051": Blocked,
+}
+
+// meanings are the kinds in words, for rows that have none of their own.
+var meanings = map[meta.Kind]string{
+	meta.KindToken: "the access token is no longer accepted", meta.KindPermission: "a permission is missing",
+	meta.KindApp: "the app is blocked", meta.KindQuota: "the posts of 24 hours are used up", meta.KindBlocked: "the account is blocked from posting",
+	meta.KindDuplicate: "a repetition of an earlier post", meta.KindContent: "the content is against the rules",
+	meta.KindUnavailable: "the platform has trouble of its own",
+}
+
+// CheckErrors tests every row of a graph's table against what it has to ask for, by
+// the row's name, and the page that lists the table.
+func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Want) {
+	t.Helper()
+	wants := maps.Clone(shared)
+	maps.Copy(wants, own)
+	var docs []errordocs.Row
+	for i := range g.Errors {
+		row := &g.Errors[i]
+		want, tested := wants[row.Name()]
+		if !tested {
+			t.Errorf("no test says what the row %s asks for", row.Name())
+		}
+		delete(wants, row.Name())
+		bad := g.Explain(row.Sample(), meta.ThePost)
+		t.Run(row.Name(), func(t *testing.T) { check(t, row, bad.Error, want) })
+		docs = append(docs, document(row, bad.Error))
+	}
+	for name := range wants {
+		t.Errorf("no row has the tested name %s", name)
+	}
+	t.Run("unlisted", func(t *testing.T) { checkUnlisted(t, g) })
+	errordocs.Check(t, platform, docs)
+}
+
+// placeholder finds what is left of an unfinished text.
+var placeholder = regexp.MustCompile(`\{|%!|…`)
+
+func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
+	t.Helper()
+	got := Want{Class: bad.Class, Subject: bad.Subject, AppWide: bad.AppWide, Waits: !bad.RetryAt.IsZero()}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s%v", diff, bad)
+	}
+	if bad.Unlisted || bad.Code != row.Sample().Name() {
+		t.Errorf("code %q, unlisted %t; the table has it", bad.Code, bad.Unlisted)
+	}
+	blamesText := strings.Contains(bad.Error(), "change the text") || strings.Contains(bad.Error(), "too long, hold")
+	if placeholder.MatchString(bad.Error()) || blamesText && bad.Subject != platforms.SubjectText && bad.Class != platforms.ClassDuplicate {
+		t.Errorf("says %q", bad.Error())
+	}
+}
+
+// checkUnlisted answers with codes that are in no table: the error names the code and
+// nobody at fault.
+func checkUnlisted(t *testing.T, g *meta.Graph) {
+	t.Helper()
+	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
+		body := `{"error":{"message":"The caption is bad","code":98765,"error_subcode":9876543}}`
+		bad := g.Classify(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}, meta.ThePost)
+		want := Want{Class: platforms.ClassPermanent}
+		if diff := cmp.Diff(want, Want{Class: bad.Class, Subject: bad.Subject, AppWide: bad.AppWide, Waits: !bad.RetryAt.IsZero()}); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if bad.Code != "98765/9876543" || !bad.Unlisted || !strings.Contains(bad.Problem, bad.Code) || strings.Contains(bad.Remedy, "text") {
+			t.Errorf("code %q, unlisted %t: %v", bad.Code, bad.Unlisted, bad.Error)
+		}
+	}
+}
+
+// document is a row as the page of errors shows it.
+func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
+	doc := errordocs.Row{Code: row.Name(), Kind: row.Meaning, Error: *bad, Source: row.Source}
+	if doc.Kind == "" {
+		doc.Kind = meanings[row.Kind]
+	}
+	switch {
+	case row.Again && row.Pause > 0:
+		doc.Also = fmt.Sprintf("makes what was refused again at once, after a pause of %s", row.Pause)
+	case row.Again:
+		doc.Also = "makes what was refused again at once"
+	case row.Kind == meta.KindUnavailable:
+		doc.Also = "after the visible call, looks for the post first"
+	}
+	return doc
+}

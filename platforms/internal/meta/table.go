@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// Row is one error of a graph: how it is named, and what it asks for.
+type Row struct {
+	// Code names the error, and Last ends a range of codes that mean the same.
+	Code, Last int
+	// Subcode is the more exact name; zero for whatever subcode has no row of its own.
+	Subcode int
+	// Word is a name within the message, for errors that have no code of their own.
+	Word string
+	// Kind is what the error means.
+	Kind Kind
+	// Meaning is Kind in words that are about this code; empty if Kind's own do.
+	Meaning string
+	// Error says what the error asks for, where that is not what its kind does.
+	Error *platforms.Error
+	// Again says that another container may mend it at once, or after Pause.
+	Again bool
+	Pause time.Duration
+	// Source is where the code is documented, or who has seen it.
+	Source string
+}
+
+// uniqueSubcodes is from where on a subcode means the same under every code. Smaller
+// ones are numbered for each code by itself ("Handling Errors", Error Subcodes).
+const uniqueSubcodes = 1_000_000
+
+// names reports whether the row is about an error, and how exactly: by a word, by
+// its subcode, or by its code alone.
+func (r *Row) names(e *Error) (exactness int) {
+	covered := e.Code == r.Code || e.Code > r.Code && e.Code <= r.Last
+	switch {
+	case r.Word != "":
+		if r.Word == e.Word && (covered || r.Code == 0) {
+			return 3
+		}
+	case r.Subcode != 0:
+		same := r.Subcode == e.Subcode && (covered || r.Subcode >= uniqueSubcodes)
+		// Some answers have such a subcode as their code.
+		if same || r.Subcode >= uniqueSubcodes && r.Subcode == e.Code {
+			return 2
+		}
+	case covered && e.Code != 0:
+		return 1
+	}
+	return 0
+}
+
+// Name is how people look the row up.
+func (r *Row) Name() string {
+	e := Error{Code: r.Code, Subcode: r.Subcode, Word: r.Word}
+	if r.Last != 0 {
+		return fmt.Sprintf("%d-%d", r.Code, r.Last)
+	}
+	return e.Name()
+}
+
+// Sample is an error that the row is about.
+func (r *Row) Sample() *Error {
+	return &Error{Status: 400, Code: r.Code, Subcode: r.Subcode, Word: r.Word}
+}
+
+// Table is the errors of a graph. Of rows that name an error equally well, the
+// first one counts.
+type Table []Row
+
+// find returns the row of an error; nil if the table has none. A graph without a
+// table of its own has the errors that all graphs share.
+func (t Table) find(e *Error) *Row {
+	if t == nil {
+		t = shared
+	}
+	var best *Row
+	most := 0
+	for i := range t {
+		if exactness := t[i].names(e); exactness > most {
+			best, most = &t[i], exactness
+		}
+	}
+	return best
+}
+
+// With returns a table of own rows, and of those that all graphs share.
+func With(own ...Row) Table { return append(Table(own), shared...) }
+
+const (
+	handling = "Graph API, \"Handling Errors\""
+	limits   = "Graph API, \"Rate Limits\""
+	// seen is the source of codes that no page names.
+	seen = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
+)
+
+// shared are the errors that all graphs have.
+var shared = Table{
+	{Code: -2, Kind: KindUnavailable, Source: "Instagram Platform, \"Error Codes\""},
+	{Code: -1, Kind: KindUnavailable, Source: "Instagram Platform, \"Error Codes\""},
+	{Code: 1, Kind: KindUnavailable, Source: handling},
+	{Code: 2, Kind: KindUnavailable, Source: handling},
+	{Code: 3, Kind: KindPermission, Meaning: "a capability of the app is missing", Source: handling},
+	{Code: 4, Kind: KindLimit, Meaning: "too many calls of the app", Source: limits},
+	{Code: 9, Kind: KindQuota, Source: "Instagram Platform, \"Error Codes\""},
+	{Code: 10, Kind: KindPermission, Source: handling},
+	{Code: 17, Kind: KindLimit, Meaning: "too many calls of the user", Source: limits},
+	{Code: 32, Kind: KindLimit, Meaning: "too many calls of the Page", Source: limits},
+	{Code: 100, Kind: KindOther, Meaning: "a parameter is invalid; the code does not name which", Source: handling},
+	{Code: codeInvalid, Subcode: subcodeMissing, Kind: KindOther, Meaning: "what the path names is not there, or not shown to this token", Source: "the graph's own words"},
+	{Code: 102, Kind: KindToken, Meaning: "the session has ended", Source: handling},
+	{Code: 104, Kind: KindToken, Meaning: "the call bears no token", Source: handling},
+	{Code: 190, Kind: KindToken, Source: handling},
+	{Code: 190, Subcode: 458, Kind: KindToken, Meaning: "the app was removed from the account", Source: handling},
+	{Code: 190, Subcode: 459, Kind: KindToken, Meaning: "the person who connected the account has to log in to Facebook and confirm something", Source: handling},
+	{Code: 190, Subcode: 460, Kind: KindToken, Meaning: "the password has changed", Source: handling},
+	{Code: 190, Subcode: 463, Kind: KindToken, Meaning: "the access token has ended", Source: handling},
+	{Code: 190, Subcode: 464, Kind: KindToken, Meaning: "the person who connected the account has not confirmed their own", Source: handling},
+	{Code: 190, Subcode: 467, Kind: KindToken, Meaning: "the access token is invalid", Source: handling},
+	{Code: 190, Subcode: 492, Kind: KindToken, Meaning: "the person who connected the account has no role on the Page any more", Source: handling},
+	{Code: 200, Last: 299, Kind: KindPermission, Source: handling},
+	{Code: codeBlockedApp, Word: wordBlockedApp, Kind: KindApp, Source: "incident of 2 September 2026: every connection of one app was refused at once"},
+	{Code: codeApplicationLimit, Kind: KindLimit, Meaning: "the limit of the app", Source: handling},
+	{Code: 368, Kind: KindBlocked, Source: handling},
+	{Code: 506, Kind: KindDuplicate, Source: handling},
+	{Code: 613, Kind: KindLimit, Meaning: "too many calls of one kind", Source: limits},
+	{Code: 80000, Last: 80014, Kind: KindLimit, Meaning: "the limit of a business use case", Source: limits},
+	{Subcode: 1346003, Kind: KindContent, Source: seen},
+	{Subcode: 1363047, Kind: KindUnavailable, Source: seen},
+	{Subcode: 1366051, Kind: KindDuplicate, Meaning: "the photos were posted before", Source: seen},
+	{Subcode: 1390008, Kind: KindBlocked, Meaning: "the account posts too fast", Source: seen},
+	{Subcode: 1404006, Kind: KindPerson, Meaning: "a security check waits for the account's owner", Source: seen},
+	{Subcode: 1404078, Kind: KindPerson, Meaning: "the Page needs an authorization to publish", Source: seen},
+	{Subcode: 1404102, Kind: KindContent, Source: seen},
+	{Subcode: 1404112, Kind: KindPerson, Meaning: "the owner has to confirm their identity", Source: seen},
+	{Subcode: 1609010, Kind: KindUnavailable, Source: seen},
+	{Code: 25, Subcode: 2207050, Kind: KindPerson, Meaning: "the account is restricted or inactive", Source: "Instagram Platform, \"Error Codes\""},
+	{Code: 4, Subcode: 2207051, Kind: KindBlocked, Meaning: "the account is suspected of spam", Source: "Instagram Platform, \"Error Codes\""},
+	{Subcode: 4854002, Kind: KindPerson, Meaning: "the owner has to confirm their identity", Source: seen},
+}

@@ -1,0 +1,89 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
+)
+
+// What Threads' own errors ask for, in words that do not change from one call to the
+// next.
+var (
+	// The store, or the way to it, may be away for a moment; one that Threads cannot
+	// reach at all fails the post at its starting deadline, with the same words.
+	notFetched = platforms.Error{
+		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
+		Problem: "Threads could not fetch {about} from the media store",
+		Remedy:  "make the store's public address reachable from the internet, without a login",
+	}
+	unprocessed = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Threads could not prepare {about} ({error})", Remedy: "try it again later, or change its files",
+	}
+	badFile = platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+		Problem: "Threads could not prepare {about} ({error})", Remedy: "change the file",
+	}
+	tooManyLinks = platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+		Problem: "Threads refused the text of {about}: it holds more than five different addresses", Remedy: "remove some",
+	}
+	partsLost = platforms.Error{Class: platforms.ClassTransient, Problem: "Threads no longer has the files of {about} (code {error})"}
+)
+
+// fetchPause is how long to wait before a file that was not fetched is tried again, as on Instagram.
+const fetchPause = 5 * time.Second
+
+const (
+	troubleshooting = "Threads API, \"Troubleshooting\""
+	changelog       = "Threads API changelog, 22 December 2025"
+)
+
+// errorRows is the table of Threads' errors. The words without a code are what the
+// status of a container that failed gives for its reason.
+var errorRows = meta.With(
+	// Threads says so of a container that it cannot publish yet, sometimes even when
+	// it is ready, or when it has published it already.
+	meta.Row{Code: 24, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
+	meta.Row{Code: 24, Subcode: 4279009, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
+	meta.Row{Code: 100, Subcode: 4279004, Kind: meta.KindLost, Meaning: "parts of the carousel are invalid or have expired", Error: &partsLost, Again: true, Source: "exileum/meta-mcp, pull request 4"},
+	meta.Row{Subcode: 4279013, Kind: meta.KindPerson, Meaning: "the account is restricted", Source: "seen by clients (gitroomhq/postiz-app, Threads provider)"},
+	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: "Instagram Platform, \"Error Codes\""},
+	meta.Row{Code: 100, Word: "THREADS_API__LINK_LIMIT_EXCEEDED", Kind: meta.KindText, Meaning: "the text holds more than five different addresses", Error: &tooManyLinks, Source: changelog},
+	meta.Row{Word: "FAILED_DOWNLOADING_VIDEO", Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: troubleshooting},
+	meta.Row{Word: "FAILED_PROCESSING_AUDIO", Kind: meta.KindFile, Meaning: "the sound of the video cannot be processed", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "FAILED_PROCESSING_VIDEO", Kind: meta.KindFile, Meaning: "the video cannot be processed", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_ASPEC_RATIO", Kind: meta.KindFile, Meaning: "the shape of the file is not one that Threads takes", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_BIT_RATE", Kind: meta.KindFile, Meaning: "the video has too many bits a second", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_DURATION", Kind: meta.KindFile, Meaning: "the video is too long", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_FRAME_RATE", Kind: meta.KindFile, Meaning: "the video has too few or too many frames a second", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_AUDIO_CHANNELS", Kind: meta.KindFile, Meaning: "the sound of the video has too many channels", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_AUDIO_CHANNEL_LAYOUT", Kind: meta.KindFile, Meaning: "the channels of the sound are not as Threads takes them", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed, and the reason is unknown", Error: &unprocessed, Source: troubleshooting},
+)
+
+// failureWord is the form of the documented words for why a container failed, and
+// unknownFailure is the one that gives no reason.
+var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
+
+const unknownFailure = "UNKNOWN"
+
+// ended says that a container failed. Another one may do for a post, but not for
+// one file of it.
+func ended(g *meta.Graph, _ meta.State, why, about string) *meta.Failure {
+	if !failureWord.MatchString(why) {
+		why = unknownFailure
+	}
+	bad := g.Explain(&meta.Error{Status: 400, Word: why}, about)
+	if bad.Unlisted {
+		bad = g.Mean(meta.Meaning{Error: unprocessed}, bad.Said, about)
+		bad.Code, bad.Unlisted = why, true
+	}
+	bad.Again = bad.Again || about == meta.ThePost
+	return bad
+}
