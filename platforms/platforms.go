@@ -242,7 +242,8 @@ type Result struct {
 // LookupResult is what Lookup found.
 type LookupResult struct {
 	// Matches counts the posts that fit. One is an answer; more than one needs
-	// a person.
+	// a person. One that is Certain may have no id: the platform then proves that
+	// the post is published, and does not say under which.
 	Matches     int
 	ExternalID  string
 	ExternalURL string

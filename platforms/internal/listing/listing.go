@@ -33,6 +33,18 @@ type Matches map[string]Post
 // Add adds a post.
 func (m Matches) Add(post Post) { m[post.ID] = post }
 
+// Since returns the posts that were published at a time or later, or of which no time
+// is known.
+func (m Matches) Since(at time.Time) Matches {
+	newer := Matches{}
+	for id, post := range m {
+		if post.At.IsZero() || !post.At.Before(at) {
+			newer[id] = post
+		}
+	}
+	return newer
+}
+
 // Result counts the posts and names the earliest.
 func (m Matches) Result() platforms.LookupResult {
 	r := platforms.LookupResult{Matches: len(m)}

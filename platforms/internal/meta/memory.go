@@ -20,6 +20,9 @@ const (
 	// newFor is for how long a container that cannot be read is taken for there,
 	// since it was made: a video is processed by then.
 	newFor = 10 * time.Minute
+	// idWait is for how long the id of a post is looked for whose container is
+	// published: a listing may lag by half a minute to a minute.
+	idWait = 2 * time.Minute
 	// remembered is how many containers are remembered.
 	remembered = 1000
 )
@@ -28,9 +31,10 @@ const (
 // process: what is not remembered is found out anew, at the cost of a container or
 // of a minute.
 type Memory struct {
-	// made holds the containers that this process made, and refused when their
-	// publication was refused first, though they were finished.
-	made, refused *lru.Cache
+	// made holds the containers that this process made, refused when their
+	// publication was refused first, though they were finished, and published when
+	// they were first seen to be published.
+	made, refused, published *lru.Cache
 }
 
 // made is a container that this process made.
@@ -41,7 +45,9 @@ type made struct {
 }
 
 // NewMemory makes an empty memory.
-func NewMemory() *Memory { return &Memory{made: lru.New(remembered), refused: lru.New(remembered)} }
+func NewMemory() *Memory {
+	return &Memory{made: lru.New(remembered), refused: lru.New(remembered), published: lru.New(remembered)}
+}
 
 // wasMade enters that a container was made.
 func (m *Memory) wasMade(id string, now time.Time) { m.made.Add(id, made{at: now}) }
@@ -79,4 +85,23 @@ func (m *Memory) wasRefused(id string, now time.Time) {
 func (m *Memory) isStuck(id string, now time.Time) bool {
 	since, known := m.refused.Get(id)
 	return known && now.Sub(since.(time.Time)) >= stuckAfter //nolint:forcetypeassert // only times are entered
+}
+
+// madeAt returns when this process made a container; zero if it did not.
+func (m *Memory) madeAt(id string) time.Time {
+	if c, known := m.made.Get(id); known {
+		return c.(made).at //nolint:forcetypeassert // nothing else is entered
+	}
+	return time.Time{}
+}
+
+// publishedFor returns for how long a container has been seen to be published, now
+// for the first time or not.
+func (m *Memory) publishedFor(id string, now time.Time) time.Duration {
+	since, known := m.published.Get(id)
+	if !known {
+		m.published.Add(id, now)
+		return 0
+	}
+	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // only times are entered
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
@@ -120,13 +121,7 @@ type Listing struct {
 // post that it became among the account's posts. Only the container's word
 // counts for absence; without a container, or if the graph has forgotten it, the
 // listing alone is searched.
-//
-// Meta's references call the time that is listed the "creation date" of a post and
-// do not say whether that is its container's. If so, what was prepared ahead of its
-// time is listed with an earlier one, and is not found here: an older post with the
-// same words may be another one, so that a person has to compare them.
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
-	published := false
 	if ValidID(job.Checkpoint) {
 		found, _, bad := c.State(ctx, &job, job.Checkpoint)
 		if bad != nil {
@@ -134,7 +129,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 		}
 		switch found {
 		case StatePublished:
-			published = true
+			return c.published(ctx, &job, where)
 		case StateFinished, StateError, StateExpired:
 			return platforms.LookupResult{Proof: true}, nil
 		case StateInProgress:
@@ -142,33 +137,68 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 		case StateUnread:
 		}
 	}
-	result, err := c.search(ctx, &job, where)
-	switch {
-	case err != nil:
-		return platforms.LookupResult{}, err
-	case published && result.Matches == 0:
-		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post but does not list it yet", c.Name)
+	matches, bad := c.search(ctx, &job, where, job.SearchFrom)
+	if bad != nil {
+		return platforms.LookupResult{}, bad
 	}
-	return result, nil
+	return matches.Result(), nil
 }
 
-// search looks for the job's post in a listing.
-func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, *platforms.Error) {
+// published finds the post that a published container became. The container has
+// ended all doubt, so that what is looked for is the post's id alone. Where the
+// listing does not give it for a while, or gives several, the post is published
+// without one: a wrong id would be worse. Of a tree the id is needed, since the next
+// card hangs from it.
+//
+// Meta's references call the time that is listed the "creation date" of a post and
+// do not say whether that is its container's. What is as old as the container is the
+// post, then, if nothing newer is listed.
+func (c *Containers) published(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
+	now := c.Clock.Now()
+	waited := c.Memory.publishedFor(job.Checkpoint, now) >= idWait
+	from := job.SearchFrom
+	if at := c.Memory.madeAt(job.Checkpoint); !at.IsZero() && at.Before(from) {
+		from = at
+	}
+	matches, bad := c.search(ctx, job, where, from)
+	if newer := matches.Since(job.SearchFrom.Truncate(time.Second)); len(newer) > 0 || !waited {
+		matches = newer
+	}
+	isTree := job.Content.Category == v1alpha1.CategoryTree
+	switch {
+	case bad == nil && (len(matches) == 1 || len(matches) > 1 && isTree):
+		return matches.Result(), nil
+	case waited && !isTree:
+		return platforms.LookupResult{Matches: 1, Certain: true}, nil
+	case bad != nil:
+		return platforms.LookupResult{}, bad
+	case len(matches) > 1:
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post and lists several that may be it", c.Name)
+	default:
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post but does not list it yet", c.Name)
+	}
+}
+
+// search looks for the job's post in a listing, among what was published at from or
+// later.
+func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listing, from time.Time) (listing.Matches, *platforms.Error) {
 	query := url.Values{
 		"fields": {where.Fields},
-		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
+		"since":  {strconv.FormatInt(from.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
+	since := *job
+	since.SearchFrom = from
 	matches := listing.Matches{}
 	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+where.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
 		id, at := post.ID.String(), ParseTime(post.Timestamp)
-		if !listing.IsOld(job, at, time.Second) && where.Same(&post) && !listing.IsTaken(job, id) {
+		if !listing.IsOld(&since, at, time.Second) && where.Same(&post) && !listing.IsTaken(job, id) {
 			matches.Add(listing.Post{ID: id, URL: post.Permalink.Web(), At: at})
 		}
 		return ValidID(id)
 	})
 	if failure != nil {
-		return platforms.LookupResult{}, failure
+		return nil, failure
 	}
-	return matches.Result(), nil
+	return matches, nil
 }

@@ -174,7 +174,7 @@ func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	t := posting.Target(post, a.Target)
 	self := owner{post.UID, t.Index}
 	switch result := &a.LookupResult; {
-	case a.Err != nil || result.Matches != 1:
+	case a.Err != nil || result.Matches != 1 || result.ExternalID == "":
 	case result.Certain:
 		l.Owners.assign(t.Platform, t.Attempt.AccountID, result.ExternalID, self)
 	case !l.Owners.Reserve(t.Platform, t.Attempt.AccountID, result.ExternalID, self.post, self.target):
