@@ -27,3 +27,19 @@ func TestContract(t *testing.T) {
 	}
 	suite.Run(t)
 }
+
+// TestContractInTwoSteps is the contract for posts that are created unpublished: each
+// tells of itself whether it is online.
+func TestContractInTwoSteps(t *testing.T) {
+	suite := platformtest.Suite{
+		Name: "facebook",
+		New: func(t *testing.T, url string) platforms.Platform {
+			t.Helper()
+			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook", TwoSteps: true}, transport.New(transport.Options{}))
+		},
+		Renewal: platformtest.Never,
+		// Photos are taken whole when they are uploaded, and nothing is worked on later.
+		LateProcessing: true,
+	}
+	suite.Run(t)
+}

@@ -6,7 +6,8 @@
 //
 // The one irrevocable call is POST /{page}/feed. The graph offers no key that
 // would make it repeatable, so a call whose answer was lost is looked for among
-// the Page's published posts; see Lookup.
+// the Page's published posts; see Lookup. In two steps it is POST /{post}, and the post
+// itself tells whether the call took effect.
 package facebook
 
 import (
@@ -69,6 +70,9 @@ type Config struct {
 	LoginConfigID string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
+	// TwoSteps creates posts unpublished and publishes them by their ids, so that each
+	// tells of itself whether it is online.
+	TwoSteps bool
 	// Clock tells when a limit that was met ends. Defaults to the real one.
 	Clock clock.Clock
 }
@@ -80,6 +84,7 @@ type Platform struct {
 	secret     func() string
 	webURL     string
 	listingLag time.Duration
+	twoSteps   bool
 }
 
 var (
@@ -93,6 +98,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	return &Platform{
 		dialog: c.dialog(version), secret: oauth2.Secret(c.ClientSecret),
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		twoSteps: c.TwoSteps,
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 			Version: version, Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Errors: errorRows, Kinds: kinds,
@@ -115,10 +121,10 @@ func New(c Config, transport *transport.Client) *Platform {
 // "These photos were already posted"), but no reference says so, and photos that it
 // no longer keeps are uploaded again under new ids.
 //
-// A draft that is published by its id (unpublished_content_type DRAFT, then
-// is_published) would tell of itself whether it is online. Meta describes those
-// parameters in its SDKs without saying what they do to a draft, to its time or to
-// what its followers are told, so that it is not relied on.
+// In two steps, the post tells of itself whether it is online: it is created as a draft,
+// and published by its id. Meta lists those parameters in its SDKs without saying what
+// they do to the post's time or to what its followers are told, so that an installation
+// asks for it (Config.TwoSteps, docs/facebook-two-steps.md).
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},

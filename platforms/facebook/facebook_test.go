@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
@@ -203,7 +204,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, usage string) {
 		header := http.Header{}
 		header.Set("X-Business-Use-Case-Usage", usage)
-		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, meta.CreatedID)
 		p.locate(&r, []byte(body))
 		switch r.Outcome {
 		case platforms.Posted:

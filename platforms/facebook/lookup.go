@@ -25,7 +25,8 @@ const (
 	maxPages = 64
 )
 
-// Lookup searches the Page's published posts for the job's, among what was
+// Lookup asks the post of a job that was created unpublished whether it is published,
+// and searches the Page's published posts for those of other jobs, among what was
 // created at job.SearchFrom or later.
 //
 // A photo that was uploaded for a job is shown by no other post, so that photos
@@ -36,6 +37,15 @@ const (
 // no other job. A list that breaks off is an error; one that ends without the post
 // proves nothing, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	if id := draftOf(job.Checkpoint); id != "" {
+		found, there, err := p.lookupDraft(ctx, &job, id)
+		if err != nil {
+			return platforms.LookupResult{}, err
+		}
+		if there {
+			return found, nil
+		}
+	}
 	s := newSearch(job)
 	query := url.Values{
 		"fields": {"id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments{media_type,target{id}}}"},

@@ -23,34 +23,63 @@ const (
 	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
 	msgPhotoRefused = "Facebook refused the photo %q (code %s): its format or size is not one that Facebook takes"
 	msgPhotoLost    = "Facebook no longer has a photo that was uploaded for the post"
-	msgUnprepared   = "the photos of the post are not uploaded yet"
+	msgUnprepared   = "the post is not prepared yet"
 )
 
 // Prepares reports whether the content has photos, which are uploaded first
-// without anybody seeing them.
-func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
+// without anybody seeing them. In two steps, every post is prepared.
+func (p *Platform) Prepares(content platforms.Content) bool {
+	return p.twoSteps || len(content.Media) > 0
+}
 
-// Prepare uploads the photos of a post, unpublished: Facebook keeps them for
-// about a day. Those that were uploaded before are used again while Facebook has
-// them.
+// Prepare uploads the photos of a post, unpublished, and in two steps creates the post
+// as well. What was prepared before is used again while Facebook has it. A post that
+// was created is looked at also where the setting has changed since: it may be
+// published by now.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := job.FileIDs(meta.ValidID); ids != nil {
-		there, err := p.allThere(ctx, job, ids)
-		if err != nil {
+	if id := draftOf(job.Checkpoint); id != "" {
+		found, there, err := p.readDraft(ctx, &job, id)
+		switch {
+		case err != nil:
 			return "", err
-		}
-		if there {
+		case there && bool(*found.Published):
+			return job.Checkpoint, platforms.Errorf(platforms.ClassDuplicate, "Facebook shows the post already, by a call that was taken for lost")
+		case there && p.twoSteps:
 			return job.Checkpoint, nil
 		}
 	}
+	if p.twoSteps {
+		return p.prepareDraft(ctx, job)
+	}
+	ids, err := p.photos(ctx, job)
+	if err != nil {
+		return "", err
+	}
+	return platforms.JoinFileIDs(ids), nil
+}
+
+// photos returns the ids of the photos of a post. Those that were uploaded before are
+// used again while Facebook has them, which is for about a day.
+func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
+	if ids := job.FileIDs(meta.ValidID); ids != nil {
+		there, err := p.allThere(ctx, job, ids)
+		if err != nil || there {
+			return ids, err
+		}
+	}
+	return p.uploadAll(ctx, job)
+}
+
+// uploadAll uploads the photos of a post.
+func (p *Platform) uploadAll(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	ids := make([]string, len(job.Content.Media))
 	for i := range job.Content.Media {
 		var err *platforms.Error
 		if ids[i], err = p.upload(ctx, job, &job.Content.Media[i]); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return platforms.JoinFileIDs(ids), nil
+	return ids, nil
 }
 
 // allThere reports whether Facebook still has every photo.

@@ -16,19 +16,17 @@ import (
 )
 
 // Publish creates the post by one call to POST /{page}/feed, which answers with
-// the post's address as well.
+// the post's address as well. A post that was created unpublished is published by its
+// id instead: what was prepared decides, and not the setting, which may have changed.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if id := draftOf(job.Checkpoint); id != "" {
+		return p.publishDraft(ctx, &job, id)
+	}
 	ids := job.FileIDs(meta.ValidID)
 	if p.Prepares(job.Content) && ids == nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	form := url.Values{}
-	if job.Content.Text != "" {
-		form.Set("message", job.Content.Text)
-	}
-	for i, id := range ids {
-		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
-	}
+	form := postForm(&job.Content, ids)
 	result, answer := p.graph.Publish(ctx, client.Call{
 		Action: "publish", Path: p.graph.AccountPath(&job.Account, "feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
 		Body: client.Fields(form), Timeout: callTimeout,
@@ -38,6 +36,18 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	}
 	p.locate(&result, answer)
 	return result
+}
+
+// postForm is what a post consists of: its text, and the ids of its photos.
+func postForm(content *platforms.Content, photos []string) url.Values {
+	form := url.Values{}
+	if content.Text != "" {
+		form.Set("message", content.Text)
+	}
+	for i, id := range photos {
+		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
+	}
+	return form
 }
 
 // locate adds to a result where people read the post.

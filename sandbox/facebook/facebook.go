@@ -88,8 +88,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("GET /facebook/debug_token", api) // it looks like a Page otherwise
 	api.Handle("GET /facebook/{version}/me/accounts", p.Route(faults.Identity, p.pages))
 	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
-	api.Handle("POST /facebook/{version}/{id}", p.Route(graph.OpDelete, graph.ByMethod(p.remove)))
-	api.Handle("POST /facebook/{version}/{id}/feed", p.Route(faults.Publish, p.feed))
+	api.HandleFunc("POST /facebook/{version}/{id}", p.change())
+	api.HandleFunc("POST /facebook/{version}/{id}/feed", p.feedOrDraft())
 	api.HandleFunc("POST /facebook/{version}/{id}/photos", p.photos())
 	list := p.Route(faults.List, p.published)
 	api.Handle("GET /facebook/{version}/{id}/feed", list)

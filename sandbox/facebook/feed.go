@@ -4,7 +4,9 @@
 package facebook
 
 import (
+	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,15 +36,27 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if _, bad := p.post(c.Request.Request, page, state.Post{}).Select(fields); bad != nil {
 		return nil, bad
 	}
-	post, err := p.Store.Publish(page.Key, draft)
-	if err != nil {
-		return nil, refusal(c, err)
+	node, bad := p.keep(c, page, draft)
+	if bad != nil {
+		return nil, bad
 	}
-	body, bad := p.post(c.Request.Request, page, post).Select(fields)
+	body, bad := node.Select(fields)
 	if bad != nil {
 		return nil, bad
 	}
 	return body, nil
+}
+
+// keep makes a post of a request, or a draft if it is not to be visible.
+func (p *Platform) keep(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
+	if !c.Params.Bool("published", true) {
+		return p.createDraft(c, page, draft)
+	}
+	post, err := p.Store.Publish(page.Key, draft)
+	if err != nil {
+		return graph.Node{}, refusal(c, err)
+	}
+	return p.post(c.Request.Request, page, post), nil
 }
 
 // newID makes the ids of a Page's posts.
@@ -54,10 +68,12 @@ func newID(page state.Account) func(state.Stamp) string {
 func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
 	q := c.Params
 	draft := state.Draft{Text: q.Text("message"), NewID: newID(page)}
-	if !q.Bool("published", true) {
-		q.Unsimulated("published")
+	// What is neither visible nor a draft, such as a post for an advertisement, is not simulated.
+	if kind := q.OneOf("unpublished_content_type", unpublished...); q.Bool("published", true) != (kind == "") || kind != "" && kind != "DRAFT" {
+		q.Rejectf("Param published is simulated as true, and as false with the unpublished_content_type DRAFT.")
 	}
 	q.Unsimulated("scheduled_publish_time", "backdated_time")
+	link := readLink(q)
 	photos := readAttached(q)
 	fields := q.Fields()
 	if bad := q.End(); bad != nil {
@@ -67,7 +83,22 @@ func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []g
 		return draft, nil, bad
 	}
 	draft.Repeats = repeats(draft)
+	if link != "" && len(photos) == 0 {
+		draft.Detail, _ = json.Marshal(draftDetail{Link: link}) // an address always encodes
+	}
 	return draft, fields, checkPost(draft)
+}
+
+// unpublished are the kinds of posts that are not visible, as Meta's SDKs list them (Page, CreateFeed).
+var unpublished = []string{"ADS_POST", "DRAFT", "INLINE_CREATED", "PUBLISHED", "REVIEWABLE_BRANDED_CONTENT", "SCHEDULED", "SCHEDULED_RECURRING"}
+
+// readLink reads the address to which a post leads by a card.
+func readLink(q *graph.Params) string {
+	link := q.Text("link")
+	if address, err := url.Parse(link); link != "" && (err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https") {
+		q.Reject(graph.Refusal(1500, "The url you supplied is invalid"))
+	}
+	return link
 }
 
 // repeats says of the newest post whether a draft is the same again.

@@ -102,6 +102,9 @@ func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.N
 	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {
 		return p.post(r, page, post), true
 	}
+	if draft, ok := p.draftOf(page, id); ok {
+		return p.draftNode(r, page, draft), true
+	}
 	if photo, ok := p.photoOf(page, id); ok {
 		return p.photoNode(r, page, photo), true
 	}
@@ -161,6 +164,10 @@ func (p *Platform) post(r *http.Request, page state.Account, post state.Post) gr
 	}
 	if len(post.Media) > 0 {
 		values["status_type"], values["attachments"] = "added_photos", graph.Edge{p.photoAttachment(r, page, post)}
+	}
+	if link := detailOf(post.Detail).Link; link != "" {
+		values["status_type"] = "shared_story"
+		values["attachments"] = graph.Edge{attachment(map[string]any{"media_type": "link", "type": "share", "url": link, "target": target("", link)})}
 	}
 	return graph.Node{Type: "Post", Values: values, Known: postFields, Default: []string{"created_time", "message", "id"}}
 }

@@ -157,7 +157,7 @@ func alreadyPosted() *graph.Error {
 // photoOf returns a photo of page. One that waits for its post is gone after a while.
 func (p *Platform) photoOf(page state.Account, id string) (state.Container, bool) {
 	photo, ok := p.Container(page, id)
-	return photo, ok && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))
+	return photo, ok && !detailOf(photo.Detail).Draft && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))
 }
 
 // photoNode shows a photo.

@@ -126,6 +126,13 @@ func (p *Params) Rejectf(format string, args ...any) {
 	}
 }
 
+// Reject refuses the call with an error, unless something was wrong before.
+func (p *Params) Reject(with *Error) {
+	if p.bad == nil {
+		p.bad = with
+	}
+}
+
 // Has says whether a parameter was given, if only empty.
 func (p *Params) Has(name string) bool {
 	_, found := p.values[name]

@@ -25,9 +25,9 @@ import (
 const (
 	// ReadTimeout bounds the calls that only ask.
 	ReadTimeout = 10 * time.Second
-	// permalinkTimeout bounds reading the address of what was just published:
+	// PermalinkTimeout bounds reading the address of what was just published:
 	// the id of the post waits for it to be stored.
-	permalinkTimeout = 3 * time.Second
+	PermalinkTimeout = 3 * time.Second
 )
 
 // Graph calls one graph for a platform.
@@ -85,9 +85,24 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	if err != nil {
 		return g.PublishUnanswered(err), nil
 	}
-	result := g.Judge(resp)
+	return g.judged(resp, CreatedID), resp.Body
+}
+
+// PublishAs is Publish for a call whose answer does not name the post. idOf returns the
+// post's id if the body is that of a success.
+func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body []byte) string) platforms.Result {
+	resp, err := g.Do(ctx, call)
+	if err != nil {
+		return g.PublishUnanswered(err)
+	}
+	return g.judged(resp, idOf)
+}
+
+// judged is the result of an answer to the call that publishes.
+func (g *Graph) judged(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
+	result := g.Judge(resp, idOf)
 	result.RateLimits = UsedOf(resp.Header).rateLimits(g.Clock.Now())
-	return result, resp.Body
+	return result
 }
 
 // CreatedID reads the id in the answer to a call that creates something; ""
@@ -102,10 +117,11 @@ func CreatedID(body []byte) string {
 	return ""
 }
 
-// Judge decides what the answer to the call that publishes says about the post.
-func (g *Graph) Judge(resp *transport.Response) platforms.Result {
+// Judge decides what the answer to the call that publishes says about the post. idOf
+// is as in PublishAs.
+func (g *Graph) Judge(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
-		if id := CreatedID(resp.Body); id != "" {
+		if id := idOf(resp.Body); id != "" {
 			return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
 		}
 		return g.NoID()

@@ -78,7 +78,7 @@ func (c *Containers) notYet(e *platforms.Error) {
 func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
 	body, _ := c.Ask(ctx, client.Call{
 		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
-		Timeout: permalinkTimeout,
+		Timeout: PermalinkTimeout,
 	}, ThePost)
 	post, _ := jsondoc.Decode[Post](body)
 	return post.Permalink.Web(), ParseTime(post.Timestamp)

@@ -1,0 +1,194 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
+)
+
+// In two steps (Config.TwoSteps), Prepare creates the post unpublished, and Publish
+// publishes it by its id. docs/facebook-two-steps.md names the sentences of Meta's that
+// this rests on.
+
+// draftCheckpoint precedes, in a checkpoint, the id of a post that is not visible yet.
+const draftCheckpoint = "draft:"
+
+const (
+	msgDraftLost  = "Facebook no longer has the post that was prepared"
+	msgDraftState = "Facebook did not say whether the prepared post is published"
+	msgRepetition = "Facebook refused the post as a repetition of an earlier one of the Page"
+)
+
+// draftOf returns the id of the unpublished post that a checkpoint names; "" if it
+// names none.
+func draftOf(checkpoint string) string {
+	id, isDraft := strings.CutPrefix(checkpoint, draftCheckpoint)
+	if !isDraft || !meta.ValidID(id) {
+		return ""
+	}
+	return id
+}
+
+// draft is what Facebook tells of a post that was prepared.
+type draft struct {
+	entry
+
+	Published *jsondoc.Flag `json:"is_published"`
+}
+
+// readDraft asks whether a prepared post is published. There is none if Facebook does
+// not have it, or does not show it.
+func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string) (found draft, there bool, err *platforms.Error) {
+	found, bad := meta.Read[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
+	switch {
+	case bad != nil && bad.Said.Missing():
+		return draft{}, false, nil
+	case bad != nil:
+		return draft{}, false, bad.Error
+	case found.Published == nil:
+		return draft{}, false, platforms.Errorf(platforms.ClassUnknown, msgDraftState)
+	}
+	return found, true, nil
+}
+
+// prepareDraft creates the post unpublished. An answer that was lost leaves a draft
+// behind, which nobody but the Page's administrators sees.
+func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	kept := job.FileIDs(meta.ValidID) != nil
+	ids, err := p.photos(ctx, job)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) > 0 {
+		if err := job.Note(ctx, platforms.JoinFileIDs(ids), ""); err != nil {
+			return "", err
+		}
+	}
+	id, bad := p.createDraft(ctx, &job, ids)
+	if bad != nil && kept && (bad.Said.Kind() == meta.KindOther || bad.Said.Kind() == meta.KindDuplicate) {
+		// The photos are gone, or belong to a draft whose id was lost.
+		if ids, err = p.uploadAll(ctx, job); err != nil {
+			return "", err
+		}
+		id, bad = p.createDraft(ctx, &job, ids)
+	}
+	switch {
+	case bad == nil:
+		return draftCheckpoint + id, nil
+	case bad.Class == platforms.ClassDuplicate:
+		// Nothing was published by this call: it is no lost answer.
+		e := *bad.Error
+		e.Class, e.Problem, e.Remedy = platforms.ClassPermanent, msgRepetition, "change it"
+		return "", &e
+	default:
+		return "", bad.Error
+	}
+}
+
+// createDraft makes the call that creates a draft. The first address of a text is sent
+// as the link to which the post leads by a card: Facebook makes none of what stands in
+// the text. A draft that is refused with it is created without, which is safe for what
+// nobody sees. A post in one step has no such card: link posts are what Facebook was seen
+// to publish and answer an error for (nov/fb_graph#370, facebookarchive/php-graph-sdk#1141).
+func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []string) (string, *meta.Failure) {
+	form := postForm(&job.Content, ids)
+	form.Set("published", "false")
+	form.Set("unpublished_content_type", "DRAFT")
+	if link := firstAddress(job.Content.Text); link != "" && len(ids) == 0 {
+		form.Set("link", link)
+	}
+	id, bad := p.sendDraft(ctx, job, form)
+	if bad != nil && form.Has("link") && bad.Said.Kind().OfRequest() {
+		form.Del("link")
+		id, bad = p.sendDraft(ctx, job, form)
+	}
+	return id, bad
+}
+
+func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.Values) (string, *meta.Failure) {
+	body, bad := p.graph.Ask(ctx, client.Call{
+		Action: "create", Path: p.graph.AccountPath(&job.Account, "feed"), Token: job.Account.Token.Access, Body: client.Fields(form), Timeout: callTimeout,
+	}, meta.ThePost)
+	if bad != nil {
+		return "", bad
+	}
+	id := meta.CreatedID(body)
+	if id == "" {
+		return "", meta.Failed(platforms.Errorf(platforms.ClassUnknown, "Facebook took the post without saying under which id"))
+	}
+	return id, nil
+}
+
+// addresses are those for which Facebook makes a card.
+var addresses = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"]+`)
+
+// firstAddress returns the first address in a text, without what ends its sentence.
+func firstAddress(text string) string {
+	return strings.TrimRight(addresses.FindString(text), ".,;:!?'’”)]}…")
+}
+
+// publishDraft makes the prepared post visible by one call, and reads it once: the read
+// tells its address, and whether it is published.
+func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id string) platforms.Result {
+	result := p.graph.PublishAs(ctx, client.Call{
+		Action: "publish", Path: p.graph.VersionedPath("/" + url.PathEscape(id)), Token: job.Account.Token.Access,
+		Body: client.Fields(url.Values{"is_published": {"true"}}), Timeout: callTimeout,
+	}, func(body []byte) string {
+		if said, _ := jsondoc.Decode[struct {
+			Success jsondoc.Flag `json:"success"`
+		}](body); said.Success {
+			return id
+		}
+		return ""
+	})
+	switch result.Outcome {
+	case platforms.Posted:
+		p.verify(ctx, job, id, &result)
+	case platforms.Refused:
+		if said, ok := errors.AsType[*meta.Error](result.Err.Err); ok && said.Missing() {
+			result.Err = &platforms.Error{Class: platforms.ClassTransient, Problem: msgDraftLost, Code: result.Err.Code, Err: said}
+		}
+	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
+	}
+	return result
+}
+
+// verify reads a post that was just published. Without an answer it has the documented
+// address; that Facebook confirmed it stands.
+func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, result *platforms.Result) {
+	ctx, cancel := context.WithTimeout(ctx, meta.PermalinkTimeout)
+	defer cancel()
+	found, there, _ := p.readDraft(ctx, job, id)
+	found.ID = jsondoc.Text(id)
+	result.ExternalURL = p.postURL(&found.entry)
+	if there && !bool(*found.Published) {
+		*result = platforms.Result{
+			Outcome: platforms.Unknown, RateLimits: result.RateLimits,
+			Err: platforms.Errorf(platforms.ClassUnknown, "Facebook confirmed the post and shows it as unpublished"),
+		}
+	}
+}
+
+// lookupDraft asks the prepared post itself whether it is published. One that Facebook
+// does not show any more proves nothing, and is looked for in the listing.
+func (p *Platform) lookupDraft(ctx context.Context, job *platforms.Job, id string) (result platforms.LookupResult, there bool, err *platforms.Error) {
+	found, there, err := p.readDraft(ctx, job, id)
+	switch {
+	case err != nil || !there:
+		return platforms.LookupResult{}, false, err
+	case !bool(*found.Published):
+		return platforms.LookupResult{Proof: true}, true, nil
+	}
+	found.ID = jsondoc.Text(id)
+	return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: p.postURL(&found.entry), Certain: true}, true, nil
+}

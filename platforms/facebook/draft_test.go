@@ -1,0 +1,262 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+const (
+	createPath, postPath, readPhoto = "POST /v25.0/42/feed", "/v25.0/42_9", "GET /v25.0/7"
+	readPost                        = "GET " + postPath
+)
+
+// inTwoSteps makes a platform in two steps, whose server answers in turn.
+func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
+	t.Helper()
+	p, server := newFacebook(t, recorder.InTurn(answers))
+	p.twoSteps = true
+	return p, server
+}
+
+// drafted is a job whose post is created unpublished.
+func drafted(text string) platforms.Job {
+	job := jobFor(text)
+	job.Checkpoint = "draft:42_9"
+	return job
+}
+
+// pictured is a job with one photo, which was uploaded as 7.
+func pictured() platforms.Job {
+	job := jobFor("hello")
+	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{Name: "a.png"}}
+	job.Checkpoint = "7"
+	return job
+}
+
+func shows(published string) http.HandlerFunc {
+	return says(200, `{"id":"42_9","is_published":`+published+`,"permalink_url":"https://www.facebook.com/42/posts/9"}`)
+}
+
+func TestDraftIsExactlyOneRequest(t *testing.T) {
+	created := says(200, `{"id":"42_9"}`)
+	unpublished := func(more url.Values) url.Values {
+		form := url.Values{"published": {"false"}, "unpublished_content_type": {"DRAFT"}}
+		for name, value := range more {
+			form[name] = value
+		}
+		return form
+	}
+	tests := map[string]struct {
+		reason string
+		job    platforms.Job
+		want   url.Values
+	}{
+		"text":    {"nobody sees it", jobFor("hello"), unpublished(url.Values{"message": {"hello"}})},
+		"address": {"the first one gets a card", jobFor("see https://a.example/b. and https://c.example"), unpublished(url.Values{"message": {"see https://a.example/b. and https://c.example"}, "link": {"https://a.example/b"}})},
+		"photo":   {"a post of photos shows those", pictured(), unpublished(url.Values{"message": {"hello"}, "attached_media[0]": {`{"media_fbid":"7"}`}})},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := inTwoSteps(t, created)
+			checkpoint, err := p.Prepare(t.Context(), tc.job)
+			if err != nil || checkpoint != "draft:42_9" {
+				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, err)
+			}
+			seen := server.Requests()
+			if diff := cmp.Diff(tc.want, seen[len(seen)-1].Form); diff != "" || seen[len(seen)-1].Path != "/v25.0/42/feed" {
+				t.Errorf("%s: form (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPrepareDraft(t *testing.T) {
+	created := says(200, `{"id":"42_9"}`)
+	invalid, linked := problem(400, 100, 0, false), jobFor("see https://a.example")
+	tests := map[string]struct {
+		reason  string
+		job     platforms.Job
+		answers []http.HandlerFunc
+		want    string
+		class   platforms.Class
+		paths   []string
+	}{
+		"used again":           {"it is there", drafted("hello"), []http.HandlerFunc{shows("false")}, "draft:42_9", "", []string{readPost}},
+		"published":            {"a call that was taken for lost has published it", drafted("hello"), []http.HandlerFunc{shows("true")}, "draft:42_9", platforms.ClassDuplicate, []string{readPost}},
+		"gone":                 {"another one takes its place", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
+		"unknown":              {"nothing is made while nothing is known of it", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
+		"link refused":         {"a card is not worth a post", linked, []http.HandlerFunc{problem(400, 1500, 0, false), created}, "draft:42_9", "", []string{createPath, createPath}},
+		"refused, link or not": {"it is tried once more, and not for ever", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
+		"blocked":              {"a block is no matter of the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
+		"repetition":           {"nothing was published by this call", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
+		"no id":                {"what nobody sees may be made again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
+		"outage":               {"and again", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := inTwoSteps(t, tc.answers...)
+			got, err := p.Prepare(t.Context(), tc.job)
+			if got != tc.want || (err == nil) != (tc.class == "") || err != nil && err.Class != tc.class {
+				t.Errorf("%s: got %q, %v", tc.reason, got, err)
+			}
+			if diff := cmp.Diff(tc.paths, server.Paths()); diff != "" {
+				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSettingChanges prepares a post under one setting and goes on under the other.
+func TestSettingChanges(t *testing.T) {
+	t.Run("off, and published", func(t *testing.T) {
+		p, _ := inTwoSteps(t, shows("true"))
+		p.twoSteps = false
+		if got, err := p.Prepare(t.Context(), drafted("hello")); got != "draft:42_9" || err == nil || err.Class != platforms.ClassDuplicate {
+			t.Errorf("got %q, %v; nothing may be sent", got, err)
+		}
+	})
+	t.Run("off, and claimed", func(t *testing.T) {
+		p, server := inTwoSteps(t, says(200, `{"success":true}`), shows("true"))
+		p.twoSteps = false
+		if got := p.Publish(t.Context(), drafted("hello")); got.Outcome != platforms.Posted || got.ExternalID != "42_9" {
+			t.Errorf("got %+v after %v", got, server.Paths())
+		}
+	})
+	t.Run("on, and not prepared", func(t *testing.T) {
+		p, server := inTwoSteps(t, says(200, `{"id":"42_9"}`))
+		if got := p.Publish(t.Context(), jobFor("hello")); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
+			t.Errorf("got %+v after %v", got, server.Paths())
+		}
+	})
+}
+
+func TestPublishDraft(t *testing.T) {
+	success := says(200, `{"success":true}`)
+	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9"}
+	documented := posted
+	documented.ExternalURL = "https://fb.example/42_9"
+	tests := map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		want    platforms.Result
+		class   platforms.Class
+		reads   int
+	}{
+		"confirmed":             {"and read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
+		"confirmed, not read":   {"the confirmation stands", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
+		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
+		"no success":            {"an answer that says nothing proves nothing", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"denied":                {"nor does one that says no", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"hang up":               {"the answer was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
+		"limit":                 {"a limit passes", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
+		"repetition":            {"an earlier call may have done it", []http.HandlerFunc{problem(400, 506, 0, false)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassDuplicate, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := inTwoSteps(t, tc.answers...)
+			got := p.Publish(t.Context(), drafted("hello"))
+			if got.Err != nil && got.Err.Class != tc.class || (got.Err == nil) != (tc.class == "") {
+				t.Errorf("%s: %+v", tc.reason, got.Err)
+			}
+			got.Err = nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			seen := server.Requests()
+			if seen[0].Method != http.MethodPost || seen[0].Path != postPath || cmp.Diff(url.Values{"is_published": {"true"}}, seen[0].Form) != "" {
+				t.Errorf("asked to publish by %+v", seen[0])
+			}
+			if got := len(seen) - 1; got != tc.reads {
+				t.Errorf("%s: %d reads, want %d", tc.reason, got, tc.reads)
+			}
+		})
+	}
+}
+
+func TestLookupDraft(t *testing.T) {
+	list := says(200, `{"data":[{"id":"42_9","message":"hello","created_time":"2026-11-20T12:00:00+0000"}]}`)
+	tests := map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		want    platforms.LookupResult
+		class   platforms.Class
+	}{
+		"published":   {"the post says so", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
+		"unpublished": {"and so does a draft, with proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
+		"gone, listed": {
+			"what Facebook does not show by its id may be listed", []http.HandlerFunc{problem(400, 100, 33, false), list},
+			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon}, "",
+		},
+		"gone":       {"and else nothing is proven", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
+		"no word":    {"an answer without the word proves nothing", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"outage":     {"nor does none", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
+		"dead token": {"a person must connect again", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := inTwoSteps(t, tc.answers...)
+			job := drafted("hello")
+			job.SearchFrom = noon.Add(-time.Minute)
+			got, err := p.Lookup(t.Context(), job)
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// TestDraftOfLostPhotos has Facebook refuse a draft whose photos an earlier draft may
+// have used up.
+func TestDraftOfLostPhotos(t *testing.T) {
+	there := says(200, `{"id":"7"}`)
+	for name, refusal := range map[string]http.HandlerFunc{"used": problem(400, 100, 1366051, false), "gone": problem(400, 100, 0, false)} {
+		t.Run(name, func(t *testing.T) {
+			p, server := inTwoSteps(t, there, refusal)
+			job := pictured()
+			job.Content.Media[0].Bytes = unreadable{}
+			if _, err := p.Prepare(t.Context(), job); err == nil || err.Class != platforms.ClassTransient {
+				t.Errorf("got %v, want that the photo is read again", err)
+			}
+			if diff := cmp.Diff([]string{readPhoto, createPath}, server.Paths()[:2]); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFirstAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"none here": "", "www.example.org": "", "(https://a.example/x).": "https://a.example/x", "HTTP://A.example?b=1&c, d": "HTTP://A.example?b=1&c",
+		"first https://a.example then https://b.example": "https://a.example",
+	} {
+		if got := firstAddress(text); got != want {
+			t.Errorf("%q leads to %q, want %q", text, got, want)
+		}
+	}
+}
+
+// unreadable is a file that the store does not give.
+type unreadable struct{}
+
+func (unreadable) Open(context.Context, int64, int64) (io.ReadCloser, error) {
+	return nil, errors.New("no store")
+}
+
+func (unreadable) Address(context.Context, time.Duration) (string, error) {
+	return "", errors.New("no store")
+}

@@ -1,0 +1,122 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// draftLife is how long a draft waits to be published. Clients state some 30 days
+// (zernio-dev, "FacebookPlatformData").
+const draftLife = 30 * 24 * time.Hour
+
+// draftDetail tells a draft from the photos that wait for their post.
+type draftDetail struct {
+	// Photos are the ids of what the post shows.
+	Photos []string `json:"photos,omitempty"`
+	Link   string   `json:"link,omitempty"`
+	Draft  bool     `json:"draft,omitempty"`
+}
+
+func detailOf(content json.RawMessage) (d draftDetail) {
+	_ = json.Unmarshal(content, &d) // a photo has none
+	return d
+}
+
+// feedOrDraft is POST /{id}/feed: a publication, or the creation of a draft that nobody
+// sees, as the parameters say.
+func (p *Platform) feedOrDraft() http.HandlerFunc {
+	publish, create := p.Route(faults.Publish, p.feed), p.Route(faults.Create, p.feed)
+	return p.byParams(publish, create, func(q *graph.Params) bool { return !q.Bool("published", true) })
+}
+
+// change is POST /{id} for a post: its publication if it is a draft, or its deletion.
+func (p *Platform) change() http.HandlerFunc {
+	publish, remove := p.Route(faults.Publish, p.publishDraft), p.Route(graph.OpDelete, graph.ByMethod(p.remove))
+	return p.byParams(remove, publish, func(q *graph.Params) bool { return q.Has("is_published") })
+}
+
+// byParams serves a call that means one thing or another by its parameters.
+func (p *Platform) byParams(usual, other http.Handler, isOther func(*graph.Params) bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r, params, bad := p.ReadForm(r, "", 0)
+		if bad == nil && isOther(params) {
+			other.ServeHTTP(w, r)
+			return
+		}
+		usual.ServeHTTP(w, r)
+	}
+}
+
+// createDraft keeps a post that is not visible.
+func (p *Platform) createDraft(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
+	detail := detailOf(draft.Detail)
+	detail.Draft, detail.Photos = true, draft.Parts
+	content, err := json.Marshal(detail)
+	if err != nil {
+		return graph.Node{}, c.Broken("encode a draft", err)
+	}
+	kept, err := p.Store.CreateContainer(page.Key, state.Container{Text: draft.Text, Media: draft.Media, Detail: content}, 0, draft.NewID)
+	if err != nil {
+		return graph.Node{}, c.Broken("keep a draft", err)
+	}
+	return p.draftNode(c.Request.Request, page, kept), nil
+}
+
+// draftOf returns a draft of page that is not published yet. One that waits too long is
+// gone.
+func (p *Platform) draftOf(page state.Account, id string) (state.Container, bool) {
+	draft, ok := p.Container(page, id)
+	return draft, ok && detailOf(draft.Detail).Draft && draft.PostID == "" && p.Clock.Now().Before(draft.CreatedAt().Add(draftLife))
+}
+
+// draftNode shows a draft as a post that is not published.
+func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Container) graph.Node {
+	detail := detailOf(draft.Detail)
+	node := p.post(r, page, state.Post{
+		Key: draft.Key, AccountID: page.ID, Stamp: draft.Stamp, Text: draft.Text, Media: draft.Media, Parts: detail.Photos, Detail: draft.Detail,
+	})
+	node.Values["is_published"] = false
+	return node
+}
+
+// publishDraft is POST /{id} with is_published: the post becomes visible under the id of
+// its draft. That it does so once more for what is published already, with the same
+// answer, is our reading: no reference says it.
+func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
+	page, bad := c.Account(scopePost)
+	if bad != nil {
+		return nil, bad
+	}
+	if !c.Params.Bool("is_published", false) {
+		c.Params.Rejectf("Param is_published must be true: a post cannot be taken back.")
+	}
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	id := c.PathValue("id")
+	success := map[string]bool{"success": true}
+	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {
+		return success, nil
+	}
+	kept, ok := p.draftOf(page, id)
+	if !ok {
+		return nil, graph.NoObject("post", id)
+	}
+	draft := state.Draft{
+		Text: kept.Text, Media: kept.Media, Container: id, Parts: detailOf(kept.Detail).Photos, Detail: kept.Detail,
+		NewID: func(state.Stamp) string { return id },
+	}
+	draft.Repeats = repeats(draft)
+	if _, err := p.Store.Publish(page.Key, draft); err != nil {
+		return nil, refusal(c, err)
+	}
+	return success, nil
+}
