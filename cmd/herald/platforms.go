@@ -52,7 +52,7 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID, Clock: now,
+			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c), LoginConfigID: c.LoginConfigID, TwoSteps: c.TwoSteps, Clock: now,
 		}, client)
 	}
 	if c := config.TikTok; c != nil {

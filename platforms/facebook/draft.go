@@ -143,14 +143,7 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	result := p.graph.PublishAs(ctx, client.Call{
 		Action: "publish", Path: p.graph.VersionedPath("/" + url.PathEscape(id)), Token: job.Account.Token.Access,
 		Body: client.Fields(url.Values{"is_published": {"true"}}), Timeout: callTimeout,
-	}, func(body []byte) string {
-		if said, _ := jsondoc.Decode[struct {
-			Success jsondoc.Flag `json:"success"`
-		}](body); said.Success {
-			return id
-		}
-		return ""
-	})
+	}, func(body []byte) string { return confirmed(body, id) })
 	switch result.Outcome {
 	case platforms.Posted:
 		p.verify(ctx, job, id, &result)
@@ -161,6 +154,18 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
 	}
 	return result
+}
+
+// confirmed returns the id of a post if an answer confirms that it was changed: the
+// reference shows {"success": true}, and Meta's SDKs expect the post.
+func confirmed(answer []byte, id string) string {
+	said, _ := jsondoc.Decode[struct {
+		Success jsondoc.Flag `json:"success"`
+	}](answer)
+	if bool(said.Success) || meta.CreatedID(answer) == id {
+		return id
+	}
+	return ""
 }
 
 // verify reads a post that was just published. Without an answer it has the documented

@@ -157,6 +157,8 @@ func TestPublishDraft(t *testing.T) {
 		reads   int
 	}{
 		"confirmed":             {"and read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
+		"confirmed by its id":   {"as Meta's SDKs expect", []http.HandlerFunc{says(200, `{"id":"42_9"}`), shows("true")}, posted, "", 1},
+		"another id":            {"which is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"confirmed, not read":   {"the confirmation stands", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
 		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
 		"no success":            {"an answer that says nothing proves nothing", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},

@@ -370,6 +370,9 @@ type Platform struct {
 	// LoginConfigID names the configuration of the app's Facebook Login for Business, with which people are asked for the
 	// permissions (Facebook, and Instagram with the login "facebook"); empty for an app with plain Facebook Login.
 	LoginConfigID string `json:"loginConfigID,omitempty"`
+	// TwoSteps lets posts to Facebook Pages be created unpublished first, and published by their ids: then a post tells of
+	// itself whether it is online. It is false by default, since no account of a real Page has confirmed it.
+	TwoSteps bool `json:"twoSteps,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
 	// ClientID identifies the app; TikTok calls it the client key. It is needed to connect accounts, and on TikTok, X and

@@ -119,6 +119,7 @@ func TestMistakes(t *testing.T) {
 		"a Secret of no name":  {"nor then", apiserverHead + "web: {signInSecret: \"\"}\n", "web.signInSecret"},
 		"login configuration":  {"X has none", managerHead + "platforms: {x: {loginConfigID: \"1\"}}\n", "platforms.x.loginConfigID: only Facebook's login"},
 		"own login":            {"Instagram's own has none", managerHead + "platforms: {instagram: {loginConfigID: \"1\"}}\n", "platforms.instagram.loginConfigID: only Facebook's login"},
+		"two steps":            {"Threads has them anyway", managerHead + "platforms: {threads: {twoSteps: true}}\n", "platforms.threads.twoSteps: only posts to Facebook"},
 		"no configuration":     {"it is a number", managerHead + "platforms: {facebook: {loginConfigID: pages}}\n", "platforms.facebook.loginConfigID: it is no id"},
 		"roles of no name":     {"people could not ask for one", apiserverHead + "web: {rolePrefix: Herald_}\n", "web.rolePrefix: no role's name can begin with"},
 		"no network":           {"a name is no network", apiserverHead + "trustedProxies: [10.0.0.0/8, ingress]\n", "trustedProxies[1]: \"ingress\" is no network; write one like 10.0.0.0/8"},

@@ -257,6 +257,9 @@ func (j *judge) platform(path string, p *configv1alpha1.Platform) {
 	if p.LoginConfigID != "" {
 		j.loginConfig(path, p)
 	}
+	if p.TwoSteps && path != "platforms.facebook" {
+		j.says(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
+	}
 	if p.ClientSecretFile != "" && p.ClientID == "" {
 		j.says(path+".clientSecretFile", "a secret without its app", "write clientID too")
 	}
