@@ -351,7 +351,7 @@ func TestThreadsChildren(t *testing.T) {
 	}
 	b.clock.Step(24 * time.Hour)
 	late := url.Values{"media_type": {"CAROUSEL"}, "children": {items[0] + "," + items[1]}}
-	if r := b.form("threads", threadsPath+"/threads", late); r.status != http.StatusBadRequest || b.containerStatus(items[0]) != "EXPIRED" {
+	if r := b.form("threads", threadsPath+"/threads", late); r.at("error", "error_subcode") != 4279004.0 || b.containerStatus(items[0]) != "EXPIRED" {
 		t.Errorf("items live a day: %d %s", r.status, r.body)
 	}
 }

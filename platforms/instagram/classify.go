@@ -41,7 +41,7 @@ var (
 		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions",
 		Remedy:  "shorten it",
 	}
-	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images", Remedy: "change how many images the post has"}
+	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images, each of which it has", Remedy: "change the images"}
 	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
 	noTrial     = platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
@@ -79,7 +79,8 @@ var errorRows = meta.With(
 	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the kind of media is unknown", Error: &badType, Source: codes},
 	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in a format that Instagram does not take", Error: &badVideo, Source: codes},
 	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
-	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindContent, Meaning: "the carousel has too few or too many images", Error: &badCarousel, Source: codes},
+	// Herald sends no carousel of another length, so that its parts may be at fault.
+	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Again: true, Source: codes},
 	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Again: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207036, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},

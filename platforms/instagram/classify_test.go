@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		{"the container is not found", 24, 2207008, transient, 1},
 		{"the account is restricted", 25, 2207050, restricted, 1},
 		{"an unknown kind", 100, 2207023, permanent, 1},
-		{"a carousel of the wrong length", 100, 2207028, permanent, 1},
+		{"a carousel of the wrong length", 100, 2207028, permanent, 2},
 		{"tags", 100, 2207035, permanent, 1},
 		{"tags", 100, 2207036, permanent, 1},
 		{"tags", 100, 2207037, permanent, 1},

@@ -167,6 +167,10 @@ func videoFailure(blob blobs.Blob) string {
 	}
 }
 
+// partsInvalid is the subcode of a carousel whose items are invalid or have expired, as clients report it
+// (exileum/meta-mcp, pull request 4).
+const partsInvalid = 4279004
+
 // addChildren makes a carousel of the containers in a list of ids.
 func (p *Platform) addChildren(list string, out *state.Container, kept *detail) *graph.Error {
 	ids := strings.Split(list, ",")
@@ -179,7 +183,10 @@ func (p *Platform) addChildren(list string, out *state.Container, kept *detail) 
 	for _, id := range ids {
 		item, ok := p.Store.Container(Name, id)
 		of := detailOf(item.Detail)
-		if !ok || item.AccountID != out.AccountID || seen[id] || !of.Item || p.StatusOf(item, false) != graph.Finished {
+		if !ok || item.AccountID != out.AccountID || !of.Item || p.StatusOf(item, false) != graph.Finished {
+			return bad.Because(partsInvalid, "Invalid carousel", "Some of the carousel's items are invalid or have expired.")
+		}
+		if seen[id] {
 			return bad
 		}
 		seen[id] = true
