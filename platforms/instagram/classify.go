@@ -41,7 +41,7 @@ var (
 		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions",
 		Remedy:  "shorten it",
 	}
-	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images, each of which it has", Remedy: "change the images"}
+	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images, and Instagram must have each", Remedy: "change the images"}
 	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
 	noTrial     = platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,

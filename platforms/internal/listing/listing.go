@@ -33,8 +33,8 @@ type Matches map[string]Post
 // Add adds a post.
 func (m Matches) Add(post Post) { m[post.ID] = post }
 
-// Since returns the posts that were published at a time or later, or of which no time
-// is known.
+// Since returns the posts that were published at a time or later, and those without a
+// known time.
 func (m Matches) Since(at time.Time) Matches {
 	newer := Matches{}
 	for id, post := range m {

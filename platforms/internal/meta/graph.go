@@ -89,7 +89,7 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 }
 
 // PublishAs is Publish for a call whose answer does not name the post. idOf returns the
-// post's id if the body is that of a success.
+// post's id if the body confirms the call.
 func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body []byte) string) platforms.Result {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
