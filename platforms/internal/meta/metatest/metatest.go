@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/errordocs"
@@ -98,8 +96,8 @@ var placeholder = regexp.MustCompile(`\{|%!|…`)
 func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
 	t.Helper()
 	got := Want{Class: bad.Class, Subject: bad.Subject, AppWide: bad.AppWide, Waits: !bad.RetryAt.IsZero()}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s%v", diff, bad)
+	if got != want {
+		t.Errorf("got %+v, want %+v: %v", got, want, bad)
 	}
 	if bad.Unlisted || bad.Code != row.Sample().Name() {
 		t.Errorf("code %q, unlisted %t; the table has it", bad.Code, bad.Unlisted)
@@ -118,8 +116,8 @@ func checkUnlisted(t *testing.T, g *meta.Graph) {
 		body := `{"error":{"message":"The caption is bad","code":98765,"error_subcode":9876543}}`
 		bad := g.Classify(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}, meta.ThePost)
 		want := Want{Class: platforms.ClassPermanent}
-		if diff := cmp.Diff(want, Want{Class: bad.Class, Subject: bad.Subject, AppWide: bad.AppWide, Waits: !bad.RetryAt.IsZero()}); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if got := (Want{Class: bad.Class, Subject: bad.Subject, AppWide: bad.AppWide, Waits: !bad.RetryAt.IsZero()}); got != want {
+			t.Errorf("got %+v, want %+v: %v", got, want, bad.Error)
 		}
 		if bad.Code != "98765/9876543" || !bad.Unlisted || !strings.Contains(bad.Problem, bad.Code) || strings.Contains(bad.Remedy, "text") {
 			t.Errorf("code %q, unlisted %t: %v", bad.Code, bad.Unlisted, bad.Error)
