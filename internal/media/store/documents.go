@@ -96,12 +96,13 @@ func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []by
 	if err == nil {
 		return info.ETag, nil
 	}
-	if etag != Any && minio.ToErrorResponse(err).StatusCode == http.StatusNotImplemented {
+	status := minio.ToErrorResponse(err).StatusCode // which does not look through wrapped errors
+	if etag != Any && status == http.StatusNotImplemented {
 		return s.PutDocument(ctx, key, mimeType, data, Any)
 	}
-	// Amazon S3 answers 409 to one of two conditional writes at the same moment.
 	err = explain("cannot put a document into the store", err)
-	if etag != Any && (errors.Is(err, ErrNotFound) || minio.ToErrorResponse(err).StatusCode == http.StatusConflict) {
+	// Amazon S3 answers 409 to one of two conditional writes at the same moment.
+	if etag != Any && (errors.Is(err, ErrNotFound) || status == http.StatusConflict && !OfOneFile(err)) {
 		return "", ErrChanged
 	}
 	return "", err

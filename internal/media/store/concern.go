@@ -1,0 +1,45 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// ofOneFile are the codes with which a store refuses one file, while it serves the others. A code that may
+// also be about the bucket, the credentials or the whole store, such as AccessDenied, is not among them.
+var ofOneFile = map[string]bool{
+	// Amazon S3, "List of error codes".
+	"KeyTooLongError":    true,
+	"InvalidURI":         true,
+	"EntityTooLarge":     true,
+	"EntityTooSmall":     true,
+	"InvalidObjectState": true, // an archived file, which has to be restored first
+	"InvalidRange":       true,
+	"MethodNotAllowed":   true, // also the answer to a read of a delete marker
+	// MinIO, cmd/api-errors.go.
+	"XMinioInvalidObjectName":       true,
+	"XMinioInvalidResourceName":     true,
+	"XMinioObjectExistsAsDirectory": true,
+	"XMinioParentIsObject":          true,
+	"XMinioObjectTampered":          true,
+	// Ceph, "S3 error responses".
+	"InvalidObjectName": true,
+	// Versity Gateway, s3err/s3err.go.
+	"ObjectParentIsFile":        true,
+	"ExistingObjectIsDirectory": true,
+}
+
+// OfOneFile reports whether an error concerns the file of the request alone: the store has answered, in its own words,
+// and refuses that key, or what is stored under it. It says nothing about other files.
+func OfOneFile(err error) bool {
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
+		return true
+	}
+	response, ok := errors.AsType[minio.ErrorResponse](err)
+	// minio-go makes up a code where the answer has no body, or one that is not the store's.
+	return ok && response.XMLName.Local != "" && ofOneFile[response.Code]
+}

@@ -1,0 +1,93 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// answering returns a store that answers each request with a status and a body.
+func answering(t *testing.T, status int, body string) *store.Store {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return open(t, store.Config{
+		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Bucket: "media", PathStyle: true, AccessKey: "a", SecretKey: "b",
+	})
+}
+
+func errorOf(code string) string {
+	return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>no</Message></Error>`
+}
+
+// TestOfOneFile has a store refuse a file, and looks at whom the refusal concerns.
+func TestOfOneFile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		status int
+		body   string
+		one    bool
+	}{
+		"a key that is too long":      {"others are shorter", http.StatusBadRequest, errorOf("KeyTooLongError"), true},
+		"a name that a disk refuses":  {"others have good names", http.StatusBadRequest, errorOf("XMinioInvalidObjectName"), true},
+		"a folder of that name":       {"others have their place", http.StatusConflict, errorOf("ExistingObjectIsDirectory"), true},
+		"a document that is too big":  {"others are smaller", http.StatusBadRequest, errorOf("EntityTooLarge"), true},
+		"a document in cold storage":  {"others are not", http.StatusForbidden, errorOf("InvalidObjectState"), true},
+		"a document that is not here": {"others may be", http.StatusNotFound, errorOf("NoSuchKey"), true},
+		"a right that is missing":     {"it may be missing for all", http.StatusForbidden, errorOf("AccessDenied"), false},
+		"a key that was revoked":      {"nobody gets in", http.StatusForbidden, errorOf("InvalidAccessKeyId"), false},
+		"a clock that is off":         {"nobody gets in", http.StatusForbidden, errorOf("RequestTimeTooSkewed"), false},
+		"a bucket that is gone":       {"all went with it", http.StatusNotFound, errorOf("NoSuchBucket"), false},
+		"a disk that is full":         {"it is full for all", http.StatusInsufficientStorage, errorOf("XMinioStorageFull"), false},
+		"a proxy's 400":               {"nobody knows whose it is", http.StatusBadRequest, "bad request", false},
+		"a page that names a code":    {"it is not the store's answer", http.StatusBadRequest, "<html><Code>KeyTooLongError</Code></html>", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := answering(t, tc.status, tc.body)
+			if _, _, err := files.ReadDocument(t.Context(), "k", "", 1<<10); err == nil || store.OfOneFile(err) != tc.one {
+				t.Errorf("%s: read: of one file %v, want %v: %v", tc.reason, store.OfOneFile(err), tc.one, err)
+			}
+			if tc.status == http.StatusNotFound || tc.status == http.StatusConflict {
+				return // To a write, these have other meanings.
+			}
+			if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), store.Any); err == nil || store.OfOneFile(err) != tc.one {
+				t.Errorf("%s: written: of one file %v, want %v: %v", tc.reason, store.OfOneFile(err), tc.one, err)
+			}
+		})
+	}
+	for _, err := range []error{store.ErrTooLarge, store.ErrChanged, store.ErrNotFound} {
+		if !store.OfOneFile(fmt.Errorf("cannot read: %w", err)) {
+			t.Errorf("%v is about one file", err)
+		}
+	}
+	for _, err := range []error{nil, store.ErrNone, io.ErrUnexpectedEOF, errors.New("connection refused")} {
+		if store.OfOneFile(err) {
+			t.Errorf("%v is not about one file", err)
+		}
+	}
+}
+
+// TestWrittenAtOnce: Amazon S3 answers 409 to one of two conditional writes at the same moment, which is no failure of the
+// store: who gets it reads again.
+func TestWrittenAtOnce(t *testing.T) {
+	files := answering(t, http.StatusConflict, errorOf("ConditionalRequestConflict"))
+	if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), ""); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("a conditional write: %v, want ErrChanged", err)
+	}
+	if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), store.Any); err == nil || errors.Is(err, store.ErrChanged) {
+		t.Errorf("a write without a condition: %v", err)
+	}
+}
