@@ -49,6 +49,15 @@ const within = 15 * time.Second
 // meanwhile.
 const tries = 5
 
+// errContended is why a record that other writers keep changing was not written.
+var errContended = errors.New("others write it at the same time")
+
+// OfOneRecord reports whether an error concerns one record alone: the store has answered. What it keeps of others can be
+// read and written.
+func OfOneRecord(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.OfOneFile(err)
+}
+
 // Team is whose records are meant.
 type Team struct {
 	Namespace string
@@ -58,9 +67,12 @@ type Team struct {
 // Prefix is what the keys of all that is kept of a team begin with.
 func (t Team) Prefix() string { return prefix + t.Namespace + "/" + t.Name + "/" }
 
-func (t Team) key(post string) string {
-	return prefix + t.Namespace + "/" + t.Name + folder + post + extension
-}
+func (t Team) records() string { return prefix + t.Namespace + "/" + t.Name + folder }
+
+func (t Team) key(post string) string { return t.records() + fileOf(post) }
+
+// flatKey is where earlier versions kept the record of a long name, in stores that take it.
+func (t Team) flatKey(post string) string { return t.records() + post + extension }
 
 // Archive is the archive of one installation. It may be used by many goroutines at once.
 type Archive struct {
@@ -81,10 +93,17 @@ func (a *Archive) Get(ctx context.Context, team Team, post string) ([]byte, erro
 	return data, err
 }
 
+// get returns a record and its etag, which is empty of one that is still where earlier versions kept it.
 func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	data, etag, err = a.store.ReadDocument(ctx, team.key(post), "", MaxRecord)
+	if errors.Is(err, store.ErrNotFound) && isLong(post) {
+		data, _, err = a.store.ReadDocument(ctx, team.flatKey(post), "", MaxRecord)
+		if store.OfOneFile(err) && !errors.Is(err, store.ErrTooLarge) {
+			err = store.ErrNotFound // A store that does not take such a key has nothing under it.
+		}
+	}
 	if err != nil {
 		return nil, "", explain(fmt.Sprintf("cannot read the record of post %s/%s", team.Namespace, post), err)
 	}
@@ -97,6 +116,12 @@ func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte,
 func (a *Archive) Put(ctx context.Context, team Team, post string, join func(before []byte) ([]byte, error)) error {
 	var before []byte
 	var etag string
+	if isLong(post) {
+		var err error
+		if before, etag, err = a.get(ctx, team, post); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
 	for range tries {
 		data, err := join(before)
 		if err != nil {
@@ -117,7 +142,7 @@ func (a *Archive) Put(ctx context.Context, team Team, post string, join func(bef
 			return err
 		}
 	}
-	return fmt.Errorf("cannot keep the record of post %s/%s: others write it at the same time", team.Namespace, post)
+	return fmt.Errorf("cannot keep the record of post %s/%s: %w", team.Namespace, post, errContended)
 }
 
 func (a *Archive) write(ctx context.Context, key string, data []byte, etag string) error {
@@ -143,14 +168,13 @@ func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error
 			yield(Entry{}, ErrNone)
 			return
 		}
-		under := team.key("")
-		under = strings.TrimSuffix(under, extension)
+		under := team.records()
 		for object, err := range a.store.List(ctx, under) {
 			if err != nil {
 				yield(Entry{}, explain("cannot list the records of team "+team.Name, err))
 				return
 			}
-			name, ok := strings.CutSuffix(strings.TrimPrefix(object.Key, under), extension)
+			name, ok := nameOf(strings.TrimPrefix(object.Key, under))
 			if ok && !yield(Entry{Post: name, At: object.ModifiedAt}, nil) {
 				return
 			}
@@ -158,15 +182,17 @@ func (a *Archive) Entries(ctx context.Context, team Team) iter.Seq2[Entry, error
 	}
 }
 
-// CompareKeys compares the names of posts by the keys of their records, which is the order of
-// Entries: that of a name comes after those of names that it begins with and a dash follows.
-func CompareKeys(a, b string) int { return strings.Compare(a+extension, b+extension) }
-
 // Delete removes the record of a post; one that is not there is no error.
 func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	if err := a.store.Delete(ctx, team.key(post)); err != nil {
+	err := a.store.Delete(ctx, team.key(post))
+	if err == nil && isLong(post) {
+		if err = a.store.Delete(ctx, team.flatKey(post)); store.OfOneFile(err) {
+			return nil
+		}
+	}
+	if err != nil {
 		return explain(fmt.Sprintf("cannot remove the record of post %s/%s", team.Namespace, post), err)
 	}
 	return nil

@@ -6,6 +6,8 @@ package archive
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,6 +21,52 @@ const (
 	clearMost   = 1000
 )
 
+// mostFaults is how many documents that cannot be removed are passed over: one must not keep the others, and a store that
+// refuses all is not asked for each.
+const mostFaults = 16
+
+// faults are why some documents could not be removed.
+type faults struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (f *faults) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.errs = append(f.errs, err)
+	}
+}
+
+// many reports whether it is not worth going on.
+func (f *faults) many() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.errs) >= mostFaults
+}
+
+func (f *faults) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.errs) == 0 {
+		return nil
+	}
+	return &faultsError{len(f.errs), f.errs[0]}
+}
+
+// faultsError says that some documents could not be removed, while all were looked at.
+type faultsError struct {
+	n     int
+	first error
+}
+
+func (e *faultsError) Error() string {
+	return fmt.Sprintf("%d documents could not be removed, the first one since: %v", e.n, e.first)
+}
+
+func (e *faultsError) Unwrap() error { return e.first }
+
 // Clear removes what is kept of a team, records and lists, so much of it at most as takes
 // seconds, and reports whether something is left. The Team must be seen to be deleted before, by
 // those who write too: what they are writing by then is waited for.
@@ -27,20 +75,25 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 		return true, err
 	}
 	_, left, err = a.remove(ctx, team, team.Prefix(), func(store.Object) (bool, error) { return true, nil })
-	return left, err
+	return left || err != nil, err
 }
 
-// remove removes documents under a prefix that goes says are to go.
+// remove removes documents under a prefix that goes says are to go. One that cannot be removed keeps no other one.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(clearAtOnce)
+	var failed faults
 	list := func() error {
 		for object, err := range a.store.List(ctx, under) {
 			if err != nil {
 				return err
+			}
+			if failed.many() {
+				left = true
+				return nil
 			}
 			switch gone, err := goes(object); {
 			case err != nil:
@@ -52,12 +105,19 @@ func (a *Archive) remove(ctx context.Context, team Team, under string, goes func
 				return nil
 			}
 			n++
-			group.Go(func() error { return a.store.Delete(ctx, object.Key) })
+			group.Go(func() error {
+				failed.add(a.store.Delete(ctx, object.Key))
+				return nil
+			})
 		}
 		return nil
 	}
+	doing := "cannot remove what is kept of team " + team.Name
 	if err := errors.Join(list(), group.Wait()); err != nil {
-		return n, true, explain("cannot remove what is kept of team "+team.Name, err)
+		return n, true, explain(doing, err)
+	}
+	if err := failed.err(); err != nil {
+		return n, left, fmt.Errorf("%s: %w", doing, err)
 	}
 	return n, left, nil
 }

@@ -51,9 +51,9 @@ func (a *Archive) Forget(ctx context.Context, team Team, f Forgetting) (n int, l
 		return 0, true, err
 	}
 	found := map[string]time.Time{}
-	under := team.Prefix() + strings.TrimPrefix(folder, "/")
+	under := team.records()
 	n, left, err = a.remove(ctx, team, under, func(o store.Object) (bool, error) {
-		name, ok := strings.CutSuffix(strings.TrimPrefix(o.Key, under), extension)
+		name, ok := nameOf(strings.TrimPrefix(o.Key, under))
 		if !ok || !o.ModifiedAt.Before(f.Before) {
 			return false, nil
 		}
@@ -72,16 +72,18 @@ func (a *Archive) Forget(ctx context.Context, team Team, f Forgetting) (n int, l
 		}
 		return false, nil
 	})
-	if err != nil {
+	failed := err
+	if err != nil && !errors.As(err, new(*faultsError)) {
 		return n, left, err
 	}
+	// Records that could not be removed are found anew, and what was found of the others is noted all the same.
 	if left { // What comes after those that went was not looked at.
 		maps.Copy(before, found)
 		found = before
 	} else if maps.EqualFunc(before, found, time.Time.Equal) {
-		return n, false, nil
+		return n, false, failed
 	}
-	return n, left, a.noteUnneeded(ctx, team, found)
+	return n, left, errors.Join(failed, a.noteUnneeded(ctx, team, found))
 }
 
 // unneeded returns since when each record was found to be of no use. A document that cannot be

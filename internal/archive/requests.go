@@ -6,7 +6,6 @@ package archive
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +32,7 @@ type Request struct {
 
 func (t Team) requests() string { return t.Prefix() + "requests/" }
 
-func (t Team) request(name string) string { return t.requests() + name + extension }
+func (t Team) request(name string) string { return t.requests() + fileOf(name) }
 
 // PutRequest keeps what created the object of a name.
 func (a *Archive) PutRequest(ctx context.Context, team Team, name string, r Request) error {
@@ -73,6 +72,7 @@ func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Tim
 	if a.Absent() {
 		return 0, nil
 	}
+	var failed faults
 	for object, err := range a.store.List(ctx, team.requests()) {
 		switch {
 		case err != nil:
@@ -80,10 +80,14 @@ func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Tim
 		case !object.ModifiedAt.Before(before):
 			continue
 		}
-		if err := a.store.Delete(ctx, object.Key); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return removed, explain("cannot remove a request of team "+team.Name, err)
+		if err := a.store.Delete(ctx, object.Key); err == nil {
+			removed++
+		} else if failed.add(err); failed.many() {
+			break
 		}
-		removed++
+	}
+	if err := failed.err(); err != nil {
+		return removed, explain("cannot remove requests of team "+team.Name, err)
 	}
 	return removed, nil
 }
