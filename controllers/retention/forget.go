@@ -4,6 +4,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -28,28 +29,59 @@ const (
 	// be known here, such as that for keys, and than it takes until the posts of a cluster that
 	// is made anew are there.
 	unneeded = 48 * time.Hour
+	// mostFaults is how many records that cannot be removed are passed over at a time.
+	mostFaults = 16
 )
 
 // forget removes the records of posts that leave the archive, unless a post of the name is in
 // the cluster, whose record it is too, or somebody else may still need it: then the daily sweep
 // of records removes it.
+//
+// One whose record cannot be removed stays in the lists, and keeps no other one there. After some of them it is the
+// store's fault, and it is not asked for the rest.
 func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(keepAtOnce)
+	var mu sync.Mutex
+	failed := &lists.StayError{Names: map[string]bool{}}
+	many := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(failed.Names) >= mostFaults
+	}
 	for _, post := range posts {
+		if many() {
+			break
+		}
 		group.Go(func() error {
-			// First the cluster, then the record: a post that is gone by now has left its own.
-			if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
-				return err
+			if err := s.forgetOne(ctx, of, post); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed.Names[post.Name], failed.Err = true, cmp.Or(failed.Err, err)
 			}
-			kept, err := s.kept(ctx, of, post.Name)
-			if err != nil || kept != nil && s.outlasts(kept, post) {
-				return err
-			}
-			return s.Archive.Delete(ctx, of, post.Name)
+			return nil
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // it says what could not be done
+	_ = group.Wait() // Each notes its error.
+	switch {
+	case len(failed.Names) == 0:
+		return nil
+	case many():
+		return failed.Err
+	}
+	return failed
+}
+
+func (s *Shelf) forgetOne(ctx context.Context, of archive.Team, post lists.Ref) error {
+	// First the cluster, then the record: a post that is gone by now has left its own.
+	if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
+		return err
+	}
+	kept, err := s.kept(ctx, of, post.Name)
+	if err != nil || kept != nil && s.outlasts(kept, post) {
+		return err
+	}
+	return s.Archive.Delete(ctx, of, post.Name) //nolint:wrapcheck // it says which record
 }
 
 // outlasts reports whether a record is needed for longer than the entry that leaves the lists.
@@ -89,8 +121,9 @@ func (s *Shelf) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.
 	if errors.Is(err, lists.ErrDamaged) {
 		return true, s.rebuild(ctx, team, err)
 	}
-	if err == nil && !more {
-		_, err = s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
+	if !more {
+		_, failed := s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
+		err = errors.Join(err, failed)
 	}
 	if err != nil || more {
 		return err == nil, err //nolint:wrapcheck // it says what could not be done

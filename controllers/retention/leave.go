@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,14 +34,19 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 		return false, nil
 	}
 	posts, err := s.overdue(ctx, team, a, entries)
-	if err == nil && len(posts) > 0 && s.Archive != nil {
-		err = s.archive(ctx, team, posts)
-	}
 	if err != nil {
 		a.again(entries, s.Clock.Now().Add(retryAfter))
 		return false, fmt.Errorf("cannot archive posts of team %s: %w", team.Name, err)
 	}
 	var problems []error
+	if len(posts) > 0 && s.Archive != nil {
+		kept, err := s.archive(ctx, team, posts)
+		if err != nil {
+			s.postpone(a, posts, kept)
+			problems = append(problems, fmt.Errorf("cannot archive posts of team %s: %w", team.Name, err))
+		}
+		posts = kept.archived
+	}
 	for _, post := range posts {
 		// What the archive has of a Team that is being deleted goes: its posts stay.
 		owns, err := s.owns(ctx, team)
@@ -61,18 +67,69 @@ func (s *Sweeper) owns(ctx context.Context, team *v1alpha1.Team) (bool, error) {
 	return err == nil && owner != nil && owner.UID == team.UID && owner.DeletionTimestamp.IsZero(), err
 }
 
-// archive has what became of posts kept and listed.
-func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1alpha1.Post) error {
+// archive has what became of posts kept and listed. The error says why some are not.
+func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1alpha1.Post) (kept outcome, err error) {
 	s.Failpoint(PointBeforeArchive)
-	if err := s.Archive.Keep(ctx, posts); err != nil {
-		return err //nolint:wrapcheck // it says which record
+	kept, err = s.keep(ctx, posts)
+	if len(kept.archived) == 0 {
+		return kept, err
 	}
 	s.Failpoint(PointAfterRecord)
-	if err := s.Archive.List(ctx, team, posts...); err != nil {
-		return err //nolint:wrapcheck // it says what could not be done
+	if failed := s.Archive.List(ctx, team, kept.archived...); failed != nil {
+		return outcome{refused: posts}, errors.Join(err, failed)
 	}
 	s.Failpoint(PointAfterArchive)
-	return nil
+	return kept, err
+}
+
+// outcome is what became of posts that were to be archived: some are, some were refused, and the rest was not tried.
+type outcome struct {
+	archived, refused []*v1alpha1.Post
+}
+
+// mostRefused is how many records in a row are tried that the archive does not take: one may have a fault of its own, which
+// must not keep the others of its team in the cluster. After two it is the archive's.
+const mostRefused = 2
+
+// keep has the records of posts kept: of all at once and, if that fails, of one after the other.
+func (s *Sweeper) keep(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
+	all := s.Archive.Keep(ctx, posts)
+	switch {
+	case all == nil:
+		return outcome{archived: posts}, nil
+	case len(posts) == 1:
+		return outcome{refused: posts}, all //nolint:wrapcheck // it says which record
+	}
+	var problems []error
+	for i, inARow := 0, 0; i < len(posts) && inARow < mostRefused && ctx.Err() == nil; i++ {
+		if err := s.Archive.Keep(ctx, posts[i:i+1]); err != nil {
+			kept.refused, inARow = append(kept.refused, posts[i]), inARow+1
+			problems = append(problems, err)
+			continue
+		}
+		kept.archived, inARow = append(kept.archived, posts[i]), 0
+	}
+	if len(kept.archived)+len(kept.refused) < len(posts) {
+		problems = append(problems, all)
+	}
+	return kept, errors.Join(problems...)
+}
+
+// postpone enters posts again that were not archived: those that were refused in a while, and those that were not tried
+// before them.
+func (s *Sweeper) postpone(a *agenda, posts []*v1alpha1.Post, kept outcome) {
+	var refused, rest []entry
+	for _, post := range posts {
+		e := entry{name: post.Name, at: s.leavesAt(post, a.times)}
+		switch {
+		case slices.Contains(kept.refused, post):
+			refused = append(refused, e)
+		case !slices.Contains(kept.archived, post):
+			rest = append(rest, e)
+		}
+	}
+	a.again(refused, s.Clock.Now().Add(retryAfter))
+	a.add(rest)
 }
 
 // overdue reads posts anew, no faster than they may leave, and returns those whose time in

@@ -65,6 +65,10 @@ func (s *Shelf) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.T
 	for i, name := range names {
 		group.Go(func() error {
 			kept, err := s.kept(ctx, of, name)
+			if archive.OfOneRecord(err) {
+				ctrl.LoggerFrom(ctx).Error(err, "a post is in no list, since its record cannot be read", "namespace", of.Namespace, "name", name)
+				return nil // The lists of the others must not wait for it.
+			}
 			if err != nil || kept == nil || kept.FinishedAt == nil {
 				return err
 			}

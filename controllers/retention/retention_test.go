@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -184,6 +185,37 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
+	DescribeTable("whose record the archive does not take stays, and keeps no other one:", func(ctx SpecContext, sweeps int, odd ...string) {
+		d := newDesk(ctx)
+		d.post(ctx, "a-first", 5*day)
+		for _, name := range odd {
+			d.post(ctx, name, 5*day)
+		}
+		d.post(ctx, "z-last", 4*day)
+		record := d.shelf.Record
+		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error {
+			if slices.Contains(odd, post.Name) {
+				return errors.New("the store refuses the key")
+			}
+			return record(ctx, post)
+		}
+		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("the store refuses the key")))
+		for range sweeps - 1 {
+			Expect(d.sweep(ctx)).To(Succeed())
+		}
+		Expect(d.stored(ctx)).To(ConsistOf(odd))
+		Expect(d.listed(ctx)).To(ConsistOf("a-first", "z-last"))
+		Expect(d.late()).To(Equal(3*day), "it is told that something does not leave")
+
+		d.shelf.Record = record
+		d.clock.Step(retryAfter)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+	},
+		Entry("one", 1, "b-odd"),
+		Entry("two beside each other, after which the rest has its turn in the next sweep", 2, "b-odd", "c-odd"),
+	)
+
 	It("stays for both times where there is no bucket", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.files = store.None()
@@ -329,6 +361,19 @@ var _ = Describe("The sweep", func() {
 	)
 })
 
+// refusing does not tell of one object.
+type refusing struct {
+	client.Reader
+	name string
+}
+
+func (r refusing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if key.Name == r.name {
+		return errors.New("no word of it")
+	}
+	return r.Reader.Get(ctx, key, obj, options...)
+}
+
 // killed is what a spec throws to end a process.
 type killed struct{}
 
@@ -343,6 +388,24 @@ var _ = Describe("The archive", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(ConsistOf("old"))
 		Expect(d.recorded(ctx, "old", "older")).To(ConsistOf("old"))
+	})
+
+	It("keeps a post alone that it cannot forget", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		for _, name := range []string{"a", "b", "c"} {
+			d.post(ctx, name, 9*day)
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.clock.Step(day + hour)
+		reader := d.shelf.APIReader
+		d.shelf.APIReader = refusing{reader, "b"}
+		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("1 posts stay")))
+		Expect(d.listed(ctx)).To(ConsistOf("b"))
+		Expect(d.recorded(ctx, "a", "b", "c")).To(ConsistOf("b"))
+		d.shelf.APIReader = reader
+		d.clock.Step(hour)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(BeEmpty())
 	})
 
 	It("keeps a post that was made with an Idempotency-Key for a day, and an applied one for a day from when it went", func(ctx SpecContext) {

@@ -105,11 +105,27 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 	return rows, nil
 }
 
+// StayError is that some of the posts that were to be forgotten stay in the lists, since their records do.
+type StayError struct {
+	// Names are those of the posts.
+	Names map[string]bool
+	// Err is why the first of them stays.
+	Err error
+}
+
+func (e *StayError) Error() string {
+	return fmt.Sprintf("%d posts stay, the first one since: %v", len(e.Names), e.Err)
+}
+
+// Unwrap returns why the first one stays.
+func (e *StayError) Unwrap() error { return e.Err }
+
 // Expire takes posts out of a team's lists that were finished before a time, at most so many
 // of them, and returns how many it were. First it calls forget with them, which deletes what
 // else there is of them: should it fail, or the process die, they stay listed, and the next
 // call begins with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
+	var failed *StayError
 	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {
 		rows, err := w.expired(ctx, of, now, finishedBefore.UnixMilli(), limit)
 		if n = len(rows); n == 0 || err != nil {
@@ -119,13 +135,22 @@ func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, 
 		for i, r := range rows {
 			refs[i] = Ref{r.Name, unpackUID(r.uid)}
 		}
-		if err := forget(ctx, refs); err != nil {
+		failed = nil
+		if err := forget(ctx, refs); errors.As(err, &failed) && len(failed.Names) < n {
+			rows = slices.DeleteFunc(rows, func(r *Row) bool { return failed.Names[r.Name] })
+			n = len(rows)
+		} else if err != nil {
 			return nil, err
 		}
 		return w.without(ctx, of, now, rows)
 	})
+	if err == nil && failed != nil {
+		err = failed
+	} else if err != nil {
+		n = 0
+	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot take expired posts out of the archive of team %s: %w", of.Name, err)
+		return n, fmt.Errorf("cannot take expired posts out of the archive of team %s: %w", of.Name, err)
 	}
 	return n, nil
 }
