@@ -4,48 +4,65 @@
 package post
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestOutage makes one request after the other to a store, each after a pause, and looks at
-// which are made.
+var errSilent = errors.New("it does not answer")
+
+func newOutage() (*outage, *clocktesting.FakeClock) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	return &outage{clock: clock}, clock
+}
+
+// fail has requests for posts fail.
+func (o *outage) fail(t *testing.T, err error, posts ...types.NamespacedName) {
+	t.Helper()
+	for _, post := range posts {
+		if got := o.ask(post, func() error { return err }); !errors.Is(got, err) {
+			t.Fatalf("the request for %s: %v, want %v", post, got, err)
+		}
+	}
+}
+
+// TestOutage makes a request to a store after those for two posts have failed, and looks at whether it is made.
 func TestOutage(t *testing.T) {
-	fails := errors.New("it does not answer")
 	for name, tc := range map[string]struct {
 		reason string
 		pause  time.Duration
 		answer error
-		// asked is whether the request after a failure is made, and away for how long the
+		// asked is whether the request after the failures is made, and away for how long the
 		// store is known to be away after it.
 		asked bool
 		away  time.Duration
 	}{
 		"at once":              {"it has just failed", 0, nil, false, 0},
 		"within a second":      {"a store that refuses connections is not asked by thousands", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
-		"after a second":       {"somebody has to find out", time.Second, nil, true, 0},
-		"and it fails again":   {"it is away since the first failure", 5 * time.Second, fails, true, 5 * time.Second},
+		"after a second":       {"a request has to find out", time.Second, nil, true, 0},
+		"and it fails again":   {"it is away since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
 		"it has no record":     {"that is an answer", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
-		"it has another thing": {"that is an answer", 5 * time.Second, &unreadable{fails}, true, 0},
+		"it has another thing": {"that is an answer", 5 * time.Second, &unreadable{errSilent}, true, 0},
+		"it refuses one file":  {"that is an answer", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
+		"the process ends":     {"that is none", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-			o := &outage{clock: clock}
-			if err := o.ask(func() error { return fails }); !errors.Is(err, fails) {
-				t.Fatalf("the first request: %v", err)
-			}
+			o, clock := newOutage()
+			o.fail(t, errSilent, post("a"), post("b"))
 			clock.Step(tc.pause)
 			if knows := o.knows(); knows == tc.asked {
 				t.Errorf("%s: known to be away: %v", tc.reason, knows)
 			}
 			asked := false
-			err := o.ask(func() error { asked = true; return tc.answer })
+			err := o.ask(post("c"), func() error { asked = true; return tc.answer })
 			if asked != tc.asked || errors.Is(err, errAway) == asked {
 				t.Errorf("%s: asked %v, error %v", tc.reason, asked, err)
 			}
@@ -56,28 +73,108 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// TestFaultOfOne has requests for some posts fail, and looks at whether those for others are made.
+func TestFaultOfOne(t *testing.T) {
+	silent := func(posts ...types.NamespacedName) func(*testing.T, *outage) {
+		return func(t *testing.T, o *outage) { t.Helper(); o.fail(t, errSilent, posts...) }
+	}
+	of := func(err error, posts ...types.NamespacedName) func(*testing.T, *outage) {
+		return func(t *testing.T, o *outage) { t.Helper(); o.fail(t, err, posts...) }
+	}
+	healthy := func(t *testing.T, o *outage) { t.Helper(); o.fail(t, nil, post("healthy")) }
+	for name, tc := range map[string]struct {
+		reason string
+		before []func(*testing.T, *outage)
+		away   bool
+	}{
+		"one post":                          {"its key may be the cause", []func(*testing.T, *outage){silent(post("a"))}, false},
+		"one post, again and again":         {"that says nothing more", []func(*testing.T, *outage){silent(post("a"), post("a"), post("a"))}, false},
+		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *outage){silent(post("a"), post("b"))}, true},
+		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *outage){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
+		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *outage){silent(post("a")), healthy, silent(post("b"))}, false},
+		"one that fails beside healthy ones": {"each of them shows that the store is there",
+			[]func(*testing.T, *outage){silent(post("a")), healthy, silent(post("a")), healthy, silent(post("a"))}, false},
+		"keys that are too long": {"the store answers, and says what is wrong with them",
+			[]func(*testing.T, *outage){of(store.ErrTooLarge, post("a"), post("b"), post("c"))}, false},
+		"records that are none":             {"the store gave them out", []func(*testing.T, *outage){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
+		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *outage){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
+		"passes that end":                   {"nobody was asked", []func(*testing.T, *outage){of(context.Canceled, post("a"), post("b"))}, false},
+		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *outage){silent(post("a")), of(context.Canceled, post("b"))}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, clock := newOutage()
+			for _, step := range tc.before {
+				step(t, o)
+			}
+			if knows := o.knows(); knows != tc.away {
+				t.Errorf("%s: away %v, want %v", tc.reason, knows, tc.away)
+			}
+			asked := o.ask(post("other"), func() error { return nil }) == nil
+			if asked == tc.away {
+				t.Errorf("%s: another post asked: %v, want %v", tc.reason, asked, !tc.away)
+			}
+			clock.Step(2 * outageKnown)
+			if lasts := o.lasts(); (lasts > 0) != tc.away {
+				t.Errorf("%s: away for %v", tc.reason, lasts)
+			}
+		})
+	}
+}
+
+// TestUnwritten has writes fail, and looks at for how long it is believed that none can be made.
+func TestUnwritten(t *testing.T) {
+	full := errors.New("no space is left")
+	type write struct {
+		post string
+		err  error
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		writes []write
+		known  bool
+	}{
+		"one record":                {"others may be taken", []write{{"a", full}, {"a", full}}, false},
+		"two records":               {"the bucket is full", []write{{"a", full}, {"b", full}}, true},
+		"a record between them":     {"the bucket takes records", []write{{"a", full}, {"c", nil}, {"b", full}}, false},
+		"records that are refused":  {"the store names the cause, which is theirs", []write{{"a", store.ErrTooLarge}, {"b", store.ErrTooLarge}}, false},
+		"writes that were not made": {"nothing is known", []write{{"a", errAway}, {"b", errAway}}, false},
+		"one failed, one not made":  {"nothing is known of the second", []write{{"a", full}, {"b", errAway}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+			rs := &records{o: &Options{Clock: clock}}
+			for _, w := range tc.writes {
+				rs.noteWrite(post(w.post), w.err)
+			}
+			clock.Step(time.Hour)
+			if known := rs.unwrittenFor() == time.Hour; known != tc.known {
+				t.Errorf("%s: unwritten for %v", tc.reason, rs.unwrittenFor())
+			}
+		})
+	}
+}
+
 // TestOneFindsOut has many ask at the same time.
 func TestOneFindsOut(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-	o, fails := &outage{clock: clock}, errors.New("it does not answer")
+	o, clock := newOutage()
 	others := func(want bool) {
 		t.Helper()
-		if asked := o.ask(func() error { return nil }) == nil; asked != want {
+		if asked := o.ask(post("other"), func() error { return nil }) == nil; asked != want {
 			t.Errorf("asked %v, want %v", asked, want)
 		}
 	}
 	others(true)
-	_ = o.ask(func() error { return fails })
+	o.fail(t, errSilent, post("a"), post("b"))
 	clock.Step(time.Second)
-	_ = o.ask(func() error {
+	_ = o.ask(post("a"), func() error {
 		others(false) // nobody hangs beside it
 		clock.Step(15 * time.Second)
 		others(false)
-		return fails
+		return errSilent
 	})
 	others(false)
 	clock.Step(time.Second)
-	_ = o.ask(func() error {
+	_ = o.ask(post("a"), func() error {
 		clock.Step(outageKnown)
 		others(true) // it may have ended without a word
 		return nil

@@ -19,7 +19,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -57,8 +56,8 @@ func (w *waiting) Unwrap() error { return w.why }
 // letGo takes the finalizer off a post that is being deleted. Every way of a post out of
 // the cluster leads through here: what was, or may have been, published leaves a record
 // first. While that cannot be kept, or what comes back would not be looked up, the post stays,
-// and the error is a waiting. Where the namespace goes too, or the store is away for an hour,
-// it goes without.
+// and the error is a waiting. Where the namespace goes too, or its record could not be kept for an
+// hour, since the store is away or refuses this one, it goes without.
 func (r *Reconciler) letGo(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Needed(post) || r.records.holdsKey(post) {
 		if err := r.records.waitToShow(ctx, post); err != nil {
@@ -118,15 +117,16 @@ type records struct {
 	ends   *ends
 
 	mu sync.Mutex
-	// unwritten is since when no record could be written, whether or not the store answers; zero if
-	// the last one was.
-	unwritten time.Time
+	// unwritten says whether no record can be written, whether or not the store answers.
+	unwritten evidence
 	// unkept are the posts whose record could not be kept when it was tried last.
 	unkept map[types.NamespacedName]bool
+	// leaving are those that are being deleted, and since when their record cannot be kept.
+	leaving map[types.UID]time.Time
 }
 
 func newRecords(o *Options, events *recorder) *records {
-	rs := &records{o: o, recorder: events, outage: &outage{clock: o.Clock}, ends: newEnds(o), unkept: map[types.NamespacedName]bool{}}
+	rs := &records{o: o, recorder: events, outage: &outage{clock: o.Clock}, ends: newEnds(o), unkept: map[types.NamespacedName]bool{}, leaving: map[types.UID]time.Time{}}
 	if o.Records != nil && !o.Records.Archive.Absent() {
 		rs.archiver = newArchiver(rs)
 	}
@@ -142,6 +142,24 @@ func (rs *records) tried(post types.NamespacedName, waits bool) {
 	} else {
 		delete(rs.unkept, post)
 	}
+}
+
+// staysFor is for how long a post that is being deleted has stayed by now since its record cannot be kept.
+func (rs *records) staysFor(post types.UID) time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	now := rs.o.Clock.Now()
+	if _, known := rs.leaving[post]; !known {
+		rs.leaving[post] = now
+	}
+	return now.Sub(rs.leaving[post])
+}
+
+// left forgets a post that goes.
+func (rs *records) left(post types.UID) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.leaving, post)
 }
 
 // countUnkept adds the posts whose record waits for the store.
@@ -212,8 +230,9 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 		}
 		return own.Succeed(was).Encode()
 	}
-	err = rs.outage.ask(func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) })
-	rs.noteWrite(err)
+	key := client.ObjectKeyFromObject(post)
+	err = rs.outage.ask(key, func() error { return rs.o.Records.Archive.Put(ctx, team, post.Name, join) })
+	rs.noteWrite(key, err)
 	if err != nil {
 		return false, err
 	}
@@ -221,16 +240,17 @@ func (rs *records) keep(ctx context.Context, post *v1alpha1.Post) (kept bool, er
 	return rs.takeBack(ctx, team, post.Name)
 }
 
-// noteWrite takes whether a record could be written. That it could be read by others says nothing
+// noteWrite takes whether the record of a post could be written. That it could be read by others says nothing
 // of that: a full bucket answers, and one whose policy allows no writes any more.
-func (rs *records) noteWrite(err error) {
+func (rs *records) noteWrite(post types.NamespacedName, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	switch {
 	case err == nil:
-		rs.unwritten = time.Time{}
-	case rs.unwritten.IsZero() && !errors.Is(err, errAway) && !errors.As(err, new(*unreadable)):
-		rs.unwritten = rs.o.Clock.Now()
+		rs.unwritten = evidence{}
+	case errors.Is(err, errAway), errors.Is(err, context.Canceled), ofOneRecord(err): // That says nothing of other records.
+	default:
+		rs.unwritten.fails(post, rs.o.Clock.Now())
 	}
 }
 
@@ -238,10 +258,7 @@ func (rs *records) noteWrite(err error) {
 func (rs *records) unwrittenFor() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.unwritten.IsZero() {
-		return 0
-	}
-	return rs.o.Clock.Since(rs.unwritten)
+	return rs.unwritten.lasts(rs.o.Clock)
 }
 
 // takeBack removes a record whose Team was deleted while it was written: what clears the
@@ -292,6 +309,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	key := client.ObjectKeyFromObject(post)
 	rs.tried(key, err != nil)
 	if err == nil {
+		rs.left(post.UID)
 		return nil
 	}
 	ends, problem := rs.ends.namespace(ctx, post.Namespace)
@@ -299,7 +317,8 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 		return errors.Join(err, problem)
 	}
 	since := rs.o.Clock.Since(post.DeletionTimestamp.Time)
-	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || max(rs.outage.lasts(), rs.unwrittenFor()) >= record.PromiseEnds)
+	fails := max(rs.outage.lasts(), rs.unwrittenFor(), rs.staysFor(post.UID))
+	late := since >= record.PromiseEnds && (errors.As(err, new(*unreadable)) || fails >= record.PromiseEnds)
 	log := ctrl.Log.WithName("records")
 	if !ends && !late {
 		level := 0
@@ -314,6 +333,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	log.Error(err, "a post goes without a record: it is published again if it is created again", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	rs.recorder.recordAbandoned(post, ends)
 	rs.tried(key, false)
+	rs.left(post.UID)
 	rs.o.Metrics.abandoned.WithLabelValues(post.Namespace).Inc()
 	return nil
 }
@@ -354,41 +374,3 @@ func (rs *records) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 	log.Error(err, "a deleted post is in no list from now on: it can be read by its id", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	return nil
 }
-
-// find asks the archive what became of an earlier post of the name.
-func (rs *records) find(ctx context.Context, p *pass, f *delivery.Facts) {
-	if p.memory.earlier != nil {
-		f.Earlier = *p.memory.earlier
-		return
-	}
-	team, kept, err := rs.team(ctx, p.key.Namespace)
-	switch {
-	case err != nil:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: err.Error()}
-		return
-	case !kept:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierNotKept}
-		return
-	}
-	p.asked = true
-	var data []byte
-	err = rs.outage.ask(func() (err error) {
-		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
-		return err //nolint:wrapcheck // it is logged
-	})
-	found := delivery.Earlier{State: delivery.EarlierKept}
-	if err == nil {
-		found.Record, err = record.Decode(data)
-	}
-	if err != nil && !errors.Is(err, archive.ErrNotFound) {
-		p.log.Error(err, "cannot look up an earlier post of this name", "uid", p.post.UID)
-		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: storeProblem}
-		return
-	}
-	p.memory.earlier = &found
-	f.Earlier = found
-}
-
-// storeProblem is what a status says of a store that does not answer. It is the same at
-// each try: the log has the error.
-const storeProblem = "the store of media files does not answer, or what it holds is no record (the manager's log has the error)"

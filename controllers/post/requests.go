@@ -6,6 +6,8 @@ package post
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting"
@@ -20,5 +22,5 @@ func (rs *records) holdsKey(post *v1alpha1.Post) bool {
 // keepRequest keeps the request that created a post of which nothing was sent.
 func (rs *records) keepRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
 	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
-	return rs.outage.ask(func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
+	return rs.outage.ask(client.ObjectKeyFromObject(post), func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
 }

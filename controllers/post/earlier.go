@@ -1,0 +1,57 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+
+	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// find asks the archive what became of an earlier post of the name.
+func (rs *records) find(ctx context.Context, p *pass, f *delivery.Facts) {
+	if p.memory.earlier != nil {
+		f.Earlier = *p.memory.earlier
+		return
+	}
+	team, kept, err := rs.team(ctx, p.key.Namespace)
+	switch {
+	case err != nil:
+		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: err.Error()}
+		return
+	case !kept:
+		f.Earlier = delivery.Earlier{State: delivery.EarlierNotKept}
+		return
+	}
+	p.asked = true
+	var data []byte
+	err = rs.outage.ask(p.key, func() (err error) {
+		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
+		return err //nolint:wrapcheck // it is logged
+	})
+	found, read := delivery.Earlier{State: delivery.EarlierKept}, err == nil
+	if read {
+		found.Record, err = record.Decode(data)
+	}
+	if err != nil && !errors.Is(err, archive.ErrNotFound) {
+		p.log.Error(err, "cannot look up an earlier post of this name", "uid", p.post.UID)
+		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: storeProblem}
+		if read || ofOneRecord(err) {
+			f.Earlier.Problem = recordProblem
+		}
+		return
+	}
+	p.memory.earlier = &found
+	f.Earlier = found
+}
+
+// What a status says of a record that cannot be looked up: storeProblem of a store that does not answer, and recordProblem
+// of one that answers for other posts. Both are the same at each try: the log has the error.
+const (
+	storeProblem  = "the store of media files does not answer, or does not give out what became of it (the manager's log has the error)"
+	recordProblem = "what the store of media files holds in the place of its record cannot be read, while other records can (the manager's log has the error)"
+)
