@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -27,37 +28,17 @@ import (
 // what it is told. A thousand posts that wait cost one call, not a thousand. Nobody waits
 // for long for one that is not answered: then twice as many ask, so that posts with much
 // to upload, however many they are, do not keep the others waiting.
+//
+// One account may be told of a limit that is its own, or of none: a platform's code says what its
+// programmers meant, and an answer may come from a proxy. So a post of another account asks at once
+// while one account alone was told. If it goes through, the first answer holds that account
+// and no other; if it is told the same, all wait.
 type appLimits struct {
 	client client.Reader
 	apps   appseal.Apps
 
 	mu     sync.Mutex
 	limits map[v1alpha1.Platform]*appLimit
-}
-
-// appLimit is what this process knows of the app on one platform.
-type appLimit struct {
-	// told is what an answer said, until the cache shows it.
-	told told
-	// latest is the latest end that was known.
-	latest time.Time
-	// over is when an answer last showed that there is no limit.
-	over time.Time
-	// asking are the posts that ask whether the limit is over, at most places of them, and
-	// until when the others wait for them.
-	asking      map[types.NamespacedName]struct{}
-	places      int
-	askingUntil time.Time
-}
-
-// told is a block that an answer told of, and where it is recorded.
-type told struct {
-	until time.Time
-	// in is the Connection, with its UID, and version its resourceVersion with the block
-	// recorded; empty until that is stored.
-	in      types.NamespacedName
-	uid     types.UID
-	version string
 }
 
 // askWithin is how long the posts of an app wait for the one that asks. It may have to
@@ -113,49 +94,60 @@ func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.C
 	return ends, nil
 }
 
-// recorded is the latest end of the limit of an app that stands in connections.
-func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (end time.Time, _ error) {
+// recorded are the ends of the limit of an app that stand in connections, by account.
+func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (map[string]time.Time, error) {
 	var limited v1alpha1.ConnectionList
 	// Nearly always there is none.
 	if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
-		return end, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
+		return nil, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
 	}
+	var ends map[string]time.Time
 	for i := range limited.Items {
 		conn := &limited.Items[i]
 		until := conn.Status.AppRateLimitedUntil.Time
-		// An end that lies further ahead than is believed is none.
-		if believed := !until.After(now) || !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero(); believed && l.own(conn) && until.After(end) {
-			end = until
+		// An end that is further ahead than is believed is none.
+		believed := !until.After(now) || !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero()
+		if account := conn.Spec.AccountID; believed && l.own(conn) && until.After(ends[account]) {
+			if ends == nil {
+				ends = map[string]time.Time{}
+			}
+			ends[account] = until
 		}
 	}
-	return end, nil
+	return ends, nil
 }
 
 // end completes what stands in connections by what this process knows and the cache does
 // not show yet, or any more.
-func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorded, now time.Time) time.Time {
+func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorded map[string]time.Time, now time.Time) (end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[platform]
-	if limit == nil && recorded.IsZero() {
-		return recorded
+	if limit == nil && len(recorded) == 0 {
+		return end
 	}
 	if limit == nil {
-		limit = &appLimit{}
+		limit = newAppLimit()
 		l.limits[platform] = limit
 	}
-	if !limit.told.until.IsZero() && (!limit.told.until.After(now) || l.shows(ctx, &limit.told)) {
-		limit.told = told{}
+	maps.DeleteFunc(limit.told, func(_ string, t told) bool { return !t.until.After(now) || l.shows(ctx, &t) })
+	maps.DeleteFunc(limit.refuted, func(account string, until time.Time) bool {
+		_, stands := recorded[account]
+		return !stands && !until.After(now)
+	})
+	limit.ends = map[string]time.Time{}
+	for account, until := range recorded {
+		limit.know(account, until, now)
 	}
-	end := recorded
-	if limit.told.until.After(end) {
-		end = limit.told.until
+	for account, t := range limit.told {
+		limit.know(account, t.until, now)
 	}
+	end = limit.end()
 	if end.IsZero() && !limit.latest.After(now) {
 		// It passed, and the examination of the connection removed it.
 		return limit.latest
 	}
-	// If there is none before its time, a person has lifted it.
+	// If there is none before its time, a person has lifted it, or it was refuted.
 	limit.latest = end
 	return end
 }
@@ -180,32 +172,14 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[conn.Spec.Platform]
-	if limit != nil && limit.told.until.After(end) {
-		end = limit.told.until
-	}
+	end = limit.endNow(end, now)
 	switch {
-	case end.After(now):
+	case end.After(now) && (limit == nil || !limit.verifies(conn.Spec.AccountID, now)):
 		return end
 	case limit != nil && limit.isDoubted(end) && limit.isWaited(now) && !limit.hasPlace(post):
 		return limit.askingUntil
 	}
 	return until
-}
-
-// isDoubted reports whether it is not known whether a limit with an end that has passed is
-// over.
-func (l *appLimit) isDoubted(end time.Time) bool { return end.After(l.over) }
-
-// isWaited reports whether those that ask are still waited for. A time that lies further
-// ahead was entered before the clock was set back.
-func (l *appLimit) isWaited(now time.Time) bool {
-	return l.askingUntil.After(now) && !l.askingUntil.After(now.Add(askWithin))
-}
-
-// hasPlace reports whether a post asks, or may.
-func (l *appLimit) hasPlace(post types.NamespacedName) bool {
-	_, asks := l.asking[post]
-	return asks || len(l.asking) < l.places
 }
 
 // ask reports whether a post may call the platform of a connection: there is no doubt
@@ -217,8 +191,12 @@ func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.Nam
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[conn.Spec.Platform]
+	end = limit.endNow(end, now)
 	if limit == nil || !limit.isDoubted(end) {
 		return true
+	}
+	if end.After(now) && !limit.verifies(conn.Spec.AccountID, now) {
+		return false
 	}
 	if !limit.isWaited(now) {
 		if len(limit.asking) == 0 {
@@ -234,23 +212,6 @@ func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.Nam
 	}
 	limit.asking[post] = struct{}{}
 	return true
-}
-
-// answered ends the waiting for those that ask. It reports whether any did.
-func (l *appLimit) answered() (asked bool) {
-	asked = len(l.asking) > 0
-	l.asking, l.places, l.askingUntil = nil, 0, time.Time{}
-	return asked
-}
-
-// leave has a post ask no more, so that another one may. It reports whether it did ask.
-func (l *appLimit) leave(post types.NamespacedName) bool {
-	_, asked := l.asking[post]
-	delete(l.asking, post)
-	if asked && len(l.asking) == 0 {
-		l.answered() // the next one has the whole time
-	}
-	return asked
 }
 
 // How many of the posts that wait for an app's limit an answer wakes. What ends the waiting
@@ -273,19 +234,21 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 	switch {
 	case !until.IsZero():
 		if limit == nil {
-			limit = &appLimit{}
+			limit = newAppLimit()
 			l.limits[platform] = limit
 		}
-		if until.After(limit.told.until) {
-			limit.told = told{until: until, in: client.ObjectKeyFromObject(conn), uid: conn.UID}
-			limit.latest = until
-		}
+		limit.tell(conn, until, now)
 	case limit == nil:
 		return wakeNone
 	case result.Err != nil && result.Err.AppWide:
 		// A limit that is over by now, since the answer was recorded late.
 		return limit.freed(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
+		if _, asks := limit.asking[post]; asks {
+			limit.refute()
+		} else if limit.latest.After(now) {
+			return wakeNone // The call may have been made before the limit was reached.
+		}
 		limit.over = now
 	default:
 		return limit.freed(post)
@@ -296,21 +259,18 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 	return wakeNone
 }
 
-// freed has a post leave, and returns how many others are to be woken.
-func (l *appLimit) freed(post types.NamespacedName) (wake int) {
-	if l.leave(post) {
-		return wakeSome
-	}
-	return wakeNone
-}
-
 // stored is told that a connection holds what it was told, in this version.
 func (l *appLimits) stored(conn *v1alpha1.Connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := conn.Status.AppRateLimitedUntil
-	if limit := l.limits[conn.Spec.Platform]; limit != nil && limit.told.uid == conn.UID && shown != nil && !limit.told.until.After(shown.Time) {
-		limit.told.version = conn.ResourceVersion
+	limit := l.limits[conn.Spec.Platform]
+	if limit == nil || shown == nil {
+		return
+	}
+	if t, ok := limit.told[conn.Spec.AccountID]; ok && t.uid == conn.UID && !t.until.After(shown.Time) {
+		t.version = conn.ResourceVersion
+		limit.told[conn.Spec.AccountID] = t
 	}
 }
 
@@ -330,9 +290,17 @@ func (l *appLimits) held(connections func(func(*v1alpha1.Connection)), now time.
 		held[platform] = false
 	}
 	connections(func(conn *v1alpha1.Connection) {
-		if l.own(conn) && !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero() {
+		if until := ratelimit.AppBlockedUntil(&conn.Status, now); l.own(conn) && !until.IsZero() && !l.refutes(conn, until) {
 			held[conn.Spec.Platform] = true
 		}
 	})
 	return held
+}
+
+// refutes reports whether a post of another account has disproved what stands in a connection.
+func (l *appLimits) refutes(conn *v1alpha1.Connection, until time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[conn.Spec.Platform]
+	return limit != nil && !until.After(limit.refuted[conn.Spec.AccountID])
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// limitsWorld is a rateLimits over a cluster with two connections of Herald's app, and one
+// limitsWorld is a rateLimits over a cluster with four connections of Herald's app, and one
 // of another app.
 type limitsWorld struct {
 	t      *testing.T
@@ -43,7 +43,7 @@ func newLimitsWorld(t *testing.T) *limitsWorld {
 			}
 			return nil
 		})
-	for name, app := range map[string]string{"one": "herald", "two": "herald", "foreign": ""} {
+	for name, app := range map[string]string{"one": "herald", "two": "herald", "three": "herald", "four": "herald", "foreign": ""} {
 		builder.WithObjects(&v1alpha1.Connection{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)},
 			Spec:       v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: name},
@@ -93,6 +93,13 @@ func (w *limitsWorld) limited(d time.Duration) platforms.Result {
 	}}
 }
 
+// limitedTwice has the calls for two accounts answered that the app takes no calls.
+func (w *limitsWorld) limitedTwice(d time.Duration) {
+	w.t.Helper()
+	w.answered("one", "a", "herald", w.limited(d))
+	w.answered("four", "z", "herald", w.limited(d))
+}
+
 // may reports whether a post may call a connection now: it decides as a pass does.
 func (w *limitsWorld) may(name, by string) bool {
 	w.t.Helper()
@@ -125,7 +132,7 @@ func (w *limitsWorld) expect(reason, name, by string, want bool) {
 
 func TestAppLimitHoldsAnHourAtMost(t *testing.T) {
 	w := newLimitsWorld(t)
-	w.answered("one", "a", "herald", w.limited(31*24*time.Hour))
+	w.limitedTwice(31 * 24 * time.Hour)
 	w.expect("the app takes no calls", "two", "b", false)
 	w.expect("another app does", "foreign", "b", true)
 	w.answered("foreign", "c", "", w.limited(31*24*time.Hour))
@@ -142,7 +149,7 @@ func TestOnePostAsks(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarted: %t", restarted), func(t *testing.T) {
 			w := newLimitsWorld(t)
-			w.answered("one", "a", "herald", w.limited(24*time.Hour))
+			w.limitedTwice(24 * time.Hour)
 			w.clock.Step(time.Hour)
 			if restarted {
 				w.restart()
@@ -271,7 +278,8 @@ func TestLiftedByHand(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Hour))
 	w.expect("the account waits", "one", "b", false)
-	w.expect("and the app", "two", "b", false)
+	w.expect("one post finds out whether the app does", "two", "b", true)
+	w.expect("and the others wait", "two", "c", false)
 	conn := w.conn("one")
 	if conn.Status.App != "herald" || conn.Status.AppRateLimitedUntil == nil || conn.Status.RateLimitedUntil == nil {
 		t.Errorf("the connection tells %+v", conn.Status)
@@ -284,6 +292,105 @@ func TestLiftedByHand(t *testing.T) {
 	if n := w.asking(); n != 1000 {
 		t.Errorf("%d of a thousand posts go on at once", n)
 	}
+}
+
+// TestOneAccountAlone: what one account is told of the app holds the others for as long as it takes to ask for one of them.
+func TestOneAccountAlone(t *testing.T) {
+	begin := func(t *testing.T) *limitsWorld {
+		t.Helper()
+		w := newLimitsWorld(t)
+		w.answered("one", "a", "herald", w.limited(24*time.Hour))
+		w.expect("the account that was told waits", "one", "b", false)
+		w.expect("a post of another account asks", "two", "b", true)
+		w.expect("and goes on asking", "two", "b", true)
+		w.expect("the others of that account wait for it", "two", "c", false)
+		w.expect("and those of a third one", "three", "d", false)
+		return w
+	}
+	held := func(w *limitsWorld) bool {
+		return w.limits.apps.held(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
+	}
+	posted := platforms.Result{Outcome: platforms.Posted}
+
+	t.Run("its post goes through", func(t *testing.T) {
+		w := begin(t)
+		if !held(w) {
+			t.Error("the app is not held")
+		}
+		if wake := w.limits.remember(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: posted}); wake != wakeAll {
+			t.Errorf("it wakes %d", wake)
+		}
+		if n := w.asking(); n != 1000 {
+			t.Errorf("%d of a thousand posts of other accounts may call", n)
+		}
+		w.expect("the limit holds the account that was told", "one", "b", false)
+		if held(w) {
+			t.Error("the app is held")
+		}
+		w.clock.Step(59 * time.Minute)
+		w.restart()
+		w.expect("a process that remembers nothing asks again", "two", "e", true)
+		w.expect("with one post", "three", "f", false)
+		w.answered("two", "e", "herald", posted)
+		w.expect("and then all go on", "three", "f", true)
+
+		w.clock.Step(time.Minute)
+		w.expect("the account may call when its time is over", "one", "b", true)
+		w.expect("nobody waits for that", "three", "g", true)
+		w.answered("one", "b", "herald", w.limited(24*time.Hour))
+		w.expect("told once more, it holds the others once more", "two", "h", true)
+		w.expect("for as long as one of them asks", "three", "i", false)
+	})
+	t.Run("its post is told the same", func(t *testing.T) {
+		w := begin(t)
+		w.answered("two", "b", "herald", w.limited(24*time.Hour))
+		for _, restarted := range []bool{false, true} {
+			w.expect(fmt.Sprintf("two accounts are evidence; restarted: %t", restarted), "three", "d", false)
+			w.restart()
+		}
+		w.clock.Step(time.Hour)
+		w.expect("in an hour, one finds out", "three", "d", true)
+		w.expect("and no other", "four", "e", false)
+	})
+	t.Run("its post tells nothing", func(t *testing.T) {
+		w := begin(t)
+		w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Unknown})
+		w.expect("the next one asks", "three", "d", true)
+		w.expect("and no other", "two", "c", false)
+		w.clock.Step(askWithin)
+		w.expect("one that is not answered is not waited for", "two", "c", true)
+	})
+	t.Run("a call that was made before goes through", func(t *testing.T) {
+		w := begin(t)
+		w.answered("three", "before", "herald", posted)
+		w.expect("it may have been the last one", "three", "d", false)
+		w.answered("two", "b", "herald", posted)
+		w.expect("the one that asked shows it", "three", "d", true)
+	})
+	t.Run("a pass that read the limit before it was refuted", func(t *testing.T) {
+		w := begin(t)
+		conn, now := w.conn("three"), w.clock.Now()
+		ends, err := w.limits.apps.read(t.Context(), map[string]*v1alpha1.Connection{"three": conn}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.answered("two", "b", "herald", posted)
+		if until := w.limits.blockedUntil(conn, ends[v1alpha1.PlatformX], post("d"), now); !until.IsZero() {
+			t.Errorf("it waits until %s, and nothing wakes it", until)
+		}
+	})
+	t.Run("two connections of one account", func(t *testing.T) {
+		w := newLimitsWorld(t)
+		same := w.conn("two")
+		same.Spec.AccountID = "one"
+		if err := w.api.Update(t.Context(), same); err != nil {
+			t.Fatal(err)
+		}
+		w.answered("one", "a", "herald", w.limited(24*time.Hour))
+		w.expect("the other one is of the account that was told", "two", "b", false)
+		w.answered("two", "c", "herald", w.limited(24*time.Hour))
+		w.expect("told twice, an account is one account", "three", "d", true)
+	})
 }
 
 func TestAppLimitOfAnother(t *testing.T) {

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -33,6 +35,28 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	result := c.fast.Publish(ctx, job)
 	c.change(&result)
 	return result
+}
+
+// appLimited returns until when the connection of a team says that its app takes no calls.
+func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
+	return func() *v1alpha1.Time {
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		return conn.Status.AppRateLimitedUntil
+	}
+}
+
+// liftLimits lifts the limits of a team's connection, as a person does.
+func liftLimits(ctx context.Context, t team) {
+	GinkgoHelper()
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var conn v1alpha1.Connection
+		if err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn); err != nil {
+			return err
+		}
+		conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
+		return k8s.Status().Update(ctx, &conn)
+	})).To(Succeed())
 }
 
 func (changed) Inspect(context.Context, platforms.Account) (platforms.AccountInfo, error) {
@@ -126,16 +150,18 @@ var _ = Describe("The turns of posts", func() {
 	})
 
 	It("holds every account that is connected by the app which a platform limits, also after a restart", func(ctx SpecContext) {
-		t, other := newTeam(ctx), newTeam(ctx)
-		t.byOAuth(ctx, "x")
-		other.byOAuth(ctx, "x")
-		var once sync.Once
+		t, second, other := newTeam(ctx), newTeam(ctx), newTeam(ctx)
+		for _, of := range []team{t, second, other} {
+			of.byOAuth(ctx, "x")
+		}
+		var told atomic.Int32
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
-			once.Do(func() {
-				r.RateLimits = []platforms.RateLimit{{Name: platforms.AppPostsPerDay, Limit: 10_000, AppWide: true, BlockedUntil: time.Now().Add(5 * time.Second)}}
-			})
+			if told.Add(1) <= 2 {
+				r.RateLimits = []platforms.RateLimit{{Name: platforms.AppPostsPerDay, Limit: 10_000, AppWide: true, BlockedUntil: time.Now().Add(8 * time.Second)}}
+			}
 		}))
 		Eventually(phase(ctx, t.post(ctx, "the app's last one"))).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(phase(ctx, second.post(ctx, "finds out whether it is the app's"))).Should(Equal(v1alpha1.PhasePosted))
 		var conn v1alpha1.Connection
 		Eventually(func() *v1alpha1.Time {
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
@@ -156,11 +182,13 @@ var _ = Describe("The turns of posts", func() {
 	})
 
 	It("leaves a platform alone on which the credits of Herald's own app are used up, although it tells no end", func(ctx SpecContext) {
-		t, other := newTeam(ctx), newTeam(ctx)
-		t.byOAuth(ctx, "x")
-		other.byOAuth(ctx, "x")
+		t, second, other := newTeam(ctx), newTeam(ctx), newTeam(ctx)
+		for _, of := range []team{t, second, other} {
+			of.byOAuth(ctx, "x")
+		}
 		m := startManager(interceptor.Funcs{})
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
+		second.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
 		begun := time.Now()
 		t.post(ctx, "nobody pays for it")
 		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
@@ -171,6 +199,11 @@ var _ = Describe("The turns of posts", func() {
 		}).ShouldNot(BeNil())
 		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(ratelimit.QuotaPause).Truncate(time.Millisecond)))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("credits"))
+
+		By("one post of another account asks, and is told the same")
+		second.post(ctx, "nobody pays for this one")
+		Eventually(appLimited(ctx, second)).ShouldNot(BeNil())
+		Expect(publishesBy(second.account)).To(Equal(1))
 
 		waiting := []*v1alpha1.Post{t.post(ctx, "waits"), other.post(ctx, "another team's waits")}
 		for _, p := range waiting {
@@ -185,13 +218,32 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.App).To(Equal(app), "it says which app it was")
 
 		By("lifting the limit by hand, without a restart")
-		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
-		conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
-		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+		for _, of := range []team{t, second} {
+			liftLimits(ctx, of)
+		}
 		defer m.stop()
 		for _, p := range waiting {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		}
+	})
+
+	It("holds the account alone that is told of a limit of the app, if a post of another one goes through", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		t.byOAuth(ctx, "x")
+		other.byOAuth(ctx, "x")
+		m := startManager(interceptor.Funcs{})
+		defer m.stop()
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
+		t.post(ctx, "nobody pays for it, X says")
+		Eventually(appLimited(ctx, t)).ShouldNot(BeNil())
+		for _, text := range []string{"goes through", "so does this one"} {
+			Eventually(phase(ctx, other.post(ctx, text))).Should(Equal(v1alpha1.PhasePosted))
+		}
+		waits := t.post(ctx, "its own account waits")
+		Eventually(func() string { return readyReason(ctx, waits) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		Expect(publishesBy(t.account)).To(Equal(1))
+		liftLimits(ctx, t)
+		Eventually(phase(ctx, waits)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
 	It("has a post wait for what hinders posts like it alone, and lets the others of the account go out", func(ctx SpecContext) {
