@@ -147,6 +147,7 @@ type PostTarget struct {
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || (has(oldSelf.status.phase) && self.status.phase != oldSelf.status.phase) || !has(oldSelf.status.targets) || ((!oldSelf.status.targets.exists(t, has(t.attempt)) || self.spec == oldSelf.spec) && (!oldSelf.status.targets.exists(t, has(t.state) && t.state == 'undecided') || self.spec.targets.map(t, t.connectionRef.name) == oldSelf.spec.targets.map(t, t.connectionRef.name)))",message="the spec is frozen: delivery has already begun",messageExpression="oldSelf.status.targets.exists(t, has(t.attempt)) ? 'the spec is frozen: delivery has already begun' : 'the targets are frozen: whether this post was published is unknown; answer as its condition OutcomeUnknown says, and create a new Post for other targets'"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name != 'new'",message="the name \"new\" is taken: the address posts/new of the web application is the page that writes a post; choose another one"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?finished.orValue(false) || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
 type Post struct {
 	metav1.TypeMeta `json:",inline"`

@@ -4,6 +4,8 @@
 package apikey
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/apitoken"
@@ -30,8 +33,17 @@ type refusal struct {
 	again time.Duration
 }
 
-// secretName is the name of the Secret of one of a key's tokens.
-func secretName(key *v1alpha1.APIKey, token string) string { return key.Name + "-" + token }
+// secretName is the name of the Secret of one of a key's tokens. Of a key whose name is so long that both do not fit into
+// the name of a Secret, it has the beginning, and a hash of all of it.
+func secretName(key *v1alpha1.APIKey, token string) string {
+	name := key.Name + "-" + token
+	if len(name) <= validation.DNS1123SubdomainMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(key.Name))
+	end := "-" + hex.EncodeToString(sum[:8]) + "-" + token
+	return strings.TrimRight(key.Name[:validation.DNS1123SubdomainMaxLength-len(end)], "-.") + end
+}
 
 // withdrawn returns the names of the tokens that the key is not to have any more.
 func withdrawn(key *v1alpha1.APIKey) []string {
