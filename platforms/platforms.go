@@ -46,6 +46,16 @@ type Confirmer interface {
 	Confirm(ctx context.Context, account Account, externalID string) (Ownership, error)
 }
 
+// Finisher is a Publisher that has something left to do once a post is online, such
+// as setting a thumbnail that it takes only then. Publish does that itself for what it
+// reports as Posted.
+type Finisher interface {
+	// Finish does what is left for the post that Lookup found. It is called before
+	// that is recorded, so that a crash does not lose it, and may be repeated at will.
+	// It returns what people should know of the post, as Result.Note does.
+	Finish(ctx context.Context, job Job, externalID string) (note string)
+}
+
 // Ownership is whose a post is.
 type Ownership string
 
@@ -165,8 +175,10 @@ type Job struct {
 	// the address of an upload session. It is kept as a secret, and is empty if
 	// Prepare noted none, or if it is lost.
 	Secret string
-	// OperationID is the Result.OperationID of an earlier Publish of this call.
+	// OperationID is the Result.OperationID of an earlier Publish of this call, and
+	// AcceptedAt when that call ended; zero if nobody saw its end.
 	OperationID string
+	AcceptedAt  time.Time
 	// Keep stores how far Prepare has come; see Note.
 	Keep func(ctx context.Context, checkpoint, secret string) error
 	// SearchFrom is the earliest time at which a call for this job can have
@@ -260,6 +272,12 @@ type LookupResult struct {
 	// then gave it up, and why; nil if it does not say so. It is proof, and
 	// needs no second look.
 	Refused *Error
+	// OperationID says, where nothing matches, that the platform took the call and
+	// still works on it under this id, which the caller did not know. The caller
+	// stores it, as that of Result, and looks the call up by it from then on.
+	OperationID string
+	// Note tells people what they should know of the one match, as Result.Note does.
+	Note string
 }
 
 // Capabilities is what a platform declares about itself.

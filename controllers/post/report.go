@@ -44,9 +44,7 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 		r.limit(ctx, p, d)
 	}
 	defer r.watchQuota(ctx, d)
-	if d.Result.Note != "" {
-		r.recorder.warn(p.post, reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", d.Target, t.Platform, d.Result.Note))
-	}
+	r.note(p, t, d.Result.Note)
 	switch {
 	case d.Result.Outcome == platforms.Posted && !attempt.Settled(t):
 		return // a card; it is told when the tree is complete
@@ -60,6 +58,13 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 		return // the platform works on it; it is told when that is done
 	}
 	r.warnTarget(p, t)
+}
+
+// note tells what people should know of a post that is online.
+func (r *reporter) note(p *pass, t *v1alpha1.TargetStatus, note string) {
+	if note != "" {
+		r.recorder.warn(p.post, reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
+	}
 }
 
 // warnTarget tells what the status says of a target.
@@ -107,14 +112,16 @@ func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery
 func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
 	r.o.Metrics.settled(t)
+	r.note(p, t, a.Note)
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
 		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
 		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
+		r.thumbnail(ctx, p, a.Target, false)
 	case posted:
 		p.log.Info("found after a lost answer", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
 		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
-		r.thumbnail(ctx, p, a.Target, true)
+		r.thumbnail(ctx, p, a.Target, !a.Certain)
 	case !attempt.IsOpen(t.Attempt):
 		r.warnTarget(p, t)
 	}
@@ -194,13 +201,13 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 }
 
 // thumbnail tells the owner of a post that is online without the thumbnail that was
-// chosen.
-func (r *reporter) thumbnail(ctx context.Context, p *pass, target int, lostAnswer bool) {
+// chosen. uncertain is as in WithoutThumbnail.
+func (r *reporter) thumbnail(ctx context.Context, p *pass, target int, uncertain bool) {
 	conn := p.conn(target)
 	if conn == nil {
 		return
 	}
-	why := r.preparer.WithoutThumbnail(ctx, &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, lostAnswer)
+	why := r.preparer.WithoutThumbnail(ctx, &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, uncertain)
 	if why != "" {
 		r.recorder.warn(p.post, v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
 			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, conn.Spec.Platform, why))

@@ -58,6 +58,9 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
 		refused(t, f.Refused, pause(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
+	case storable(f.OperationID):
+		working(t, f.OperationID, now)
+		return nil
 	case now.Before(authoritativeFrom):
 		lookUpAgain(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {
@@ -77,6 +80,17 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	}
 	missing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
+}
+
+// working enters that the platform still works on what it took, under an id that its
+// lost answer would have told. From then on it is asked for as long as after that answer.
+func working(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
+	a := t.Attempt
+	if a.EndedAt == nil {
+		a.EndedAt = v1alpha1.NewTimePtr(now)
+	}
+	a.OperationID, a.Lookups, t.Blocked = operationID, 0, nil
+	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 
 // missing closes an attempt that no lookup found; proven says that this proves

@@ -6,6 +6,7 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -121,6 +122,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 		}
 	}
 	if failed == nil {
+		if result.Matches == 1 && result.Certain {
+			l.finish(ctx, to, job, &result)
+		}
 		result.Refused = ratelimit.Believe(result.Refused, job.Account.Token, l.Clock.Now())
 		return result, nil
 	}
@@ -132,6 +136,21 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 		l.Refused(ctx, conn, t.Attempt.ID)
 	}
 	return none, ratelimit.Believe(problem, job.Account.Token, l.Clock.Now())
+}
+
+// finish has a platform do what is left for a post that it named, before that is
+// recorded: after a crash it is found, and finished, again.
+func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platforms.Job, found *platforms.LookupResult) {
+	finisher, ok := to.(platforms.Finisher)
+	if !ok {
+		return
+	}
+	l.Preparer.AddThumbnail(ctx, to, &job.Content)
+	note := finisher.Finish(ctx, job, found.ExternalID)
+	if found.Note != "" && note != "" {
+		note = found.Note + "; " + note
+	}
+	found.Note = cmp.Or(note, found.Note)
 }
 
 // job is what is looked up for a target.
@@ -150,6 +169,9 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	job = l.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
 	job.Checkpoint, job.OperationID = t.Attempt.Checkpoint, t.Attempt.OperationID
 	job.SearchFrom = attempt.SearchFrom(t.Attempt)
+	if ended := t.Attempt.EndedAt; ended != nil {
+		job.AcceptedAt = ended.Time
+	}
 	if to.Capabilities().SecretUploads && job.Checkpoint != "" {
 		kept, err := l.Preparer.Session(ctx, f.Post, int(t.Index))
 		if err != nil {

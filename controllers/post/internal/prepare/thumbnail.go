@@ -86,23 +86,29 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 	}
 }
 
+// AddThumbnail puts the picture of the chosen moment into the content of a video that
+// is online already.
+func (p *Preparer) AddThumbnail(ctx context.Context, to platforms.Publisher, content *platforms.Content) {
+	converter{to: to, files: p.o.Files, thumbnails: p.o.Thumbnails}.addThumbnail(ctx, content)
+}
+
 // Reasons why a video is online without its thumbnail.
 const (
 	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
-	whyLostAnswer = "the answer to the upload was lost, and the thumbnail belongs to that call"
+	whyLostAnswer = "the answer to the upload was lost, and the video was found by its words alone, which may be another's"
 )
 
 // WithoutThumbnail says why the video of a target is online without the thumbnail
-// that was chosen; "" if it has it, or none was chosen. lostAnswer tells that the
-// answer to the upload was lost.
-func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, lostAnswer bool) (why string) {
+// that was chosen; "" if it has it, or none was chosen. uncertain tells that the video
+// was found by its words after the answer to the upload was lost: nothing is set there.
+func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)
 	switch {
 	case !ok || !wantsPicture(to.Capabilities(), &job.Content):
 		return ""
-	case lostAnswer:
+	case uncertain:
 		return whyLostAnswer
 	case p.o.Thumbnails == nil:
 		return whyNoProgram

@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// TestLookupFindsWork has a lookup tell that the platform works on a call whose answer,
+// which would have told its id, was lost.
+func TestLookupFindsWork(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		seen   bool
+		id     string
+		taken  bool
+	}{
+		{"the process that made the call is gone", false, "video-1", true},
+		{"it is there, and its answer was lost", true, "video-1", true},
+		{"an id that cannot be stored helps nobody", true, strings.Repeat("1", maxOperationID+1), false},
+	} {
+		target := claimed(t)
+		if tt.seen {
+			if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
+		if err := RecordLookup(target, platforms.LookupResult{OperationID: tt.id}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil {
+			t.Fatal(err)
+		}
+		if !IsOpen(target.Attempt) || (target.Attempt.OperationID == tt.id) != tt.taken {
+			t.Fatalf("%s: %+v", tt.reason, target.Attempt)
+		}
+		if !tt.taken {
+			continue
+		}
+		if target.Attempt.EndedAt == nil || target.Blocked != nil || !target.NextTryAt.Equal(timePtr(asked+firstRetry)) {
+			t.Errorf("%s: it is asked for by the id from now on: %+v", tt.reason, target)
+		}
+		late := asked + timing.GiveUpAfter + time.Hour
+		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(late)); err != nil {
+			t.Fatal(err)
+		}
+		if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing {
+			t.Errorf("%s: what the platform works on is waited for: %+v", tt.reason, target)
+		}
+	}
+}
