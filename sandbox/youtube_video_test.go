@@ -142,6 +142,33 @@ func TestYouTubeUploads(t *testing.T) {
 	}
 }
 
+// TestYouTubeEarlyThumbnail sets the thumbnail of a video that is being processed: only that of a Short is not applied.
+func TestYouTubeEarlyThumbnail(t *testing.T) {
+	for name, tt := range map[string]struct {
+		width, height int
+		plays         time.Duration
+		applied       bool
+	}{
+		"upright":       {720, 1280, 3 * time.Minute, false},
+		"square":        {720, 720, 5 * time.Second, false},
+		"wide":          {1280, 720, 5 * time.Second, true},
+		"upright, long": {720, 1280, 3*time.Minute + time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, "")
+			id := b.uploadOnYouTube(plainVideo, movie("isom", tt.width, tt.height, tt.plays, 2000))
+			r, err := b.transfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media&videoId="+id,
+				bytes.NewReader(still(t, "jpeg", 1280, 720)), "Authorization: Bearer "+demo(t, "youtube").AccessToken, "Content-Type: image/jpeg")
+			if err != nil || r.status != http.StatusOK {
+				t.Fatalf("got %d %s, %v", r.status, r.body, err)
+			}
+			if got := field(b.posted("youtube"), 0, "detail", "thumbnail") != nil; got != tt.applied {
+				t.Errorf("applied: %t, want %t", got, tt.applied)
+			}
+		})
+	}
+}
+
 func TestYouTubeThumbnail(t *testing.T) {
 	b := start(t, t.TempDir())
 	id := b.uploadOnYouTube(plainVideo, movie("isom", 720, 1280, 5*time.Second, 2000))
@@ -177,6 +204,10 @@ func TestYouTubeThumbnail(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, r.status, r.body, tt.status, tt.want)
 		}
 	}
+	if r := set("&videoId="+id, mine, "image/jpeg", jpeg); r.status != http.StatusOK || field(b.posted("youtube"), 0, "detail", "thumbnail") != nil {
+		t.Errorf("that of a Short is not applied before the processing has succeeded: %d %s", r.status, r.body)
+	}
+	b.clock.Step(time.Second)
 	for _, picture := range [][]byte{png, jpeg} { // it may be set again
 		kind := http.DetectContentType(picture)
 		r := set("&videoId="+id, mine, kind, picture)

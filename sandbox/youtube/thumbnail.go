@@ -38,7 +38,11 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 	}
 	kept := detailOf(post.Detail)
 	thumbnail := simulator.MediaOf(picture)
-	kept.Thumbnail = &thumbnail
+	answered := kept
+	answered.Thumbnail = &thumbnail
+	if !p.tooEarly(post, kept) {
+		kept = answered
+	}
 	content, err := json.Marshal(kept)
 	if err == nil {
 		err = p.Store.SetDetail(Name, post.ID, content)
@@ -48,8 +52,21 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"kind": "youtube#thumbnailSetResponse", "etag": "thumbnail-" + picture.SHA256, "items": []any{p.thumbnails(kept, r)},
+		"kind": "youtube#thumbnailSetResponse", "etag": "thumbnail-" + picture.SHA256, "items": []any{p.thumbnails(answered, r)},
 	})
+}
+
+// longestShort is how long a Short plays at most, in seconds (YouTube Help, "Get started creating YouTube Shorts").
+const longestShort = 3 * 60
+
+// tooEarly says that a picture is answered as if it were set, and is not: that of a Short whose processing has not
+// succeeded ("Thumbnails: set", November 2026: it "might not be applied"). A Short is square or higher than wide.
+func (p *Platform) tooEarly(post state.Post, kept detail) bool {
+	if len(post.Media) != 1 || kept.Seconds > longestShort || p.processingOf(kept) == succeeded {
+		return false
+	}
+	film, _ := p.Blobs.Get(post.Media[0].SHA256)
+	return film.Width > 0 && film.Height >= film.Width
 }
 
 // videoToSet finds the account's video that a request is about.

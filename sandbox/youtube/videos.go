@@ -103,7 +103,7 @@ func (p *Platform) statusOf(post state.Post, kept detail) map[string]any {
 		"publicStatsViewable": true, "madeForKids": false,
 	}
 	switch p.processingOf(kept) {
-	case "succeeded":
+	case succeeded:
 		out["uploadStatus"] = "processed"
 	case "failed":
 		out["uploadStatus"], out["failureReason"] = "failed", kept.Failure
@@ -113,12 +113,15 @@ func (p *Platform) statusOf(post state.Post, kept detail) map[string]any {
 	return out
 }
 
+// succeeded is the processingStatus of a video that people can watch.
+const succeeded = "succeeded"
+
 func (p *Platform) processingOf(kept detail) string {
 	switch {
 	case p.Clock.Now().Before(kept.ReadyAt):
 		return "processing"
 	case kept.Failure == "":
-		return "succeeded"
+		return succeeded
 	case slices.Contains(failures, kept.Failure):
 		return "failed"
 	default:
