@@ -12,13 +12,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// refreshDead is what people are told if a token cannot be renewed any more.
-var refreshDead = platforms.Error{
-	Class:   platforms.ClassReconnect,
-	Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
-	Remedy:  "connect the channel again",
-}
-
 // Identify asks YouTube whose token this is: one token is for one channel.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	doc, failure := get[struct {
@@ -43,7 +36,8 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	case len(doc.Items) == 0:
 		// YouTube leaves the list out if it is empty.
-		return platforms.Identity{}, new(noChannel)
+		missing, _ := known(codeNoChannel)
+		return platforms.Identity{}, &missing
 	}
 	channel := doc.Items[0]
 	return platforms.Identity{
@@ -59,11 +53,15 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 
 // accountRefused reads an error of a call about an account. What the
 // administrator has to mend passes, as far as the account is concerned: a person
-// who connects the channel again could not help.
+// who connects the channel again could not help. A channel that is closed or suspended
+// is disconnected until its owner connects it again.
 func (p *Platform) accountRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.refused(resp)
-	if reason == reasonNotEnabled {
+	switch {
+	case reason == codeNotEnabled:
 		failure.Class = platforms.ClassTransient
+	case failure.Class == platforms.ClassRestricted:
+		failure.Class = platforms.ClassPermanent
 	}
 	return failure, reason
 }

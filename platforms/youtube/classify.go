@@ -17,49 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// What YouTube's errors ask for. No text changes from one call to the next.
-var (
-	refresh   = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
-	noChannel = platforms.Error{Class: platforms.ClassReconnect, Problem: "this Google account has no YouTube channel", Remedy: "create one, then connect the account again"}
-	noScope   = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing",
-		Remedy:  "connect the channel again and grant all of them",
-	}
-	closed = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "YouTube has closed or suspended this channel",
-		Remedy:  "appeal to YouTube, then connect the channel again",
-	}
-	notEnabled = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "the YouTube Data API is not enabled for Herald's Google project",
-		Remedy:  "the administrator has to enable it in the Google Cloud console",
-	}
-	forbidden = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "YouTube does not allow this channel to do that",
-		Remedy:  "look at the channel's state in YouTube Studio",
-	}
-	quota          = platforms.Error{Class: platforms.ClassQuota, Problem: "the quota of Herald's Google project is used up until midnight Pacific time"}
-	uploadLimit    = platforms.Error{Class: platforms.ClassQuota, Problem: "the channel has uploaded as many videos as YouTube allows it in a day"}
-	rateLimit      = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
-	badTitle       = platforms.Error{Class: platforms.ClassPermanent, Problem: "YouTube refuses the title", Remedy: "change it"}
-	badDescription = platforms.Error{Class: platforms.ClassPermanent, Problem: "YouTube refuses the caption as a description", Remedy: "change it"}
-	badPrivacy     = platforms.Error{Class: platforms.ClassPermanent, Problem: "the settings of the channel do not allow a public video", Remedy: "change them in YouTube Studio"}
-)
-
-// invalid says that YouTube refuses what Herald says of a video.
-func invalid(reason string) *platforms.Error {
-	return platforms.Errorf(platforms.ClassPermanent, "YouTube refuses the video as Herald describes it (%s)", reason).Advise("change its title, caption or file")
-}
-
-// The reasons that more than the table of errors looks at.
-const (
-	reasonNotEnabled = "accessNotConfigured"
-	reasonBackend    = "backendError"
-)
-
 // perDay finds a quota of a day in the words of a limit. That of a project's
 // uploads (100 a day in a bucket of their own since June 2026; YouTube Data API,
 // "Quota Calculator") has the reason of a rate limit: "Quota exceeded for quota
@@ -84,19 +41,20 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 		reason = entries[0].Reason.String()
 		words += " " + entries[0].Message
 	}
-	known := p.meaning(resp.Status, reason)
-	if known.Class == platforms.ClassRateLimited && perDay.MatchString(words.String()) {
-		known = quota
+	found := p.meaning(resp.Status, reason)
+	if found.Class == platforms.ClassRateLimited && perDay.MatchString(words.String()) {
+		found, _ = known(codeQuota)
+		found.Code = reason
 	}
-	failure = &known
+	failure = &found
 	failure.Err = fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)
 	now := p.clock.Now()
 	switch failure.Class {
 	case platforms.ClassQuota:
 		// The quota is the Google project's, the limit of uploads the channel's.
-		failure.RetryAt, failure.AppWide = quotaRenewed(now), true
-		if reason == "uploadLimitExceeded" {
-			failure.RetryAt, failure.AppWide = now.Add(channelDay).UTC(), false
+		failure.RetryAt = quotaRenewed(now)
+		if reason == codeUploadLimit {
+			failure.RetryAt = now.Add(channelDay).UTC()
 		}
 	case platforms.ClassRateLimited, platforms.ClassTransient:
 		failure.RetryAt = retryAfter(resp.Header, now)
@@ -105,54 +63,53 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 	return failure, reason
 }
 
-// meaning is the table of YouTube's errors.
+// meaning is what an error asks for: what the table says of its reason, or else what
+// its status says.
 func (p *Platform) meaning(status int, reason string) platforms.Error {
-	switch reason {
-	case "youtubeSignupRequired":
-		return noChannel
-	case "insufficientPermissions":
-		return noScope
-	case "authenticatedUserAccountClosed", "authenticatedUserAccountSuspended", "channelClosed", "channelSuspended":
-		return closed
-	case "forbidden":
-		return forbidden
-	case reasonNotEnabled:
-		return notEnabled
-	case "quotaExceeded", "dailyLimitExceeded":
-		return quota
-	case "uploadLimitExceeded":
-		return uploadLimit
-	case "rateLimitExceeded", "userRateLimitExceeded", "uploadRateLimitExceeded":
-		return rateLimit
-	case "invalidTitle":
-		return badTitle
-	case "invalidDescription":
-		return badDescription
-	case "forbiddenPrivacySetting":
-		return badPrivacy
-	case "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails", "invalidFilename",
-		"defaultLanguageNotSet", "mediaBodyRequired", "forbiddenLicenseSetting":
-		return *invalid(reason)
+	if found, ok := known(word(reason)); ok {
+		return found
 	}
+	var found platforms.Error
 	switch {
 	case status == http.StatusUnauthorized:
-		return refresh
+		found = refresh
 	case status == http.StatusTooManyRequests:
-		return rateLimit
+		found = rateLimit
 	case status >= http.StatusInternalServerError:
-		return *p.api.Busy(nil)
+		found = *p.api.Busy(nil)
 	default:
-		return *p.api.Nonsense(status, nil)
+		found = *p.api.Nonsense(status, nil)
 	}
+	if reason != "" {
+		found.Code, found.Unlisted = word(reason), true
+	}
+	return found
 }
 
-// videoRefused reads an error of a call about a video. There a bad request in
-// Google's own words is a refusal, whatever its reason.
+// reasonWord is the form of the documented reasons.
+var reasonWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+
+// word returns what has the form of a documented reason as it is, and nothing else
+// that YouTube says.
+func word(s string) string {
+	if reasonWord.MatchString(s) {
+		return s
+	}
+	return "unspecified"
+}
+
+// videoRefused reads an error of a call about a video. There a bad request and a
+// prohibition in Google's own words are refusals, whatever their reason. One that the
+// table lacks names nothing that is at fault.
 func (p *Platform) videoRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.refused(resp)
-	if failure.Class == platforms.ClassUnknown && resp.Status == http.StatusBadRequest && reason != "" {
-		failure = invalid("badRequest").Because(failure.Err)
+	refuses := resp.Status == http.StatusBadRequest || resp.Status == http.StatusForbidden
+	if failure.Class != platforms.ClassUnknown || !refuses || reason == "" {
+		return failure, reason
 	}
+	failure.Class = platforms.ClassPermanent
+	failure.Problem = fmt.Sprintf("YouTube refuses the video, with the reason %s", failure.Code)
+	failure.Remedy = "look at the video and at the channel in YouTube Studio"
 	return failure, reason
 }
 

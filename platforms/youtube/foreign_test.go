@@ -61,7 +61,7 @@ func TestForeignSession(t *testing.T) {
 func TestFailuresReadAlike(t *testing.T) {
 	words := map[string][]string{}
 	try := func(what, base string) {
-		p := New(Config{APIURL: base, Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{}))
+		p := New(Config{APIURL: base, Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{}))
 		s := session{address: base + "/session", last: unit}
 		job := videoJob(unit + 7)
 		job.Checkpoint, job.Secret = s.checkpoint(), s.secret()

@@ -15,6 +15,9 @@ func FuzzStanding(f *testing.F) {
 	f.Add(308, "bytes=0-262143", "", "", int64(1<<20))
 	f.Add(308, "bytes=0-999999999999999999", "", "", int64(10))
 	f.Add(308, "", "https://elsewhere.example", "", int64(10))
+	f.Add(308, "0-3", "/upload?upload_id=1", "", int64(10))
+	f.Add(308, "Bytes = 0-3, 4-9", "https://other.googleapis.com/?upload_id=1", "", int64(10))
+	f.Add(308, "bytes=0-3,2-8,9-9", "?upload_id=2", "", int64(10))
 	f.Add(200, "", "", `{"id":"dQw4w9WgXcQ"}`, int64(10))
 	f.Add(200, "", "", `{"id":"../x"}`, int64(10))
 	p := New(Config{}, nil)
@@ -22,7 +25,7 @@ func FuzzStanding(f *testing.F) {
 		header := http.Header{}
 		header.Set("Range", span)
 		header.Set("Location", location)
-		found, bad := p.read(&transport.Response{Status: status, Header: header, Body: []byte(body)}, size)
+		found, bad := p.read(&transport.Response{Status: status, Header: header, Body: []byte(body)}, session{address: DefaultAPIURL + "/upload?upload_id=1"}, size)
 		switch {
 		case bad != nil:
 			if bad.Problem == "" {

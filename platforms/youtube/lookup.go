@@ -25,11 +25,14 @@ const (
 	maxPages = 10
 )
 
-// Lookup asks the upload session what became of it, which is certain either way.
-// If the session is gone, or its address is lost, the playlist of the channel's
-// uploads is searched for the title and the description; absence from it proves
-// nothing.
+// Lookup asks what became of the video, by its id if that is known. Otherwise the
+// upload session tells it, which is certain either way. If the session is gone, or its
+// address is lost, the playlist of the channel's uploads is searched for the title and
+// the description; absence from it proves nothing.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	if validID(job.OperationID) {
+		return p.follow(ctx, &job, job.OperationID, true)
+	}
 	// A file whose Media was deleted has no size, without which a session is not
 	// to be asked: it might take the question for the end of the video.
 	if s, ok := p.sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
@@ -39,15 +42,18 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		case failure != nil:
 			return platforms.LookupResult{}, failure
 		case at.state == done:
-			found := p.posted(&at.video)
-			return platforms.LookupResult{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
+			return p.follow(ctx, &job, at.video.ID.String(), false)
 		case at.state == open && at.stored == size:
 			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
 		case at.state == open:
 			return platforms.LookupResult{Proof: true}, nil
 		}
 	}
-	return p.search(ctx, &job)
+	found, err := p.search(ctx, &job)
+	if err != nil || found.Matches != 1 {
+		return found, err
+	}
+	return p.listed(ctx, &job, found)
 }
 
 // search looks for the job's video in the playlist of the channel's uploads,

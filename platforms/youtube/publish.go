@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -26,7 +25,8 @@ const (
 	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
 )
 
-// Publish sends the last part of the video, which makes it visible.
+// Publish sends the last part of the video, which makes it visible once YouTube has
+// processed it.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	file, failure := videoOf(&job)
 	if failure != nil {
@@ -48,10 +48,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return p.api.UploadInDoubt(err)
 	}
-	result := p.judge(resp, file.Size)
+	made, result := p.judge(resp, s, file.Size)
 	switch {
-	case result.Outcome == platforms.Posted:
-		result.Note = p.finish(ctx, &job, result.ExternalID, result.Note)
+	case made != nil:
+		return p.settle(ctx, &job, made)
 	case result.Outcome == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
 		p.doubleCheck(ctx, s, file.Size, &result)
 	}
@@ -78,43 +78,44 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 	return part, nil
 }
 
-// judge decides what an answer to the last part says about the video.
-func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result {
+// judge decides what an answer to the last part says: the video that it completed, or
+// else what is known without one.
+func (p *Platform) judge(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return p.api.UploadInDoubt(errNoVideo)
+			return nil, p.api.UploadInDoubt(errNoVideo)
 		}
-		return p.posted(&made)
+		return &made, platforms.Result{}
 	case http.StatusPermanentRedirect:
-		if n, ok := stored(resp.Header, size); ok && n < size {
-			return refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
+		if n, ok := stored(resp.Header, s, size); ok && n < size {
+			return nil, refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
 		}
-		return p.api.UploadInDoubt(errOdd)
+		return nil, p.api.UploadInDoubt(errOdd)
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case !documented(resp.Status, reason):
 		result := p.api.UploadInDoubt(failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
-		return result
+		return nil, result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
 		failure = platforms.Errorf(platforms.ClassTransient, msgGone).Because(failure.Err)
 	}
-	return refusal(failure)
+	return nil, refusal(failure)
 }
 
 // documented reports whether an answer is a refusal that YouTube documents, in
 // Google's own words: anything else may come from something in between, which
 // passed the call on or not.
 func documented(status int, reason string) bool {
-	return reason != "" && reason != reasonBackend && slices.Contains([]int{
+	return reason != "" && reason != codeBackend && slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusTooManyRequests,
 	}, status)
 }
 
-// posted reads the video that the last part completed.
+// posted is the result of a video that people can watch.
 func (p *Platform) posted(made *video) platforms.Result {
 	id := made.ID.String()
 	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}
@@ -140,16 +141,4 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	case at.state == gone, at.stored != s.last:
 		result.Err = platforms.Errorf(platforms.ClassTransient, msgIncomplete).Because(result.Err.Err)
 	}
-}
-
-// finish does what follows a publication, and adds to the note what people
-// should know of it. Nothing of it changes that the video is online.
-func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note string) string {
-	notes := []string{note}
-	if job.Content.Thumbnail != nil {
-		if failure := p.setThumbnail(ctx, job, id); failure != nil {
-			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Error()))
-		}
-	}
-	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")
 }

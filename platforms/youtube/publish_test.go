@@ -28,8 +28,8 @@ func TestPublish(t *testing.T) {
 		outcome platforms.Outcome
 		class   platforms.Class
 	}{
-		"posted":      {"the video is online", []http.HandlerFunc{says(200, published)}, platforms.Posted, ""},
-		"created":     {"the same in another form", []http.HandlerFunc{says(201, published)}, platforms.Posted, ""},
+		"posted":      {"the video is online", []http.HandlerFunc{says(200, published), shown(videoID)}, platforms.Posted, ""},
+		"created":     {"the same in another form", []http.HandlerFunc{says(201, published), shown(videoID)}, platforms.Posted, ""},
 		"no id":       {"a success without an id may be one", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"odd id":      {"an id that is none is not believed", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"lacks parts": {"YouTube says that the video is not complete", []http.HandlerFunc{goOn(3)}, platforms.Refused, platforms.ClassTransient},
@@ -115,17 +115,17 @@ func TestNotes(t *testing.T) {
 		answers []http.HandlerFunc
 		want    []string
 	}{
-		"as asked":    {"there is nothing to say", true, []http.HandlerFunc{says(200, published), says(200, set)}, nil},
-		"no picture":  {"without a picture none is set", false, []http.HandlerFunc{says(200, published)}, nil},
-		"private":     {"a video that is not public is not what was asked for", false, []http.HandlerFunc{says(200, strings.Replace(published, `"public"`, `"private"`, 1))}, []string{"private instead of public"}},
-		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), fails(503, "backendError"), says(200, set)}, nil},
-		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
-		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), fails(403, "forbidden")}, []string{"verified by phone"}},
-		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), fails(400, "imageTooWide")}, []string{"refuses the picture"}},
-		"limited":     {"a limit is told", true, []http.HandlerFunc{says(200, published), fails(429, "uploadRateLimitExceeded")}, []string{"limits how often"}},
+		"as asked":    {"there is nothing to say", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
+		"no picture":  {"without a picture none is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
+		"private":     {"a video that is not public is not what was asked for", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
+		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
+		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), shown(videoID), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
+		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(403, "forbidden")}, []string{"verified by phone"}},
+		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refuses the picture"}},
+		"limited":     {"a limit is told", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"limits how often"}},
 		"both": {
 			"several things can be amiss", true,
-			[]http.HandlerFunc{says(200, strings.Replace(published, `"public"`, `"unlisted"`, 1)), fails(403, "quotaExceeded")},
+			[]http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"unlisted"`, succeeded), fails(403, "quotaExceeded")},
 			[]string{"unlisted instead of public", "quota"},
 		},
 	}
@@ -153,8 +153,8 @@ func TestNotes(t *testing.T) {
 				return
 			}
 			want := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}
-			if seen[1] != want || headers[1].Get("Content-Type") != "image/jpeg" || headers[1].Get("Authorization") != "Bearer access-t0ken" {
-				t.Errorf("the thumbnail went as %+v with %v", seen[1], headers[1])
+			if seen[2] != want || headers[2].Get("Content-Type") != "image/jpeg" || headers[2].Get("Authorization") != "Bearer access-t0ken" {
+				t.Errorf("the thumbnail went as %+v with %v", seen[2], headers[2])
 			}
 		})
 	}
@@ -178,24 +178,26 @@ func TestLookup(t *testing.T) {
 		want  platforms.LookupResult
 		class platforms.Class
 	}{
-		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
-		"not published":  {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.LookupResult{Proof: true}, ""},
-		"nothing kept":   {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
-		"under way":      {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassTransient},
-		"outage":         {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
-		"nonsense":       {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
-		"session gone":   {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
-		"gone, listed":   {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours)}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
-		"secret lost":    {"the same without the session's address", []http.HandlerFunc{channel, list("", ours)}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
-		"blanks changed": {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now))}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
-		"others":         {"other videos are no answer", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.LookupResult{}, ""},
-		"older":          {"what is older than the call is another's; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.LookupResult{}, ""},
-		"second page":    {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours)}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
-		"two":            {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
-		"no list":        {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"entry, no id":   {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"other channel":  {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"token ended":    {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.LookupResult{}, platforms.ClassRefresh},
+		"published":       {"the session knows its video", []http.HandlerFunc{says(200, published), shown(videoID)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
+		"not published":   {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.LookupResult{Proof: true}, ""},
+		"nothing kept":    {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
+		"under way":       {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassTransient},
+		"outage":          {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
+		"nonsense":        {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
+		"session gone":    {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
+		"gone, listed":    {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours), shown("v1")}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"secret lost":     {"the same without the session's address", []http.HandlerFunc{channel, list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"blanks changed":  {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now)), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"others":          {"other videos are no answer", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.LookupResult{}, ""},
+		"older":           {"what is older than the call is another's; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.LookupResult{}, ""},
+		"second page":     {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"listed, at work": {"what is not public is not posted", []http.HandlerFunc{channel, list("", ours), shows("v1", uploaded, atWork)}, true, platforms.LookupResult{}, platforms.ClassTransient},
+		"listed, unread":  {"nor is what cannot be read", []http.HandlerFunc{channel, list("", ours), fails(503, "backendError")}, true, platforms.LookupResult{}, platforms.ClassTransient},
+		"two":             {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
+		"no list":         {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"entry, no id":    {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"other channel":   {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"token ended":     {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.LookupResult{}, platforms.ClassRefresh},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,17 +235,21 @@ func FuzzJudge(f *testing.F) {
 	f.Add(404, `{"error":{"errors":[{"reAson":"0"}]}}`, "", "")
 	// Go reads the names of fields in any case, also with letters that fold to ASCII.
 	reason := regexp.MustCompile(`(?i)reason`)
-	p := New(Config{Clock: clocktesting.NewFakePassiveClock(noon)}, nil)
+	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
 	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
 		header := http.Header{"Range": {stored}, "Location": {location}}
-		got := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, 100)
+		s := session{address: DefaultAPIURL + "/upload?upload_id=1"}
+		made, got := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, s, 100)
+		if made != nil {
+			got.Outcome, got.ExternalID = platforms.Posted, made.ID.String()
+		}
 		switch got.Outcome {
 		case platforms.Posted:
 			if status != 200 && status != 201 || !validID(got.ExternalID) || got.Err != nil {
 				t.Errorf("%d %q was taken for a success: %+v", status, body, got)
 			}
 		case platforms.Refused:
-			if status == 308 && location == "" && got.Err.Class == platforms.ClassTransient {
+			if status == 308 && (location == "" || s.sameSession(location)) && got.Err.Class == platforms.ClassTransient {
 				return
 			}
 			if status < 400 || status > 429 || !reason.MatchString(body) && !strings.Contains(body, `\u`) {

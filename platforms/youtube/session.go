@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -87,8 +88,15 @@ type video struct {
 		PublishedAt jsondoc.Text `json:"publishedAt"`
 	} `json:"snippet"`
 	Status struct {
-		Privacy jsondoc.Text `json:"privacyStatus"`
+		Privacy   jsondoc.Text `json:"privacyStatus"`
+		Upload    jsondoc.Text `json:"uploadStatus"`
+		Failure   jsondoc.Text `json:"failureReason"`
+		Rejection jsondoc.Text `json:"rejectionReason"`
 	} `json:"status"`
+	Processing struct {
+		Status  jsondoc.Text `json:"processingStatus"`
+		Failure jsondoc.Text `json:"processingFailureReason"`
+	} `json:"processingDetails"`
 }
 
 // privacyPublic is who may see a video. It is said always: what an upload is
@@ -150,7 +158,7 @@ func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *p
 	if err != nil {
 		return standing{}, p.api.Unconfirmed(platforms.ClassTransient, err)
 	}
-	return p.read(resp, size)
+	return p.read(resp, s, size)
 }
 
 // send sends a part of the file that makes nothing visible.
@@ -162,7 +170,7 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	if failure != nil {
 		return standing{}, failure
 	}
-	at, failure := p.read(resp, file.Size)
+	at, failure := p.read(resp, s, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was taken when the session began, so that this is about
 		// where the part belongs: the session may have come further than we know.
@@ -185,7 +193,7 @@ func (p *Platform) put(ctx context.Context, s session, call client.Call) (*trans
 
 // read reads an answer of a session. What is in Google's own words is told; all else is
 // worded alike.
-func (p *Platform) read(resp *transport.Response, size int64) (standing, *platforms.Error) {
+func (p *Platform) read(resp *transport.Response, s session, size int64) (standing, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
@@ -196,7 +204,7 @@ func (p *Platform) read(resp *transport.Response, size int64) (standing, *platfo
 	case http.StatusNotFound, http.StatusGone:
 		return standing{state: gone}, nil
 	case http.StatusPermanentRedirect:
-		stored, ok := stored(resp.Header, size)
+		stored, ok := stored(resp.Header, s, size)
 		if !ok {
 			return standing{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoStanding)
 		}
@@ -213,25 +221,62 @@ func (p *Platform) read(resp *transport.Response, size int64) (standing, *platfo
 	return standing{}, failure
 }
 
-var storedRange = regexp.MustCompile(`^bytes=0-([0-9]{1,18})$`)
+// sameSession reports whether an address, which may be relative, is the session's. The
+// id of the session decides wherever the address leads: only Google knows it. Bytes go
+// to the address that the session has in any case.
+func (s session) sameSession(location string) bool {
+	own, err := url.Parse(s.address)
+	if err != nil {
+		return false
+	}
+	other, err := own.Parse(location)
+	if err != nil {
+		return false
+	}
+	if id := own.Query().Get(sessionID); id != "" {
+		return other.Query().Get(sessionID) == id
+	}
+	return other.String() == own.String()
+}
 
-// stored reads how many bytes YouTube has: none, where it names no range. An
-// answer that leads elsewhere is not YouTube's "go on", although it has the same
-// status.
-func stored(h http.Header, size int64) (int64, bool) {
-	if h.Get("Location") != "" {
+// sessionID is the parameter that names a session in its address (Data API, guide
+// "Resumable Uploads", step 3).
+const sessionID = "upload_id"
+
+// storedRange is one range of bytes. The guide writes "bytes=0-999999"; Google's own
+// client for Python reads whatever stands behind the minus sign (googleapiclient/http.py,
+// _process_response), so that a unit that is left out or spelt otherwise is met as well.
+var storedRange = regexp.MustCompile(`^(?i:bytes)?[ \t]*=?[ \t]*([0-9]{1,18})[ \t]*-[ \t]*([0-9]{1,18})$`)
+
+// stored reads how many bytes YouTube has from the beginning of the file: none, where
+// it names no range. An answer that leads away from the session is not YouTube's "go
+// on", although it has the same status. Of several ranges those count that follow on
+// one another: what they lack is missing, whatever lies behind.
+func stored(h http.Header, s session, size int64) (int64, bool) {
+	if location := h.Get("Location"); location != "" && !s.sameSession(location) {
 		return 0, false
 	}
-	named := h.Get("Range")
+	named := strings.TrimSpace(strings.Join(h.Values("Range"), ","))
 	if named == "" {
 		return 0, true
 	}
-	found := storedRange.FindStringSubmatch(named)
-	if found == nil {
-		return 0, false
+	var end, before int64
+	for part := range strings.SplitSeq(named, ",") {
+		found := storedRange.FindStringSubmatch(strings.TrimSpace(part))
+		if found == nil {
+			return 0, false
+		}
+		first, _ := strconv.ParseInt(found[1], 10, 64) // 18 digits always fit
+		last, _ := strconv.ParseInt(found[2], 10, 64)
+		if last < first || last >= size || first < before {
+			return 0, false
+		}
+		before = first
+		if first <= end {
+			end = max(end, last+1)
+		}
 	}
-	last, err := strconv.ParseInt(found[1], 10, 64)
-	return last + 1, err == nil && last < size
+	return end, end > 0
 }
 
 // validID reports whether this can be the id of a video, and a part of an address.

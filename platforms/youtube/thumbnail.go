@@ -5,6 +5,7 @@ package youtube
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -17,6 +18,21 @@ import (
 const thumbnailTries = 2
 
 const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
+
+var _ platforms.Finisher = (*Platform)(nil)
+
+// Finish sets the chosen thumbnail of a video that YouTube has processed: for a Short
+// it might not be applied before ("Thumbnails: set", November 2026), and which videos
+// are Shorts is YouTube's to say. It costs 50 units of the quota.
+func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID string) (note string) {
+	if job.Content.Thumbnail == nil || !validID(externalID) {
+		return ""
+	}
+	if failure := p.setThumbnail(ctx, &job, externalID); failure != nil {
+		return fmt.Sprintf(msgNoThumbnail, failure.Error())
+	}
+	return ""
+}
 
 // setThumbnail sets the picture of a video that is online.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
@@ -42,11 +58,12 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
-	case reason == "forbidden":
+	case reason == codeForbidden:
+		failure.Subject = platforms.SubjectAccount
 		failure.Problem = "YouTube lets only channels verified by phone choose thumbnails"
 		failure.Remedy = "verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
 	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
-		failure.Problem, failure.Remedy = "YouTube refuses the picture", "set a thumbnail in YouTube Studio"
+		failure.Subject, failure.Problem, failure.Remedy = badPicture.Subject, badPicture.Problem, badPicture.Remedy
 	}
 	return failure
 }

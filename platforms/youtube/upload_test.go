@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // inMemory is a file that is not in a store.
@@ -81,7 +82,7 @@ func newGoogle(t *testing.T, answers ...http.HandlerFunc) (*Platform, *google) {
 		next(w, r)
 	}))
 	t.Cleanup(g.Close)
-	p := New(Config{APIURL: g.URL, WebURL: "https://yt.example", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{}))
+	p := New(Config{APIURL: g.URL, WebURL: "https://yt.example", Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, transport.New(transport.Options{}))
 	return p, g
 }
 
@@ -393,60 +394,5 @@ func TestProjectQuota(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
-	}
-}
-
-// TestErrors is the table of YouTube's errors, as a video meets them.
-func TestErrors(t *testing.T) {
-	midnight := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	type row struct {
-		status int
-		reason string
-		class  platforms.Class
-		at     time.Time
-	}
-	rows := []row{
-		{401, "authError", platforms.ClassRefresh, time.Time{}},
-		{401, "authorizationRequired", platforms.ClassRefresh, time.Time{}},
-		{401, "youtubeSignupRequired", platforms.ClassReconnect, time.Time{}},
-		{403, "insufficientPermissions", platforms.ClassReconnect, time.Time{}},
-		{403, "forbidden", platforms.ClassPermanent, time.Time{}},
-		{403, "accessNotConfigured", platforms.ClassPermanent, time.Time{}},
-		{403, "quotaExceeded", platforms.ClassQuota, midnight},
-		{403, "dailyLimitExceeded", platforms.ClassQuota, midnight},
-		{403, "rateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
-		{429, "userRateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
-		{400, "uploadLimitExceeded", platforms.ClassQuota, noon.Add(24 * time.Hour)},
-		{403, "forbiddenPrivacySetting", platforms.ClassPermanent, time.Time{}},
-		{403, "forbiddenLicenseSetting", platforms.ClassPermanent, time.Time{}},
-		{429, "uploadRateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
-	}
-	for _, reason := range []string{
-		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata",
-		"invalidRecordingDetails", "invalidFilename", "defaultLanguageNotSet", "mediaBodyRequired", "badRequest",
-	} {
-		rows = append(rows, row{400, reason, platforms.ClassPermanent, time.Time{}})
-	}
-	for _, reason := range []string{"authenticatedUserAccountClosed", "authenticatedUserAccountSuspended", "channelClosed", "channelSuspended"} {
-		rows = append(rows, row{403, reason, platforms.ClassPermanent, time.Time{}})
-	}
-	for _, tc := range rows {
-		t.Run(tc.reason, func(t *testing.T) {
-			p, _ := newGoogle(t, fails(tc.status, tc.reason))
-			if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != tc.class || !got.RetryAt.Equal(tc.at) {
-				t.Errorf("the beginning gives %v of class %q, to be tried at %v", got, class(asError(got)), got.RetryAt)
-			}
-			p, g := newGoogle(t, fails(tc.status, tc.reason), goOn(0))
-			got := p.Publish(t.Context(), g.upTo(10, 0))
-			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !got.Err.RetryAt.Equal(tc.at) {
-				t.Errorf("the last part gives %+v (%v)", got, got.Err)
-			}
-		})
-	}
-	for _, status := range []int{500, 502, 503, 504} {
-		p, _ := newGoogle(t, fails(status, "backendError"))
-		if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != platforms.ClassTransient {
-			t.Errorf("%d gives %v", status, got)
-		}
 	}
 }

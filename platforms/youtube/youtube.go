@@ -5,8 +5,12 @@
 //
 // A video is uploaded in parts to a session, and is on the channel as soon as
 // the last byte is there. So Prepare uploads all but the last 256 KiB at most,
-// and Publish sends those. The session tells for certain what became of it. Its
+// and Publish sends those. The session tells for certain whether there is a video. Its
 // address is enough to use it, and is kept as a secret.
+//
+// People can watch the video once YouTube has processed it, which may also end with
+// a rejection. The id of the video is the operation id by which it is asked for until
+// then.
 package youtube
 
 import (
@@ -48,11 +52,13 @@ const (
 	// what is short enough so is short enough either way.
 	maxTitle = 100
 
-	// publishTimeout bounds the last part of an upload, and thumbnailTimeout a
-	// thumbnail. callTimeout bounds all that Publish does.
+	// publishTimeout bounds the last part of an upload, settleTimeout the question
+	// that follows it, and thumbnailTimeout a thumbnail. callTimeout bounds all that
+	// Publish does.
 	publishTimeout   = 30 * time.Second
+	settleTimeout    = 10 * time.Second
 	thumbnailTimeout = 10 * time.Second
-	callTimeout      = publishTimeout + thumbnailTries*thumbnailTimeout
+	callTimeout      = publishTimeout + settleTimeout + thumbnailTries*thumbnailTimeout
 
 	// preparedLasts is how long a session is relied on. YouTube does not say how
 	// long one lives; elsewhere at Google it is about a week. A day stays far from
@@ -81,9 +87,8 @@ type Config struct {
 	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
-	// Clock tells when a token that was just handed out ends. Defaults to the
-	// real one.
-	Clock clock.PassiveClock
+	// Clock tells the time, and is what Publish waits by. Defaults to the real one.
+	Clock clock.Clock
 }
 
 // Platform is YouTube.
@@ -93,7 +98,7 @@ type Platform struct {
 	dialog     oauth2.Dialog
 	webURL     string
 	listingLag time.Duration
-	clock      clock.PassiveClock
+	clock      clock.Clock
 }
 
 var (
@@ -110,12 +115,13 @@ func New(c Config, way *transport.Client) *Platform {
 			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
+	dead, _ := known(codeDeadRefresh)
 	p.tokens = oauth2.Endpoint{
 		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
 		Path:   "/token", App: c.app,
-		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead,
+		Timeout: readTimeout, Clock: p.clock, Dead: dead,
 		Refused: func(resp *transport.Response, _ string) *platforms.Error {
 			failure, _ := p.accountRefused(resp)
 			return failure

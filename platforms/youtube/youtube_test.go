@@ -31,7 +31,7 @@ func newYouTube(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Ser
 	t.Helper()
 	server := recorder.Start(t, answer)
 	return New(Config{
-		APIURL: server.URL + "/", ClientID: "id", ClientSecret: func() string { return "s3cr3t" }, Clock: clocktesting.NewFakePassiveClock(noon),
+		APIURL: server.URL + "/", ClientID: "id", ClientSecret: func() string { return "s3cr3t" }, Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)},
 	}, transport.New(transport.Options{})), server
 }
 

@@ -32,8 +32,9 @@ type Row struct {
 	// Error is what the classifier returns for the code. Its class and subject decide
 	// the columns "who acts" and "what Herald does".
 	Error platforms.Error
-	// Also is what Herald does beside what the class says; usually empty.
-	Also string
+	// Also is what Herald does beside what the class says, and Instead what it does
+	// in place of that; both are usually empty.
+	Also, Instead string
 	// Source is where the code is documented, or who has seen it.
 	Source string
 }
@@ -123,6 +124,9 @@ func Table(rows []Row) string {
 	b.WriteString("\n| code | meaning | who acts | what Herald does | source |\n| --- | --- | --- | --- | --- |\n")
 	for _, row := range rows {
 		does := Does(&row.Error)
+		if row.Instead != "" {
+			does = row.Instead
+		}
 		if row.Also != "" {
 			does += "; " + row.Also
 		}

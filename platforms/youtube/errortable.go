@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import "github.com/herald-social/herald/platforms"
+
+// errorRow is one code of YouTube and what Herald makes of it. docs/platform-errors.md
+// shows the rows.
+type errorRow struct {
+	// code is the reason of an error, or how YouTube's work on a video ended.
+	code string
+	// kind says what the code means, in a few words.
+	kind string
+	// err is what the classifier returns. No text changes from one call to the next.
+	err platforms.Error
+	// also is what Herald does beside what the class says, and instead what it does in
+	// place of that.
+	also, instead string
+	// source is where the code is documented, or who has seen it.
+	source string
+}
+
+// Where the codes come from.
+const (
+	sourceErrors    = `YouTube Data API, "Errors"`
+	sourceInsert    = `YouTube Data API, "Videos: insert"`
+	sourceThumbnail = `YouTube Data API, "Thumbnails: set"`
+	sourceGoogle    = `Google APIs, "Standard Error Responses"`
+	sourceOAuth     = `Google Identity, "Using OAuth 2.0 for Web Server Applications"`
+	sourceRejection = `YouTube Data API, "Videos", status.rejectionReason`
+	sourceFailure   = `YouTube Data API, "Videos", status.failureReason`
+	sourceWork      = `YouTube Data API, "Videos", processingDetails.processingFailureReason`
+)
+
+// The codes that more than the table looks at.
+const (
+	codeForbidden   = "forbidden"
+	codeNotEnabled  = "accessNotConfigured"
+	codeBackend     = "backendError"
+	codeUploadLimit = "uploadLimitExceeded"
+	codeQuota       = "quotaExceeded"
+	codeNoChannel   = "youtubeSignupRequired"
+	codeDeadRefresh = "invalid_grant"
+	codeDeleted     = "uploadStatus/deleted"
+)
+
+// What several codes ask for.
+var (
+	refresh = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
+	closed  = platforms.Error{
+		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
+		Problem: "YouTube has closed or suspended this channel", Remedy: "look at the channel's state in YouTube Studio, and appeal there",
+	}
+	quota = platforms.Error{
+		Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+		Problem: "the quota of Herald's Google project is used up until midnight Pacific time",
+	}
+	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
+	// unset is about what Herald never says of a video, so that no change of the post helps.
+	unset = platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "YouTube refuses a property of the video that Herald does not set",
+		Remedy: "look at the upload defaults of the channel in YouTube Studio",
+	}
+	badPicture = platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube refuses the picture", Remedy: "set a thumbnail in YouTube Studio"}
+)
+
+// onlyNoted is what becomes of an error about a thumbnail.
+const onlyNoted = "keeps the video as posted and reports the thumbnail by a warning event"
+
+// errorTable is what Herald makes of YouTube's codes.
+var errorTable = concat(callErrors, videoErrors, fates)
+
+// callErrors are about tokens, channels, the project and its limits.
+var callErrors = []errorRow{
+	{code: "authError", kind: "the access token has ended", err: refresh, source: sourceGoogle},
+	{code: "authorizationRequired", kind: "the access token has ended", err: refresh, source: sourceErrors},
+	{code: codeDeadRefresh, kind: "the refresh token is dead", source: sourceOAuth, err: platforms.Error{
+		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+		Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months", Remedy: "connect the channel again",
+	}},
+	{code: codeNoChannel, kind: "no channel", source: sourceErrors, err: platforms.Error{
+		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+		Problem: "this Google account has no YouTube channel", Remedy: "create one, then connect the account again",
+	}},
+	{code: "insufficientPermissions", kind: "a permission is missing", source: sourceErrors, err: platforms.Error{
+		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing", Remedy: "connect the channel again and grant all of them",
+	}},
+	{code: "authenticatedUserAccountClosed", kind: "closed channel", err: closed, source: sourceErrors},
+	{code: "authenticatedUserAccountSuspended", kind: "suspended channel", err: closed, source: sourceErrors},
+	{code: "channelClosed", kind: "closed channel", err: closed, source: sourceErrors},
+	{code: "channelSuspended", kind: "suspended channel", err: closed, source: sourceErrors},
+	{code: codeForbidden, kind: "not allowed, for a reason that is not told", source: sourceErrors, err: platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "YouTube does not allow this, and does not say why (forbidden)", Remedy: "look at the channel's state in YouTube Studio",
+	}, also: "about a thumbnail: keeps the video as posted, and a warning event asks for verification by phone"},
+	{code: codeNotEnabled, kind: "the API is not enabled", source: sourceGoogle, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectApp,
+		Problem: "the YouTube Data API is not enabled for Herald's Google project", Remedy: "the administrator has to enable it in the Google Cloud console",
+	}},
+	{code: codeQuota, kind: "the project's quota", err: quota, source: sourceErrors},
+	{code: "dailyLimitExceeded", kind: "the project's quota", err: quota, source: sourceGoogle},
+	{code: codeUploadLimit, kind: "the channel's uploads of a day", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+		Problem: "the channel has uploaded as many videos as YouTube allows it in a day",
+	}},
+	{
+		code: "rateLimitExceeded", kind: "too many calls", err: rateLimit, source: sourceGoogle + "; googleapis/google-api-python-client#2753",
+		also: `if the words say "per day": the project's quota, as with ` + codeQuota,
+	},
+	{code: "userRateLimitExceeded", kind: "too many calls", err: rateLimit, source: sourceGoogle},
+	{code: codeBackend, kind: "trouble of YouTube's own", source: sourceGoogle, err: platforms.Error{
+		Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked",
+	}, also: "an answer to the last part is in doubt: the post is looked up"},
+}
+
+// videoErrors are about what Herald sends.
+var videoErrors = []errorRow{
+	{code: "invalidTitle", kind: "the title", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refuses the title", Remedy: "change it",
+	}},
+	{code: "invalidDescription", kind: "the description", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refuses the caption as a description", Remedy: "change it",
+	}},
+	{code: "invalidVideoMetadata", kind: "title, description or settings", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "YouTube refuses what the video is described with, without saying which part of it", Remedy: "look at its title and its caption",
+	}},
+	{code: "forbiddenPrivacySetting", kind: "the channel's settings", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
+		Problem: "the settings of the channel do not allow a public video", Remedy: "change them in YouTube Studio",
+	}},
+	{code: "invalidTags", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "invalidCategoryId", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "invalidPublishAt", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "invalidRecordingDetails", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "invalidFilename", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "defaultLanguageNotSet", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "forbiddenLicenseSetting", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "mediaBodyRequired", kind: "no file", source: sourceInsert, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube found no file in the upload", Remedy: "upload the file again",
+	}},
+	{code: "uploadRateLimitExceeded", kind: "too many thumbnails", err: rateLimit, instead: onlyNoted, source: sourceThumbnail},
+	{code: "invalidImage", kind: "the picture of a thumbnail", err: badPicture, instead: onlyNoted, source: sourceThumbnail},
+	{code: "imageFormatUnsupported", kind: "the picture of a thumbnail", err: badPicture, instead: onlyNoted, source: sourceThumbnail},
+	{code: "imageTooTall", kind: "the picture of a thumbnail", err: badPicture, instead: onlyNoted, source: sourceThumbnail},
+	{code: "imageTooWide", kind: "the picture of a thumbnail", err: badPicture, instead: onlyNoted, source: sourceThumbnail},
+	{code: "videoNotFound", kind: "the video of a thumbnail", source: sourceThumbnail, instead: onlyNoted, err: platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "YouTube does not find the video any more", Remedy: "look for it in YouTube Studio",
+	}},
+}
+
+// concat joins parts of the table.
+func concat(parts ...[]errorRow) (rows []errorRow) {
+	for _, part := range parts {
+		rows = append(rows, part...)
+	}
+	return rows
+}
+
+// known returns the error of a code; false if the table has none.
+func known(code string) (platforms.Error, bool) {
+	err, ok := errorsByCode[code]
+	err.Code = code
+	return err, ok
+}
+
+// errorsByCode has the rows of the table.
+var errorsByCode = func() map[string]platforms.Error {
+	byCode := map[string]platforms.Error{}
+	for i := range errorTable {
+		byCode[errorTable[i].code] = errorTable[i].err
+	}
+	return byCode
+}()

@@ -1,0 +1,75 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// fates are the ends of YouTube's work on a video by which people cannot watch it. The
+// file went to YouTube whole, so that no other call with the same file would do better.
+var fates = []errorRow{
+	rejected("claim", platforms.SubjectFile, "somebody claims a right to what it shows or plays", "dispute the claim in YouTube Studio, or change the video"),
+	rejected("copyright", platforms.SubjectFile, "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),
+	rejected("duplicate", platforms.SubjectFile, "the channel has the same video already", "delete the other one in YouTube Studio first, or change the video"),
+	rejected("inappropriate", platforms.SubjectFile, "YouTube finds it inappropriate", "appeal in YouTube Studio, or change the video"),
+	rejected("legal", platforms.SubjectFile, "of a legal complaint", "look at the complaint in YouTube Studio"),
+	rejected("length", platforms.SubjectFile, "it is longer than the channel may upload", "verify the channel by phone at youtube.com/verify, or make the video shorter"),
+	rejected("termsOfUse", platforms.SubjectFile, "it breaks YouTube's terms of use", "appeal in YouTube Studio, or change the video"),
+	rejected("trademark", platforms.SubjectFile, "it infringes a trademark", "dispute that in YouTube Studio, or change the video"),
+	{code: "rejected/uploaderAccountClosed", kind: "closed channel", err: closed, source: sourceRejection},
+	{code: "rejected/uploaderAccountSuspended", kind: "suspended channel", err: closed, source: sourceRejection},
+	failed("codec", sourceFailure, "it does not know the codec", "convert the video to H.264 and AAC in an MP4 file"),
+	failed("conversion", sourceFailure, "it could not convert it", "convert the video to H.264 and AAC in an MP4 file"),
+	failed("emptyFile", sourceFailure, "the file is empty", "upload the file again"),
+	failed("invalidFile", sourceFailure, "the file is in no format that it takes", "convert the video to H.264 and AAC in an MP4 file"),
+	failed("tooSmall", sourceFailure, "the file is too small", "change the video"),
+	failed("uploadAborted", sourceFailure, "the upload was aborted", "post it again"),
+	failed("streamingFailed", sourceWork, "it could not make it ready for streaming", "post it again"),
+	failed("transcodeFailed", sourceWork, "it could not convert it", "convert the video to H.264 and AAC in an MP4 file"),
+	failed("uploadFailed", sourceWork, "it could not receive it", "post it again"),
+	failed("other", sourceWork, "of a reason that it does not tell", "look at the video in YouTube Studio"),
+	{code: codeDeleted, kind: "a deleted video", source: `YouTube Data API, "Videos", status.uploadStatus`, err: platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "the video was deleted on YouTube before YouTube had processed it", Remedy: "post it again if that was a mistake",
+	}},
+}
+
+// rejected is the row of a video that YouTube does not want to show.
+func rejected(reason string, about platforms.Subject, because, remedy string) errorRow {
+	return errorRow{code: "rejected/" + reason, kind: "rejected after the upload", source: sourceRejection, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: about, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
+	}}
+}
+
+// failed is the row of a video that YouTube could not process.
+func failed(reason, source, because, remedy string) errorRow {
+	about := platforms.SubjectFile
+	if reason == "other" {
+		about = ""
+	}
+	return errorRow{code: "failed/" + reason, kind: "not processed after the upload", source: source, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: about, Problem: "YouTube could not process the video, because " + because, Remedy: remedy,
+	}}
+}
+
+// droppedFor says why a video is dropped. A code that the table lacks names nothing
+// that is at fault.
+func droppedFor(code string) *platforms.Error {
+	failure, ok := known(code)
+	if !ok {
+		end, reason, _ := strings.Cut(code, "/")
+		failure = platforms.Error{
+			Class: platforms.ClassPermanent, Code: end + "/" + word(reason), Unlisted: true,
+			Problem: fmt.Sprintf("YouTube %s the video after the upload (reason %s)", verbs[end], word(reason)),
+			Remedy:  "look at the video in YouTube Studio",
+		}
+	}
+	return failure.Because(fmt.Errorf("the video ended as %.64q", code))
+}
+
+// verbs are the ends of YouTube's work in words.
+var verbs = map[string]string{"rejected": "rejected", "failed": "could not process"}

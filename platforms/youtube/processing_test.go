@@ -1,0 +1,201 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+const videoID = "AbCdEfGhIjK"
+
+// shows answers videos.list with one video. status and work are the members of its
+// parts status and processingDetails.
+func shows(id, status, work string) http.HandlerFunc {
+	return says(200, fmt.Sprintf(`{"kind":"youtube#videoListResponse","items":[{"id":%q,"snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public",%s},"processingDetails":{%s}}]}`,
+		id, status, work))
+}
+
+const (
+	uploaded   = `"uploadStatus":"uploaded"`
+	processed  = `"uploadStatus":"processed"`
+	atWork     = `"processingStatus":"processing"`
+	succeeded  = `"processingStatus":"succeeded"`
+	terminated = `"processingStatus":"terminated"`
+)
+
+// shown answers that people can watch a video.
+func shown(id string) http.HandlerFunc { return shows(id, processed, succeeded) }
+
+// none answers videos.list without a video.
+var none = says(200, `{"kind":"youtube#videoListResponse","items":[]}`)
+
+// listLine asks for the video of the tests.
+const listLine = "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus%2CprocessingDetails"
+
+// TestSettle shows what Publish reports of a video that YouTube has whole.
+func TestSettle(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		answer  http.HandlerFunc
+		outcome platforms.Outcome
+		code    string
+	}{
+		"processed":            {"people can watch it", shown(videoID), platforms.Posted, ""},
+		"details gone":         {"YouTube keeps no details of what it has done", shows(videoID, processed, terminated), platforms.Posted, ""},
+		"uploaded":             {"what is processed still is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
+		"one of two":           {"a first resolution is not all of it", shows(videoID, processed, atWork), platforms.Accepted, ""},
+		"no word":              {"a status that is missing decides nothing", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
+		"unknown word":         {"nor does one that is not documented", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
+		"not shown":            {"a video may be missing for a while", none, platforms.Accepted, ""},
+		"not shown, left out":  {"YouTube may leave out an empty list", says(200, `{"kind":"youtube#videoListResponse"}`), platforms.Accepted, ""},
+		"cut":                  {"the id must not be lost with the question", says(200, `{"kind":"youtube#vid`), platforms.Accepted, ""},
+		"outage":               {"nor with an outage", fails(503, "backendError"), platforms.Accepted, ""},
+		"quota":                {"nor when the quota is used up", fails(403, "quotaExceeded"), platforms.Accepted, ""},
+		"rejected":             {"a video that YouTube rejects is not posted", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"duplicate"`, terminated), platforms.Refused, "rejected/duplicate"},
+		"failed":               {"nor is one that it cannot process", shows(videoID, `"uploadStatus":"failed","failureReason":"codec"`, `"processingStatus":"failed"`), platforms.Refused, "failed/codec"},
+		"processing failed":    {"whichever of the two says so", shows(videoID, uploaded, `"processingStatus":"failed","processingFailureReason":"transcodeFailed"`), platforms.Refused, "failed/transcodeFailed"},
+		"deleted":              {"nor is one that was deleted", shows(videoID, `"uploadStatus":"deleted"`, ""), platforms.Refused, "uploadStatus/deleted"},
+		"rejected, new reason": {"a reason that is new is told, too", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"tooLoud"`, terminated), platforms.Refused, "rejected/tooLoud"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, says(200, published), tc.answer)
+			got := p.Publish(t.Context(), g.upTo(10, 0))
+			if got.Outcome != tc.outcome {
+				t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			if at := p.clock.Since(noon); at != firstPause {
+				t.Errorf("the account's turn is held for %v", at)
+			}
+			switch {
+			case tc.outcome == platforms.Accepted && (got.OperationID != videoID || got.Err.Problem != msgProcessing):
+				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			case tc.outcome == platforms.Refused && (got.Err.Class != platforms.ClassPermanent || got.Err.Code != tc.code || got.Err.Remedy == ""):
+				t.Errorf("%s: got %+v", tc.reason, got.Err)
+			case tc.outcome == platforms.Posted && (got.ExternalID != videoID || got.Err != nil):
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			g.did(t, asked{Line: putLine, Span: "bytes 0-9/10", Length: 10}, asked{Line: listLine})
+		})
+	}
+}
+
+// TestFollow shows what a look at a video tells whose id is stored.
+func TestFollow(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		after  time.Duration
+		answer http.HandlerFunc
+		want   platforms.LookupResult
+		class  platforms.Class
+		wait   time.Duration
+	}{
+		"processed":          {"people can watch it", time.Minute, shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}, "", 0},
+		"processing":         {"it is asked again, the later the longer it has been", time.Hour, shows(videoID, uploaded, atWork), platforms.LookupResult{}, platforms.ClassTransient, 15 * time.Minute},
+		"processing, slowly": {"YouTube has it and did not refuse it: posted, with a note", processingFor + time.Second, shows(videoID, uploaded, atWork), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true, Note: fmt.Sprintf(msgSlow, 12)}, "", 0},
+		"not shown yet":      {"a video may be missing for a while", unseenFor, none, platforms.LookupResult{}, platforms.ClassTransient, unseenFor / 4},
+		"outage":             {"no answer is no answer", processingFor + time.Second, fails(503, "backendError"), platforms.LookupResult{}, platforms.ClassTransient, 0},
+		"nonsense":           {"nor is one that is not a list of videos", processingFor + time.Second, says(200, `{}`), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"another video":      {"nor one of another video", processingFor + time.Second, shown("other"), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"token ended":        {"an ended token is renewed", time.Minute, fails(401, "authError"), platforms.LookupResult{}, platforms.ClassRefresh, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.answer)
+			job := g.upTo(unit+7, unit)
+			job.OperationID, job.AcceptedAt = videoID, noon.Add(-tc.after)
+			got, err := p.Lookup(t.Context(), job)
+			got.ExternalURL, got.PostedAt = "", time.Time{}
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			if failure, ok := err.(*platforms.Error); ok && tc.wait > 0 && !failure.RetryAt.Equal(noon.Add(tc.wait)) { //nolint:errorlint // the contract names this type
+				t.Errorf("%s: it is asked again at %v", tc.reason, failure.RetryAt)
+			}
+			g.did(t, asked{Line: listLine})
+		})
+	}
+}
+
+// TestVideoGone has YouTube not show a video any more.
+func TestVideoGone(t *testing.T) {
+	p, g := newGoogle(t, none)
+	job := g.upTo(unit+7, unit)
+	job.OperationID, job.AcceptedAt = videoID, noon.Add(-unseenFor-time.Second)
+	if got, err := p.Lookup(t.Context(), job); err != nil || got.Refused == nil || got.Refused.Code != codeDeleted {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestDetailsForbidden has YouTube keep the details of the processing from the token:
+// the status alone decides then.
+func TestDetailsForbidden(t *testing.T) {
+	p, g := newGoogle(t, fails(403, "forbidden"), shows(videoID, processed, ""))
+	job := g.upTo(unit+7, unit)
+	job.OperationID, job.AcceptedAt = videoID, noon
+	if got, err := p.Lookup(t.Context(), job); err != nil || got.Matches != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	g.did(t, asked{Line: listLine}, asked{Line: "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus"})
+}
+
+// TestLostAnswer has the session tell the video whose id nobody stored.
+func TestLostAnswer(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   platforms.LookupResult
+	}{
+		"processed":   {"people can watch it", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
+		"processing":  {"from now on it is asked for by its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
+		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
+		"outage":      {"and if nothing can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
+		"token ended": {"so is it with an ended token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, says(200, published), tc.answer)
+			got, err := p.Lookup(t.Context(), g.upTo(unit+7, unit))
+			got.ExternalURL, got.PostedAt = "", time.Time{}
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+	p, g := newGoogle(t, says(200, published), shows(videoID, `"uploadStatus":"rejected","rejectionReason":"length"`, ""))
+	if got, err := p.Lookup(t.Context(), g.upTo(unit+7, unit)); err != nil || got.Refused == nil || got.Refused.Code != "rejected/length" {
+		t.Errorf("a video that was rejected is no post: got %+v, %v", got, err)
+	}
+}
+
+// TestFinish sets the thumbnail of a video that a look has found.
+func TestFinish(t *testing.T) {
+	picture := &platforms.File{Name: "t.jpg", MIMEType: v1alpha1.MimeJPEG, Size: 5, Bytes: inMemory("12345")}
+	set := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}
+	p, g := newGoogle(t, says(200, `{}`), fails(403, "forbidden"))
+	job := g.upTo(10, 0)
+	if note := p.Finish(t.Context(), job, videoID); note != "" {
+		t.Errorf("without a picture there is nothing to do, and it says %q", note)
+	}
+	job.Content.Thumbnail = picture
+	if note := p.Finish(t.Context(), job, "a/b"); note != "" {
+		t.Errorf("what is no id is not called, and it says %q", note)
+	}
+	if note := p.Finish(t.Context(), job, videoID); note != "" {
+		t.Errorf("it is set, and it says %q", note)
+	}
+	if note := p.Finish(t.Context(), job, videoID); !strings.Contains(note, "verified by phone") {
+		t.Errorf("it is refused, and it says %q", note)
+	}
+	g.did(t, set, set)
+}

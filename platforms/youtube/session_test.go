@@ -1,0 +1,101 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// TestGoOn reads the answers by which YouTube asks for the rest of a file of 1000 bytes.
+func TestGoOn(t *testing.T) {
+	const address = "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&upload_id=s3cr3t-1"
+	tests := map[string]struct {
+		reason   string
+		location string
+		ranges   []string
+		want     int64
+		unread   bool
+	}{
+		"as documented":      {"the guide's form", "", []string{"bytes=0-99"}, 100, false},
+		"nothing stored":     {"without a range YouTube has nothing", "", nil, 0, false},
+		"no unit":            {"Google's client for Python reads it", "", []string{"0-99"}, 100, false},
+		"another case":       {"units of ranges have no case (RFC 9110, section 14.1)", "", []string{"Bytes=0-99"}, 100, false},
+		"blanks":             {"blanks say nothing", "", []string{" bytes = 0 - 99 "}, 100, false},
+		"a blank for =":      {"as in Content-Range", "", []string{"bytes 0-99"}, 100, false},
+		"everything":         {"all bytes may be there", "", []string{"bytes=0-999"}, 1000, false},
+		"ranges that join":   {"what is stored has no gap", "", []string{"bytes=0-99,100-199"}, 200, false},
+		"ranges that lap":    {"nor has this", "", []string{"bytes=0-99, 50-199"}, 200, false},
+		"ranges in headers":  {"two lines are one list (RFC 9110, section 5.3)", "", []string{"bytes=0-99", "bytes=100-199"}, 200, false},
+		"a gap":              {"what is missing is sent, and what lies behind it once more", "", []string{"bytes=0-99,200-999"}, 100, false},
+		"not from the start": {"YouTube would lack the beginning, which it never says", "", []string{"bytes=7-99"}, 0, true},
+		"out of order":       {"nothing documents such an order", "", []string{"bytes=100-199,0-99"}, 0, true},
+		"beyond the end":     {"that is not about this file", "", []string{"bytes=0-1000"}, 0, true},
+		"one beyond the end": {"also among others", "", []string{"bytes=0-99,100-1000"}, 0, true},
+		"backwards":          {"that is no range", "", []string{"bytes=9-0"}, 0, true},
+		"another unit":       {"bytes are counted", "", []string{"chunks=0-9"}, 0, true},
+		"open":               {"how much there is, is not told", "", []string{"bytes=0-"}, 0, true},
+		"words":              {"that is no range", "", []string{"all of it"}, 0, true},
+
+		"the same session":     {"Google's clients go on there", address, []string{"bytes=0-99"}, 100, false},
+		"the same, relative":   {"an address may leave out its host", "/upload/youtube/v3/videos?upload_id=s3cr3t-1", []string{"bytes=0-99"}, 100, false},
+		"the same, query only": {"and its path", "?upload_id=s3cr3t-1&uploadType=resumable", []string{"bytes=0-99"}, 100, false},
+		"on another host":      {"the id names the session, and the bytes go where they went before", "https://youtube.googleapis.com/upload?upload_id=s3cr3t-1", []string{"bytes=0-99"}, 100, false},
+		"another session":      {"what another session has is not this one's", "https://www.googleapis.com/upload/youtube/v3/videos?upload_id=s3cr3t-2", []string{"bytes=0-99"}, 0, true},
+		"no session":           {"something in between redirects", "https://www.googleapis.com/upload/youtube/v3/videos", []string{"bytes=0-99"}, 0, true},
+		"a page":               {"that is no session", "/", nil, 0, true},
+		"no address":           {"nor is this", "http://%zz", nil, 0, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Range": tc.ranges}
+			if tc.location != "" {
+				h.Set("Location", tc.location)
+			}
+			if got, ok := stored(h, session{address: address}, 1000); got != tc.want && !tc.unread || ok == tc.unread {
+				t.Errorf("%s: got %d, %t", tc.reason, got, ok)
+			}
+		})
+	}
+	plain := session{address: "https://www.googleapis.com/session/1"}
+	if !plain.sameSession("/session/1") || plain.sameSession("/session/2") {
+		t.Error("a session without an id is named by its whole address")
+	}
+}
+
+// TestGoOnAtTheSameSession uploads to a session whose every answer carries its own
+// address, and to one that leaves out the unit of the range.
+func TestGoOnAtTheSameSession(t *testing.T) {
+	const size = chunk + unit + 1
+	for reason, dress := range map[string]func(at string) []string{
+		"Location of the session": func(at string) []string { return []string{"Location", at, "Range", "bytes=0-%d"} },
+		"Range without its unit":  func(string) []string { return []string{"Range", "0-%d"} },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			next := func(bytes int64) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					headers := dress("http://" + r.Host + r.URL.RequestURI())
+					headers[len(headers)-1] = fmt.Sprintf(headers[len(headers)-1], bytes-1)
+					says(308, "", headers...)(w, r)
+				}
+			}
+			p, g := newGoogle(t, begun, next(chunk), next(chunk+unit), next(chunk+unit), says(200, published), shown(videoID))
+			job := videoJob(size)
+			checkpoint, failure := p.Prepare(t.Context(), job)
+			if failure != nil {
+				t.Fatalf("got %q, %v", checkpoint, failure)
+			}
+			job = g.upTo(size, chunk+unit)
+			if found, err := p.Lookup(t.Context(), job); err != nil || !found.Proof {
+				t.Errorf("a session that lacks bytes proves that there is no video: %+v, %v", found, err)
+			}
+			if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
+				t.Errorf("got %+v (%v)", got, got.Err)
+			}
+		})
+	}
+}
