@@ -33,9 +33,9 @@ const (
 
 	// paceShare is the part of a video's age that passes between two looks at it. The
 	// caller looks after pauses that double and end at 5 minutes; this makes them longer
-	// from the 20th minute on. So a video that takes an hour costs 15 of the 10,000 units
+	// from the 20th minute on. So a video that takes an hour costs 19 of the 10,000 units
 	// of a day that a Google project has ("Quota Calculator": 1 for videos.list), and one
-	// that takes 12 hours 27.
+	// that takes 12 hours 30.
 	paceShare = 4
 )
 

@@ -185,7 +185,9 @@ func span(offset, length, size int64) http.Header {
 }
 
 // put makes a request to a session. It carries no token: the address has all
-// authority.
+// authority. Google's guide ("Resumable Uploads") shows the header Authorization with
+// each request and does not say that a session asks for it; without it, a host that an
+// answer named never sees the token of the channel.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
 	return p.api.Do(ctx, call)
