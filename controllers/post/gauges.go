@@ -31,7 +31,7 @@ func newGauges() gauges {
 		posts: prometheus.NewDesc("herald_unfinished_posts",
 			"Posts that are not finished, by the team's namespace and by phase.", []string{labelNamespace, "phase"}, nil),
 		due: prometheus.NewDesc("herald_due_posts",
-			"Posts whose time has come and that Herald is not done with, by the team's namespace. Those that wait for a person's answer alone, or since their team is suspended, are not among them.",
+			"Posts whose time has come and that Herald is not done with, by the team's namespace. Those that wait for a person's answer alone, since their team is suspended, or for a platform that works on what it took are not among them.",
 			[]string{labelNamespace}, nil),
 		suspended: prometheus.NewDesc("herald_suspended_posts",
 			"Posts whose time has come and that wait since their team is suspended, by the team's namespace.", []string{labelNamespace}, nil),
@@ -41,7 +41,7 @@ func newGauges() gauges {
 		overdue: prometheus.NewDesc("herald_oldest_due_post_age_seconds",
 			"How long ago the time of the oldest of herald_due_posts came, by the team's namespace.", []string{labelNamespace}, nil),
 		attempts: prometheus.NewDesc("herald_open_attempts",
-			"Calls whose outcome is not recorded, by the team's namespace, the platform and the window: within it, or past it and being looked for.",
+			"Calls whose outcome is not recorded, by the team's namespace, the platform and the window: within it, past it and being looked for, or taken by the platform, which works on it.",
 			[]string{labelNamespace, labelPlatform, "window"}, nil),
 		undecided: prometheus.NewDesc("herald_undecided_targets",
 			"Targets whose outcome only a person can tell, by the team's namespace and the platform.",
@@ -157,6 +157,7 @@ func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 	case age <= 0 || phase != v1alpha1.PhaseScheduled && phase != v1alpha1.PhaseProcessing:
 	case waitsSuspended(post):
 		c.suspended[post.Namespace]++
+	case waitsForPlatform(post):
 	default:
 		c.due[post.Namespace]++
 		c.overdue[post.Namespace] = max(c.overdue[post.Namespace], age)
@@ -169,7 +170,7 @@ func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
 		of := account{post.Namespace, string(t.Platform)}
 		if attempt.IsOpen(t.Attempt) {
 			if c.attempts[of] == nil {
-				c.attempts[of] = map[string]int{"within": 0, "past": 0}
+				c.attempts[of] = map[string]int{"within": 0, "past": 0, "taken": 0}
 			}
 			c.attempts[of][r.windowOf(t, now)]++
 		}
@@ -219,8 +220,28 @@ func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
 	return until.Add(-r.o.StartingDeadline)
 }
 
-// windowOf tells whether the call of an open attempt may still be under way.
+// waitsForPlatform reports whether platforms work on all of a post that is not settled, as
+// YouTube does for hours on a long film: nobody has to look.
+func waitsForPlatform(post *v1alpha1.Post) (waits bool) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if attempt.Settled(t) {
+			continue
+		}
+		if !attempt.IsOpen(t.Attempt) || t.Attempt.OperationID == "" {
+			return false
+		}
+		waits = true
+	}
+	return waits
+}
+
+// windowOf tells whether the call of an open attempt may still be under way, or was taken
+// by its platform.
 func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
+	if t.Attempt.OperationID != "" {
+		return "taken"
+	}
 	timing := attempt.Timing{SendWindow: r.o.SendWindow, ClockMargin: r.o.ClockMargin}
 	if p, ok := r.o.Platforms[t.Platform]; ok {
 		timing.CallTimeout = p.Capabilities().CallTimeout

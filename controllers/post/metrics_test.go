@@ -200,7 +200,20 @@ func TestGauges(t *testing.T) {
 			[]client.Object{unfinished("acme", "a", -time.Minute, text, sentAt(0)), unfinished("acme", "b", -time.Minute, text, sentAt(time.Minute))},
 			[]string{"herald_open_attempts"},
 			`herald_open_attempts{namespace="acme",platform="youtube",window="past"} 1
+			herald_open_attempts{namespace="acme",platform="youtube",window="taken"} 0
 			herald_open_attempts{namespace="acme",platform="youtube",window="within"} 1`,
+		},
+		{
+			"what the platform took and works on is neither looked for nor stuck",
+			[]client.Object{unfinished("acme", "a", -time.Hour, text, sentAt(time.Minute), func(p *v1alpha1.Post) {
+				p.Status.Targets[0].Attempt.OperationID = "video"
+			}), unfinished("acme", "b", -time.Minute, text, sentAt(time.Minute))},
+			[]string{"herald_open_attempts", "herald_due_posts", "herald_oldest_due_post_age_seconds"},
+			`herald_due_posts{namespace="acme"} 1
+			herald_oldest_due_post_age_seconds{namespace="acme"} 60
+			herald_open_attempts{namespace="acme",platform="youtube",window="past"} 1
+			herald_open_attempts{namespace="acme",platform="youtube",window="taken"} 1
+			herald_open_attempts{namespace="acme",platform="youtube",window="within"} 0`,
 		},
 		{
 			"600 MiB at the 1 MiB/s that is expected are there in time for one post, and not for the other",
