@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -61,6 +62,8 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	case storable(f.OperationID):
 		working(t, f.OperationID, now)
 		return nil
+	case f.OperationID != "":
+		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform works on it under an id that cannot be stored"), timing, policy, now)
 	case now.Before(authoritativeFrom):
 		lookUpAgain(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {
@@ -89,7 +92,7 @@ func working(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	if a.EndedAt == nil {
 		a.EndedAt = v1alpha1.NewTimePtr(now)
 	}
-	a.OperationID, a.Lookups, t.Blocked = operationID, 0, nil
+	a.OperationID, a.Lookups, t.Blocked = cmp.Or(a.OperationID, operationID), 0, nil
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 

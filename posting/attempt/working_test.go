@@ -39,10 +39,16 @@ func TestLookupFindsWork(t *testing.T) {
 			t.Fatalf("%s: %+v", tt.reason, target.Attempt)
 		}
 		if !tt.taken {
+			if target.Attempt.Lookups != 0 || target.NextTryAt == nil {
+				t.Errorf("%s: it is no miss: %+v", tt.reason, target)
+			}
 			continue
 		}
 		if target.Attempt.EndedAt == nil || target.Blocked != nil || !target.NextTryAt.Equal(timePtr(asked+firstRetry)) {
 			t.Errorf("%s: it is asked for by the id from now on: %+v", tt.reason, target)
+		}
+		if err := RecordLookup(target, platforms.LookupResult{OperationID: "another"}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
+			t.Errorf("%s: the id stays: %v %+v", tt.reason, err, target.Attempt)
 		}
 		late := asked + timing.GiveUpAfter + time.Hour
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(late)); err != nil {
