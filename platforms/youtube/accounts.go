@@ -60,6 +60,8 @@ func (p *Platform) accountRefused(resp *transport.Response) (failure *platforms.
 	switch {
 	case reason == codeNotEnabled:
 		failure.Class = platforms.ClassTransient
+	case reason == codeBadRequest:
+		failure.Class = platforms.ClassUnknown
 	case failure.Class == platforms.ClassRestricted:
 		failure.Class = platforms.ClassPermanent
 	}

@@ -38,6 +38,7 @@ const (
 	codeForbidden   = "forbidden"
 	codeNotEnabled  = "accessNotConfigured"
 	codeBackend     = "backendError"
+	codeBadRequest  = "badRequest"
 	codeUploadLimit = "uploadLimitExceeded"
 	codeQuota       = "quotaExceeded"
 	codeNoChannel   = "youtubeSignupRequired"
@@ -57,6 +58,7 @@ var (
 		Problem: "the quota of Herald's Google project is used up until midnight Pacific time",
 	}
 	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
+	trouble   = platforms.Error{Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked"}
 	// unset is about what Herald never says of a video, so that no change of the post helps.
 	unset = platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "YouTube refuses a property of the video that Herald does not set",
@@ -109,9 +111,11 @@ var callErrors = []errorRow{
 		also: `if the words say "per day": the project's quota, as with ` + codeQuota,
 	},
 	{code: "userRateLimitExceeded", kind: "too many calls", err: rateLimit, source: sourceGoogle},
-	{code: codeBackend, kind: "trouble of YouTube's own", source: sourceGoogle, err: platforms.Error{
-		Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked",
-	}, also: "an answer to the last part is in doubt: the post is looked up"},
+	{code: codeBadRequest, kind: "a request that YouTube finds invalid, for a reason that is not told", source: sourceErrors, err: platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "YouTube found the request invalid, and does not say why (badRequest)", Remedy: "look at the channel in YouTube Studio, then post again",
+	}, also: "about a part of an upload: asks the session how far it is"},
+	{code: "internalError", kind: "trouble of YouTube's own", err: trouble, source: sourceGoogle},
+	{code: codeBackend, kind: "trouble of YouTube's own", err: trouble, source: sourceGoogle, also: "an answer to the last part is in doubt: the post is looked up"},
 }
 
 // videoErrors are about what Herald sends.
@@ -136,6 +140,9 @@ var videoErrors = []errorRow{
 	{code: "invalidFilename", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
 	{code: "defaultLanguageNotSet", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
 	{code: "forbiddenLicenseSetting", kind: "a property that Herald does not set", err: unset, source: sourceInsert},
+	{code: "badContent", kind: "the type of the file", source: sourceGoogle, err: platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube does not take files of this type", Remedy: "convert the video to H.264 and AAC in an MP4 file",
+	}},
 	{code: "mediaBodyRequired", kind: "no file", source: sourceInsert, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube found no file in the upload", Remedy: "upload the file again",
 	}},

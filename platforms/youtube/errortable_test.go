@@ -69,6 +69,8 @@ func callExpectations() []expectation {
 		{400, "invalidFilename", permanent, none, never},
 		{400, "defaultLanguageNotSet", permanent, none, never},
 		{403, "forbiddenLicenseSetting", permanent, none, never},
+		{400, "badRequest", permanent, none, never},
+		{400, "badContent", permanent, file, never},
 		{400, "mediaBodyRequired", permanent, file, never},
 		{429, "uploadRateLimitExceeded", platforms.ClassRateLimited, none, never},
 		{400, "invalidImage", permanent, file, never},
@@ -97,10 +99,12 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, status := range []int{500, 502, 503, 504} {
-		p, _ := newGoogle(t, fails(status, "backendError"))
-		if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != platforms.ClassTransient || got.Code != codeBackend {
-			t.Errorf("%d gives %+v", status, got)
+	for _, code := range []string{codeBackend, "internalError"} {
+		for _, status := range []int{500, 502, 503, 504} {
+			p, _ := newGoogle(t, fails(status, code))
+			if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != platforms.ClassTransient || got.Code != code || got.Unlisted {
+				t.Errorf("%d gives %+v", status, got)
+			}
 		}
 	}
 	p, g := newGoogle(t, fails(404, "videoNotFound"))
@@ -190,7 +194,7 @@ func TestFates(t *testing.T) {
 		{"failed/other", permanent, "", "does not tell"},
 		{"uploadStatus/deleted", permanent, "", "deleted"},
 	}
-	covered := map[string]bool{codeDeadRefresh: true, codeBackend: true, "videoNotFound": true}
+	covered := map[string]bool{codeDeadRefresh: true, codeBackend: true, "internalError": true, "videoNotFound": true}
 	for _, want := range callExpectations() {
 		covered[want.code] = true
 	}

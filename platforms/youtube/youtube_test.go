@@ -67,6 +67,7 @@ func TestIdentify(t *testing.T) {
 		"limited, by time": {"Google may say when", says(429, ``, "Retry-After", "30"), want{Class: platforms.ClassRateLimited, RetryAt: noon.Add(30 * time.Second)}},
 		"limited, absurd":  {"a time in years is not believed", says(429, ``, "Retry-After", "99999999"), want{Class: platforms.ClassRateLimited}},
 		"outage":           {"an outage passes", fails(503, "backendError"), want{Class: platforms.ClassTransient}},
+		"bad request":      {"a request that YouTube does not take says nothing about the account", fails(400, "badRequest"), want{Class: platforms.ClassUnknown}},
 		"hang up":          {"a lost answer is asked for again", hangUp, want{Class: platforms.ClassTransient}},
 		"forbidden":        {"a refusal without a reason says nothing about the account", says(403, `{}`), want{Class: platforms.ClassUnknown}},
 		"wrong server":     {"nor does an answer that is not YouTube's", says(404, `not here`), want{Class: platforms.ClassUnknown}},
