@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -130,7 +131,7 @@ func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards in
 		posted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
 	case r.Outcome == platforms.Accepted && storable(r.OperationID):
 		reopen(t)
-		a.OperationID, a.EndedAt, t.Blocked = r.OperationID, v1alpha1.NewTimePtr(now), nil
+		a.OperationID, a.EndedAt, t.Blocked = cmp.Or(a.OperationID, r.OperationID), v1alpha1.NewTimePtr(now), nil
 	default:
 		return false
 	}
@@ -209,13 +210,14 @@ func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 }
 
 // accepted enters that the platform works on what it took. Without an operation
-// id that can be stored, that is as unclear as a call whose answer was lost.
+// id that can be stored, that is as unclear as a call whose answer was lost. An id that
+// a lookup told before stays.
 func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	unclear(t, r.Err, now)
 	if !storable(r.OperationID) {
 		return
 	}
-	t.Attempt.OperationID, t.Blocked = r.OperationID, nil
+	t.Attempt.OperationID, t.Blocked = cmp.Or(t.Attempt.OperationID, r.OperationID), nil
 	if r.Err != nil {
 		setBlocked(t, blockedBy(v1alpha1.ReasonProcessing, r.Err))
 	}

@@ -50,6 +50,12 @@ func TestLookupFindsWork(t *testing.T) {
 		if err := RecordLookup(target, platforms.LookupResult{OperationID: "another"}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
 			t.Errorf("%s: the id stays: %v %+v", tt.reason, err, target.Attempt)
 		}
+		if tt.seen {
+			late := platforms.Result{Outcome: platforms.Accepted, OperationID: "another"}
+			if err := Record(target, "a1", late, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
+				t.Errorf("%s: also when the answer to the call comes late: %v %+v", tt.reason, err, target.Attempt)
+			}
+		}
 		late := asked + timing.GiveUpAfter + time.Hour
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(late)); err != nil {
 			t.Fatal(err)
