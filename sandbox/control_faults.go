@@ -4,8 +4,13 @@
 package sandbox
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/herald-social/herald/sandbox/faults"
 )
@@ -15,14 +20,44 @@ const maxControlSeconds = 86400
 
 // controlFault is a fault as the control API reads and shows it.
 type controlFault struct {
-	Platform    string           `json:"platform"`
-	Operation   faults.Operation `json:"operation"`
-	Kind        faults.Kind      `json:"kind"`
-	Times       *int             `json:"times,omitempty"`
-	Account     string           `json:"account,omitempty"`
-	Status      int              `json:"status,omitempty"`
-	DelayMillis int64            `json:"delay_ms,omitempty"`
-	RetryAfterS int64            `json:"retry_after_s,omitempty"`
+	Platform  string           `json:"platform"`
+	Operation faults.Operation `json:"operation"`
+	Kind      faults.Kind      `json:"kind"`
+	Times     *int             `json:"times,omitempty"`
+	Percent   int              `json:"percent,omitempty"`
+	Seed      uint64           `json:"seed,omitempty"`
+	Account   string           `json:"account,omitempty"`
+	Status    int              `json:"status,omitempty"`
+	Refusal   faults.Refusal   `json:"refusal,omitempty"`
+	// Body is answered as it is if it is JSON, and without its quotes if it is a string.
+	Body        json.RawMessage   `json:"body,omitempty"`
+	Headers     map[string]string `json:"headers,omitempty"`
+	DelayMillis int64             `json:"delay_ms,omitempty"`
+	RetryAfterS int64             `json:"retry_after_s,omitempty"`
+}
+
+// answer returns the body and the headers that a fault asks for: nil if it asks for none.
+func (in *controlFault) answer() ([]byte, http.Header, error) {
+	if len(in.Body) == 0 && len(in.Headers) == 0 {
+		return nil, nil, nil
+	}
+	body, kind := []byte(in.Body), "application/json"
+	if bytes.HasPrefix(body, []byte(`"`)) {
+		var text string
+		if err := json.Unmarshal(body, &text); err != nil {
+			return nil, nil, badInput("body is no JSON string: %v", err)
+		}
+		body, kind = []byte(text), "text/plain; charset=utf-8"
+	}
+	header := http.Header{}
+	for name, value := range in.Headers {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, nil, badInput("headers: %q cannot be a header with the value %q", name, value)
+		}
+		header.Set(name, value)
+	}
+	header.Set("Content-Type", cmp.Or(header.Get("Content-Type"), kind))
+	return body, header, nil
 }
 
 func (s *Server) postFault(r *http.Request) (int, any, error) {
@@ -39,24 +74,27 @@ func (s *Server) postFault(r *http.Request) (int, any, error) {
 	if in.DelayMillis > maxControlSeconds*1000 || in.RetryAfterS > maxControlSeconds {
 		return 0, nil, badInput("delay_ms and retry_after_s may be a day at most")
 	}
+	body, header, err := in.answer()
+	if err != nil {
+		return 0, nil, err
+	}
 	fault := faults.Fault{
-		Platform: in.Platform, Operation: in.Operation, Kind: in.Kind, Account: in.Account, Status: in.Status,
+		Platform: in.Platform, Operation: in.Operation, Kind: in.Kind, Percent: in.Percent, Seed: in.Seed, Account: in.Account,
+		Status: in.Status, Refusal: in.Refusal, Body: body, Header: header,
 		Delay:      time.Duration(in.DelayMillis) * time.Millisecond,
 		RetryAfter: time.Duration(in.RetryAfterS) * time.Second,
 	}
 	if in.Times != nil {
 		fault.Times = *in.Times
 	}
-	fault, err := fault.Normalized()
+	fault, err = fault.Normalized()
 	if err != nil {
 		return 0, nil, badInput("%v", err)
 	}
 	s.board.Add(fault)
 	s.log.Info("fault added", "platform", fault.Platform, "operation", fault.Operation, "kind", fault.Kind, "times", fault.Times)
-	return http.StatusCreated, controlFault{
-		Platform: fault.Platform, Operation: fault.Operation, Kind: fault.Kind, Times: &fault.Times, Account: fault.Account,
-		Status: fault.Status, DelayMillis: fault.Delay.Milliseconds(), RetryAfterS: int64(fault.RetryAfter / time.Second),
-	}, nil
+	in.Times, in.Status, in.DelayMillis, in.RetryAfterS = &fault.Times, fault.Status, fault.Delay.Milliseconds(), int64(fault.RetryAfter/time.Second)
+	return http.StatusCreated, in, nil
 }
 
 func (s *Server) deleteFaults(*http.Request) (int, any, error) {

@@ -60,9 +60,25 @@
 //
 // Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //
+// A fault names a platform, an operation (below) and a kind. It is for the next request, or for as many as times says; for those of
+// one account if account names it; and, with percent, for that share of the requests, drawn at random from seed. The kinds:
+//
+//	status          answers status (500) instead of acting
+//	drop_before     closes the connection without acting; drop_after acts first
+//	error_after     acts, then answers status (500) in the platform's general words
+//	publishes_and_refuses
+//	                publishes, then refuses: with refusal, one of rate_limit, spam, permission and invalid, in the platform's words for
+//	                it; or with status, and with body and headers if the platform's general words for the status are not meant. A
+//	                body that is a JSON string is answered as text. With body or headers, the platform adds no headers of its own. A
+//	                request that the platform itself refuses gets its own answer
+//	delay           waits for delay_ms before acting
+//	rate_limit      answers that there were too many requests, and to come back in retry_after_s (60)
+//	token_expired   answers as to a token whose time is over; token_revoked as to one that was taken back
+//	stale_list      lets listings lag by delay_ms
+//
 // A request meets at most one fault that answers or closes the connection, one delay and one stale list, each time the
-// one that has waited longest. `*` matches every operation, with two exceptions: stale_list matches listings only, and
-// token_expired does not match refresh_token. What is which operation, by platform:
+// one that has waited longest. `*` matches every operation, with three exceptions: stale_list matches listings only,
+// publishes_and_refuses matches publish only, and token_expired does not match refresh_token. What is which operation, by platform:
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none

@@ -34,6 +34,7 @@ func New(opts simulator.Options) *Platform {
 		Limit: graph.Limit{
 			Status: http.StatusBadRequest, Code: 32, Message: "(#32) Page request limit reached", Usage: "pages",
 		},
+		Block: graph.Abuse(),
 	}}
 }
 

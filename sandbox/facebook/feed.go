@@ -127,8 +127,8 @@ func refusal(c *graph.Call, err error) *graph.Error {
 			"This status update is identical to the last one you posted. Try posting something different.")
 	}
 	if _, full := errors.AsType[*state.QuotaError](err); full {
-		return graph.Refusal(368, "The action attempted has been deemed abusive or is otherwise disallowed").Because(1390008,
-			"You can't use this feature right now", "We limit how often you can post in a given amount of time. Try again later.")
+		abuse := graph.Abuse()
+		return &abuse
 	}
 	if _, used := errors.AsType[*state.PublishedError](err); used {
 		return alreadyPosted() // by a call at the same time

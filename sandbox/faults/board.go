@@ -38,6 +38,7 @@ func NewBoard() *Board { return &Board{counters: map[counterKey]*atomic.Int64{}}
 
 // Add lets a normalized fault wait for its requests, behind those that wait already.
 func (b *Board) Add(f Fault) {
+	f.drawn = f.draws()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.faults = append(b.faults, &f)
@@ -101,7 +102,7 @@ func (b *Board) take(platform string, op Operation, account func() string) met {
 	defer b.mu.Unlock()
 	for _, f := range b.faults {
 		g, _ := f.Kind.group()
-		if out[g] != nil || !f.matches(platform, op, account) {
+		if out[g] != nil || !f.matches(platform, op, account) || !f.drawn() {
 			continue
 		}
 		f.Times--

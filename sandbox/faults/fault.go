@@ -5,6 +5,8 @@ package faults
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -38,6 +40,8 @@ const (
 	DropAfter Kind = "drop_after"
 	// ErrorAfter acts, then answers an HTTP status of failure.
 	ErrorAfter Kind = "error_after"
+	// PublishesAndRefuses makes a post visible, then answers as if the platform had refused it.
+	PublishesAndRefuses Kind = "publishes_and_refuses"
 	// Delay waits before acting.
 	Delay Kind = "delay"
 	// RateLimit answers as the platform does when there were too many requests.
@@ -62,14 +66,26 @@ type Fault struct {
 	Kind      Kind
 	// Times is how many matching requests it is for; 0 means 1.
 	Times int
+	// Percent is the share of matching requests that it is for, drawn at random; 0 means all of them. The others pass by
+	// and do not count. Seed begins the draw: with the same one, the same requests are drawn.
+	Percent int
+	Seed    uint64
 	// Account narrows it to the requests of one account; empty means all.
 	Account string
-	// Status is what AnswerStatus and ErrorAfter answer; 0 means 500.
+	// Status is what AnswerStatus, ErrorAfter and PublishesAndRefuses answer; 0 means 500, or the status of the Refusal.
 	Status int
+	// Refusal is the reason that PublishesAndRefuses gives, in the platform's own words.
+	Refusal Refusal
+	// Body and Header are what PublishesAndRefuses answers, with Status, in the place of the platform's words.
+	Body   []byte
+	Header http.Header
 	// Delay is how long Delay waits, or StaleList lags.
 	Delay time.Duration
-	// RetryAfter is when RateLimit says to come back; 0 means a minute.
+	// RetryAfter is when RateLimit, and the refusal of that name, say to come back; 0 means a minute.
 	RetryAfter time.Duration
+
+	// drawn decides, by Percent, whether the fault is for the next matching request.
+	drawn func() bool
 }
 
 // operations returns all names that a fault may give.
@@ -90,7 +106,7 @@ const (
 
 func (k Kind) group() (group, bool) {
 	switch k {
-	case AnswerStatus, DropBefore, DropAfter, ErrorAfter, RateLimit, TokenExpired, TokenRevoked:
+	case AnswerStatus, DropBefore, DropAfter, ErrorAfter, PublishesAndRefuses, RateLimit, TokenExpired, TokenRevoked:
 		return groupAnswer, true
 	case Delay:
 		return groupDelay, true
@@ -104,8 +120,8 @@ func (k Kind) group() (group, bool) {
 // Normalized fills in the defaults, or says what is wrong with the fault in words for the person who wrote it.
 func (f Fault) Normalized() (Fault, error) {
 	if _, ok := f.Kind.group(); !ok {
-		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, delay, rate_limit, "+
-			"token_expired, token_revoked or stale_list", f.Kind)
+		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, "+
+			"publishes_and_refuses, delay, rate_limit, token_expired, token_revoked or stale_list", f.Kind)
 	}
 	if !slices.Contains(operations(), f.Operation) {
 		return f, fmt.Errorf("operation %q is not known; use one of %q", f.Operation, operations())
@@ -113,8 +129,17 @@ func (f Fault) Normalized() (Fault, error) {
 	if f.Times < 0 || f.Delay < 0 || f.RetryAfter < 0 {
 		return f, fmt.Errorf("times, delay_ms and retry_after_s must not be negative")
 	}
+	if f.Percent < 0 || f.Percent > 100 {
+		return f, fmt.Errorf("percent is %d; it is the share of the requests that the fault is for, 1 to 100", f.Percent)
+	}
 	if f.Times == 0 {
 		f.Times = 1
+	}
+	if f.Kind == PublishesAndRefuses {
+		return f.normalizedRefusal()
+	}
+	if f.Refusal != "" || f.Body != nil || f.Header != nil {
+		return f, fmt.Errorf("refusal, body and headers belong to kind publishes_and_refuses, not to %q", f.Kind)
 	}
 	return f.normalizedKind()
 }
@@ -147,13 +172,23 @@ func (f Fault) normalizedKind() (Fault, error) {
 	return f, nil
 }
 
-// matches says whether the fault is for a request. A stale list is only for listings, and an expired access token only
-// for requests made with one: `*` does not reach the others.
+// draws returns the draw of a fault: always true without a Percent.
+func (f Fault) draws() func() bool {
+	if f.Percent == 0 {
+		return func() bool { return true }
+	}
+	random := rand.New(rand.NewPCG(f.Seed, 0)) //nolint:gosec // the same requests are to be drawn again
+	return func() bool { return random.IntN(100) < f.Percent }
+}
+
+// matches says whether the fault is for a request. A stale list is only for listings, a refusal after publishing only for
+// what publishes, and an expired access token only for requests made with one: `*` does not reach the others.
 func (f Fault) matches(platform string, op Operation, account func() string) bool {
 	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
 		return false
 	}
-	if f.Operation == Any && (f.Kind == StaleList && op != List || f.Kind == TokenExpired && op == RefreshToken) {
+	if f.Operation == Any && (f.Kind == StaleList && op != List || f.Kind == PublishesAndRefuses && op != Publish ||
+		f.Kind == TokenExpired && op == RefreshToken) {
 		return false
 	}
 	return f.Account == "" || f.Account == account()

@@ -33,6 +33,8 @@ type Dialect interface {
 	// TokenRefused answers that the token of the request does not work: because its time is over, or because it was
 	// revoked.
 	TokenRefused(w http.ResponseWriter, op Operation, revoked bool)
+	// Refused answers that the platform did not publish, for a reason other than RefusalRateLimit.
+	Refused(w http.ResponseWriter, op Operation, why Refusal)
 }
 
 // Route is one operation of one platform.
@@ -120,11 +122,13 @@ func (route Route) misbehave(w http.ResponseWriter, req *Request, f *Fault) {
 	case DropBefore:
 		drop(w)
 	case DropAfter:
-		route.Act(&unheard{header: http.Header{}}, req)
+		route.Act(newAnswer(), req)
 		drop(w)
 	case ErrorAfter:
-		route.Act(&unheard{header: http.Header{}}, req)
+		route.Act(newAnswer(), req)
 		route.status(w, req, f.Status)
+	case PublishesAndRefuses:
+		route.publishAndRefuse(w, req, f)
 	case AnswerStatus:
 		route.status(w, req, f.Status)
 	case RateLimit:
@@ -178,10 +182,3 @@ func drop(w http.ResponseWriter) {
 	}
 	panic(http.ErrAbortHandler) // HTTP/2 and wrapped writers: the server aborts the exchange
 }
-
-// unheard takes an answer that is not sent.
-type unheard struct{ header http.Header }
-
-func (u *unheard) Header() http.Header         { return u.header }
-func (u *unheard) Write(p []byte) (int, error) { return len(p), nil }
-func (u *unheard) WriteHeader(int)             {}

@@ -31,6 +31,35 @@ func (a *API) RateLimited(w http.ResponseWriter, r *faults.Request, _ faults.Ope
 	})
 }
 
+// Refused answers that the account is blocked for a while, with the code of the API's own, that a permission is missing, or
+// that a parameter is wrong.
+func (a *API) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
+	switch why {
+	case faults.RefusalSpam:
+		a.fail(w, a.Block)
+	case faults.RefusalPermission:
+		a.fail(w, Error{
+			Status: http.StatusForbidden, Type: typeOAuth, Code: a.PermissionCode,
+			Message: fmt.Sprintf("(#%d) Application does not have permission for this action", a.PermissionCode),
+		})
+	default:
+		a.fail(w, failure(http.StatusBadRequest))
+	}
+}
+
+// SpamBlock is how Instagram and Threads keep an account from posting that they suspect of spam. Its code is that of a limit
+// of the app ("Error Codes" of the Instagram Platform).
+func SpamBlock() Error {
+	return *Refusal(appLimit, "Application request limit reached").Because(2207051, "Action is blocked",
+		"We restrict certain activity to protect our community. Tell us if you think we made a mistake.")
+}
+
+// Abuse is how Facebook keeps a Page from posting ("Handling Errors": code 368, temporarily blocked for policies violations).
+func Abuse() Error {
+	return *Refusal(368, "The action attempted has been deemed abusive or is otherwise disallowed").Because(1390008,
+		"You can't use this feature right now", "We limit how often you can post in a given amount of time. Try again later.")
+}
+
 // appLimit is the code of the limit of the whole app: the one that the platform calls transient.
 const appLimit = 4
 

@@ -33,8 +33,9 @@ type API struct {
 	Speaks func(state.Bearer) bool
 	// CursorsOnly says that lists tell the cursors around a page and not the address of the next one.
 	CursorsOnly bool
-	// Limit is how the API says that there were too many requests.
+	// Limit is how the API says that there were too many requests, and Block that an account may not post for a while.
 	Limit Limit
+	Block Error
 }
 
 // Limit is one of Graph's forms of "too many requests".

@@ -56,6 +56,7 @@ func instagramLogin(opts simulator.Options) *login {
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 17, Message: "(#17) User request limit reached", Usage: Name,
 			},
+			Block: graph.SpamBlock(),
 		},
 		base: instagramBase, read: []string{scopeBasic}, write: []string{scopeBasic, scopePublish},
 	}
@@ -70,6 +71,7 @@ func facebookLogin(opts simulator.Options) *login {
 				Status: http.StatusBadRequest, Code: 80002, Message: "(#80002) There have been too many calls to this Instagram account.",
 				Usage: Name,
 			},
+			Block: graph.SpamBlock(),
 		},
 		base: facebookBase, linked: true,
 		read:  []string{scopeFacebookBasic, scopePageRead},

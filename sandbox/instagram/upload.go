@@ -66,6 +66,11 @@ func (u uploads) RateLimited(w http.ResponseWriter, r *faults.Request, op faults
 	u.login.RateLimited(w, r, op, retryAfter)
 }
 
+// Refused answers as to any request that fails: nothing is published here.
+func (u uploads) Refused(w http.ResponseWriter, op faults.Operation, _ faults.Refusal) {
+	u.Fail(w, op, http.StatusBadRequest)
+}
+
 // TokenRefused answers that the token does not work.
 func (u uploads) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
 	u.refuse(w, http.StatusUnauthorized, "NotAuthorizedError", "The access token is not valid.")

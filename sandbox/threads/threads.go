@@ -52,6 +52,7 @@ func New(opts simulator.Options) *Platform {
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},
+		Block: graph.SpamBlock(),
 	}}
 	p.Resume(p.fetch)
 	return p

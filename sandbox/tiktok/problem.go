@@ -88,6 +88,19 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults
 	d.p.fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)
 }
 
+// Refused answers what "Error Codes" of the Content Posting API lists for too many posts of an account, for a scope that was
+// not granted, and for parameters.
+func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
+	switch why {
+	case faults.RefusalSpam:
+		d.p.fail(w, http.StatusForbidden, "spam_risk_too_many_posts", "The daily post cap from the API is reached for the current user.")
+	case faults.RefusalPermission:
+		d.p.fail(w, http.StatusUnauthorized, "scope_not_authorized", "The user did not authorize the scope required for completing this request.")
+	default:
+		d.p.fail(w, http.StatusBadRequest, "invalid_params", "The request parameters are incorrect.")
+	}
+}
+
 // TokenRefused answers that the access token is not valid; at the token endpoint, where the token is a refresh token, that
 // the grant is not. TikTok does not tell an expired token from a revoked one.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {

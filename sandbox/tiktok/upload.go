@@ -112,6 +112,15 @@ func (uploadDialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ fau
 	w.WriteHeader(http.StatusTooManyRequests)
 }
 
+// Refused answers 400 for what is wrong with a request, and 403 for all else.
+func (uploadDialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
+	status := http.StatusForbidden
+	if why == faults.RefusalInvalid {
+		status = http.StatusBadRequest
+	}
+	w.WriteHeader(status)
+}
+
 // TokenRefused answers that the address does not work any more.
 func (uploadDialect) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
 	w.WriteHeader(http.StatusForbidden)

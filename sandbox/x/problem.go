@@ -175,6 +175,23 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.
 	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }
 
+// Refused answers what the page "Response codes" of X's API lists: code 226 for a post that looks automated, and the general
+// answers to what is not permitted and to what is not valid.
+func (d dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
+	switch why {
+	case faults.RefusalSpam:
+		d.p.fail(w, d.of, forbidden(automated, typeBlank))
+	case faults.RefusalPermission:
+		d.p.fail(w, d.of, forbidden(notPermitted, typeBlank))
+	default:
+		d.p.fail(w, d.of, invalid())
+	}
+}
+
+// automated are X's words for code 226.
+const automated = "This request looks like it might be automated. To protect our users from spam and other malicious activity, " +
+	"we can't complete this action right now. Please try again later."
+
 // TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the request is not valid. X
 // does not tell an expired token from a revoked one.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {

@@ -124,6 +124,19 @@ func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.O
 	fail(w, refuse(http.StatusForbidden, "RESOURCE_EXHAUSTED", "usageLimits", "rateLimitExceeded", "Rate Limit Exceeded"))
 }
 
+// Refused answers what "videos.insert" lists among its errors: that the channel may upload no more for now, that the request
+// is not allowed, and that it is not valid.
+func (dialect) Refused(w http.ResponseWriter, _ faults.Operation, why faults.Refusal) {
+	switch why {
+	case faults.RefusalSpam:
+		fail(w, uploadLimit())
+	case faults.RefusalPermission:
+		fail(w, problemFor(http.StatusForbidden))
+	default:
+		fail(w, problemFor(http.StatusBadRequest))
+	}
+}
+
 // TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. Google
 // does not tell an expired token from a revoked one.
 func (dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {

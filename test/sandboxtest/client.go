@@ -75,14 +75,20 @@ type Media struct {
 
 // Fault is a disturbance; the fields are those of the control API.
 type Fault struct {
-	Platform    string `json:"platform"`
-	Operation   string `json:"operation"`
-	Kind        string `json:"kind"`
-	Times       int    `json:"times"`
-	Account     string `json:"account,omitempty"`
-	Status      int    `json:"status,omitempty"`
-	DelayMS     int    `json:"delay_ms,omitempty"`
-	RetryAfterS int    `json:"retry_after_s,omitempty"`
+	Platform  string `json:"platform"`
+	Operation string `json:"operation"`
+	Kind      string `json:"kind"`
+	Times     int    `json:"times"`
+	Account   string `json:"account,omitempty"`
+	Status    int    `json:"status,omitempty"`
+	Percent   int    `json:"percent,omitempty"`
+	Seed      uint64 `json:"seed,omitempty"`
+	Refusal   string `json:"refusal,omitempty"`
+	// Body is anything that can be JSON; a string is answered as text.
+	Body        any               `json:"body,omitempty"`
+	Headers     map[string]string `json:"headers,omitempty"`
+	DelayMS     int               `json:"delay_ms,omitempty"`
+	RetryAfterS int               `json:"retry_after_s,omitempty"`
 }
 
 // Account makes an account, or changes the settings of one that exists.
