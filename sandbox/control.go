@@ -50,7 +50,7 @@ func (s *Server) registerControl() {
 	}
 	handle("/posts", map[string]control{http.MethodGet: s.getPosts})
 	handle("/calls", map[string]control{http.MethodGet: s.getCalls})
-	handle("/faults", map[string]control{http.MethodPost: s.postFault, http.MethodDelete: s.deleteFaults})
+	handle("/faults", map[string]control{http.MethodGet: s.getFaults, http.MethodPost: s.postFault, http.MethodDelete: s.deleteFaults})
 	handle("/accounts/{platform}/{id}", map[string]control{http.MethodGet: s.getAccount, http.MethodPut: s.putAccount})
 	handle("/reset", map[string]control{http.MethodPost: s.reset})
 	handle("/", nil)

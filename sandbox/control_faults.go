@@ -36,12 +36,15 @@ type controlFault struct {
 	RetryAfterS int64             `json:"retry_after_s,omitempty"`
 }
 
+// jsonAnswer is the type of a body that is answered as it is.
+const jsonAnswer = "application/json"
+
 // answer returns the body and the headers that a fault asks for: nil if it asks for none.
 func (in *controlFault) answer() ([]byte, http.Header, error) {
 	if len(in.Body) == 0 && len(in.Headers) == 0 {
 		return nil, nil, nil
 	}
-	body, kind := []byte(in.Body), "application/json"
+	body, kind := []byte(in.Body), jsonAnswer
 	if bytes.HasPrefix(body, []byte(`"`)) {
 		var text string
 		if err := json.Unmarshal(body, &text); err != nil {
@@ -93,8 +96,33 @@ func (s *Server) postFault(r *http.Request) (int, any, error) {
 	}
 	s.board.Add(fault)
 	s.log.Info("fault added", "platform", fault.Platform, "operation", fault.Operation, "kind", fault.Kind, "times", fault.Times)
-	in.Times, in.Status, in.DelayMillis, in.RetryAfterS = &fault.Times, fault.Status, fault.Delay.Milliseconds(), int64(fault.RetryAfter/time.Second)
-	return http.StatusCreated, in, nil
+	return http.StatusCreated, showFault(&fault), nil
+}
+
+func (s *Server) getFaults(*http.Request) (int, any, error) {
+	out := []controlFault{}
+	for _, fault := range s.board.Waiting() {
+		out = append(out, showFault(&fault))
+	}
+	return http.StatusOK, out, nil
+}
+
+// showFault is a fault as postFault reads it, with all headers that it has.
+func showFault(f *faults.Fault) controlFault {
+	out := controlFault{
+		Platform: f.Platform, Operation: f.Operation, Kind: f.Kind, Times: &f.Times, Percent: f.Percent, Seed: f.Seed, Account: f.Account,
+		Status: f.Status, Refusal: f.Refusal, Body: f.Body, DelayMillis: f.Delay.Milliseconds(), RetryAfterS: int64(f.RetryAfter / time.Second),
+	}
+	for name := range f.Header {
+		if out.Headers == nil {
+			out.Headers = map[string]string{}
+		}
+		out.Headers[name] = f.Header.Get(name)
+	}
+	if f.Body != nil && f.Header.Get("Content-Type") != jsonAnswer {
+		out.Body, _ = json.Marshal(string(f.Body)) // a string always encodes
+	}
+	return out
 }
 
 func (s *Server) deleteFaults(*http.Request) (int, any, error) {

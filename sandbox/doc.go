@@ -39,6 +39,7 @@
 //
 //	GET    /_control/posts?platform=&account=      what is posted, in order of creation
 //	GET    /_control/calls                         how many requests arrived, by platform and operation
+//	GET    /_control/faults                        those that wait, with the times that are left of each
 //	POST   /_control/faults                        let the next requests go wrong
 //	DELETE /_control/faults
 //	GET    /_control/accounts/{platform}/{id}      an account with its tokens

@@ -257,10 +257,20 @@ func TestBadRefusals(t *testing.T) {
 
 func TestFaultsAreShown(t *testing.T) {
 	b := start(t, "")
-	const fault = `{"platform":"x","operation":"publish","kind":"publishes_and_refuses","times":2,"percent":20,"seed":7,"status":429,` +
-		`"body":{"title":"Too Many Requests"},"headers":{"Retry-After":"7"},"retry_after_s":60}`
-	r := b.control(http.MethodPost, "/faults", fault, http.StatusCreated)
-	if !strings.Contains(r.body, fault) {
-		t.Errorf("%s, want what was asked for", r.body)
+	const (
+		limit = `{"platform":"x","operation":"publish","kind":"publishes_and_refuses","times":2,"percent":100,"seed":7,"status":429,` +
+			`"body":{"title":"Too Many Requests"},"headers":{"Content-Type":"application/json","Retry-After":"7"},"retry_after_s":60}`
+		page = `{"platform":"x","operation":"publish","kind":"publishes_and_refuses","times":1,"status":502,` +
+			`"body":"no","headers":{"Content-Type":"text/html"},"retry_after_s":60}`
+	)
+	for _, fault := range []string{limit, page} {
+		if r := b.control(http.MethodPost, "/faults", fault, http.StatusCreated); strings.TrimSpace(r.body) != `{"data":`+fault+`}` {
+			t.Errorf("%s, want what was asked for", r.body)
+		}
+	}
+	b.tweet(textBody("hello"))
+	want := `{"data":[` + strings.Replace(limit, `"times":2`, `"times":1`, 1) + `,` + page + `]}`
+	if r := b.control(http.MethodGet, "/faults", "", http.StatusOK); strings.TrimSpace(r.body) != want {
+		t.Errorf("%s, want %s", r.body, want)
 	}
 }

@@ -45,6 +45,17 @@ func (b *Board) Add(f Fault) {
 	b.waiting.Store(int32(len(b.faults))) //nolint:gosec // never two billion
 }
 
+// Waiting returns the faults that wait, the longest first, with the Times that are left of each.
+func (b *Board) Waiting() []Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Fault, 0, len(b.faults))
+	for _, f := range b.faults {
+		out = append(out, *f)
+	}
+	return out
+}
+
 // ClearFaults removes all faults.
 func (b *Board) ClearFaults() {
 	b.mu.Lock()

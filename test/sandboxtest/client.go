@@ -134,6 +134,13 @@ func (c Client) Fault(ctx context.Context, f Fault) error {
 	return c.call(ctx, http.MethodPost, "/_control/faults", f, nil)
 }
 
+// Faults returns the disturbances that wait, with the times that are left of each.
+func (c Client) Faults(ctx context.Context) ([]Fault, error) {
+	var out struct{ Data []Fault }
+	err := c.call(ctx, http.MethodGet, "/_control/faults", nil, &out)
+	return out.Data, err
+}
+
 // ClearFaults removes every disturbance.
 func (c Client) ClearFaults(ctx context.Context) error {
 	return c.call(ctx, http.MethodDelete, "/_control/faults", nil, nil)
