@@ -13,19 +13,18 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest"
 )
 
-func TestContract(t *testing.T) {
-	suite := platformtest.Suite{
+func contract() *platformtest.Suite {
+	return &platformtest.Suite{
 		Name: "facebook",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
 			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, transport.New(transport.Options{}))
 		},
-		Renewal: platformtest.Never,
+		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
 		// The list of a Page's posts is not complete, and neither a text nor a post
 		// of photos has a name before it is published.
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 	}
-	suite.Run(t)
 }
 
 // TestContractInTwoSteps is the contract for posts that are created unpublished: each
@@ -43,3 +42,7 @@ func TestContractInTwoSteps(t *testing.T) {
 	}
 	suite.Run(t)
 }
+
+func TestContract(t *testing.T) { contract().Run(t) }
+
+func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }

@@ -20,10 +20,13 @@ func newAt(t *testing.T, url string) platforms.Platform {
 	}, transport.New(transport.Options{}))
 }
 
-func TestContract(t *testing.T) {
-	suite := platformtest.Suite{Name: "instagram", New: newAt, Renewal: platformtest.ByItself, TellsPostsLeft: true}
-	suite.Run(t)
+func contract() *platformtest.Suite {
+	return &platformtest.Suite{Name: "instagram", New: newAt, Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals()}
 }
+
+func TestContract(t *testing.T) { contract().Run(t) }
+
+func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
 
 // TestContractLinked is the contract for accounts that are reached through
 // their Page.

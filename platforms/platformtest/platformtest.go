@@ -83,6 +83,9 @@ type Suite struct {
 	// Bearerless are categories whose visible call bears no token: it goes to an
 	// address that ends, and that another preparation replaces.
 	Bearerless []v1alpha1.Category
+	// Refusals are answers of the platform that its posts may get although they are
+	// online, by name, beside those that every suite has.
+	Refusals map[string]Answer
 
 	accounts atomic.Int64
 }
@@ -102,6 +105,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Limits", s.testLimits)
 	t.Run("Publish", s.testPublish)
 	t.Run("PublishFaults", s.testPublishFaults)
+	t.Run("PublishedAndRefused", s.testPublishedAndRefused)
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)

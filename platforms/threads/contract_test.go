@@ -12,14 +12,17 @@ import (
 	"github.com/herald-social/herald/platforms/threads"
 )
 
-func TestContract(t *testing.T) {
-	suite := platformtest.Suite{
+func contract() *platformtest.Suite {
+	return &platformtest.Suite{
 		Name: "threads",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
 			return threads.New(threads.Config{APIURL: url + "/threads"}, transport.New(transport.Options{}))
 		},
-		Renewal: platformtest.ByItself, TellsPostsLeft: true,
+		Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
 	}
-	suite.Run(t)
 }
+
+func TestContract(t *testing.T) { contract().Run(t) }
+
+func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }

@@ -12,8 +12,24 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-func TestContract(t *testing.T) {
-	suite := platformtest.Suite{
+// refusals are YouTube's answers to an upload, by their reasons ("Errors" of the YouTube
+// Data API, and of "videos.insert").
+func refusals() map[string]platformtest.Answer {
+	out := map[string]platformtest.Answer{}
+	for reason, status := range map[string]int{
+		"uploadLimitExceeded": 400, "quotaExceeded": 403, "rateLimitExceeded": 403, "uploadRateLimitExceeded": 429, "forbidden": 403,
+		"insufficientPermissions": 403, "accessNotConfigured": 403, "youtubeSignupRequired": 401, "authError": 401, "channelSuspended": 403,
+		"invalidTitle": 400, "invalidVideoMetadata": 400, "badRequest": 400, "notFound": 404, "gone": 410, "backendError": 503,
+	} {
+		out[reason] = platformtest.Answer{Status: status, Body: map[string]any{
+			"error": map[string]any{"code": status, "message": "m", "errors": []any{map[string]any{"reason": reason, "domain": "global", "message": "m"}}},
+		}}
+	}
+	return out
+}
+
+func contract() *platformtest.Suite {
+	return &platformtest.Suite{
 		Name: "youtube",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
@@ -23,8 +39,11 @@ func TestContract(t *testing.T) {
 		// YouTube takes no angle brackets.
 		Refuses:        []string{"punctuation"},
 		SilentLimits:   true,
-		LateProcessing: true,
-		Resumes:        4 << 20,
+		LateProcessing: true, Refusals: refusals(),
+		Resumes: 4 << 20,
 	}
-	suite.Run(t)
 }
+
+func TestContract(t *testing.T) { contract().Run(t) }
+
+func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
