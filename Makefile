@@ -517,13 +517,14 @@ record-monitoring: controlplane ## Record a run of the real processes anew, for 
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
 
 .PHONY: test-crash
-test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)
+test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
 	@if [ ! -d test/crash ]; then
 	  $(call not_run,crash matrix; there is no test/crash)
 	  exit 0
 	fi
 	$(MAKE) controlplane
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m) \
+	  $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 # In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
 .PHONY: test-e2e

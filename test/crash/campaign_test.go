@@ -291,7 +291,9 @@ var _ = Describe("The campaign", Ordered, func() {
 			c.teams = append(c.teams, newTeam(ctx))
 		}
 		began := time.Now()
+		c.lie(ctx)
 		c.run(ctx, posts, kills)
+		c.heard(ctx)
 		settle(ctx, c.revive, c.teams...)
 		c.end()
 		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))

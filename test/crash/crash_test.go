@@ -32,6 +32,7 @@ func tell(name string, sum *totals) {
 	all := sum.sum(everyPair)
 	Expect(all.twice).To(BeZero(), "published twice")
 	Expect(all.lost).To(BeZero(), "lost")
+	Expect(all.denied).To(BeZero(), "failed, and online")
 	Expect(sum.unnamed).To(BeZero(), "given up without saying what to check")
 	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 }
@@ -260,6 +261,22 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			if meet(ctx, points.once(post.PointAfterLookup, kill), made) {
 				sum.kills++
 				m = startManager()
+			}
+		}
+	})
+
+	It("kills the manager around a refusal of what is online", func(ctx SpecContext) {
+		at := aroundARefusal
+		for i, p := range public() {
+			if !long {
+				at = aroundARefusal[i%len(aroundARefusal):][:1]
+			}
+			for _, point := range at {
+				Expect(platform.Fault(ctx, sandboxtest.Fault{
+					Platform: string(p.to), Account: tm.accounts[p.to].ID, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "invalid", Times: 1,
+				})).To(Succeed())
+				sum.lies++
+				killed(ctx, point, p)
 			}
 		}
 	})

@@ -28,6 +28,8 @@ func title(words string) string       { return "The film of " + words }
 // row counts what became of one kind of post on one platform.
 type row struct {
 	targets, attempts, cancelled, twice, lost, givenUp, looked int
+	// denied counts what has failed, and is online.
+	denied int
 }
 
 func (r *row) add(o row) {
@@ -38,12 +40,15 @@ func (r *row) add(o row) {
 	r.lost += o.lost
 	r.givenUp += o.givenUp
 	r.looked += o.looked
+	r.denied += o.denied
 }
 
 // totals is what is printed in the end.
 type totals struct {
 	posts, kills, serverKills, cuts, holds, faults int
-	rows                                           map[pair]*row
+	// lies counts the refusals that platforms told of what they had published.
+	lies int
+	rows map[pair]*row
 	// reasons say why posts were given up, and unnamed counts those of them that
 	// do not say what to check.
 	reasons map[string]int
@@ -75,13 +80,14 @@ func everyPair(pair) bool { return true }
 func (t *totals) String() string {
 	var out bytes.Buffer
 	all := t.sum(everyPair)
-	fmt.Fprintf(&out, "%d posts, %d kills (%d of the API server or its store), %d cuts, %d held, %d faults of platforms: "+
-		"%d published twice, %d lost, %d given up, %d settled by looking\n\n",
-		t.posts, t.kills+t.serverKills, t.serverKills, t.cuts, t.holds, t.faults, all.twice, all.lost, all.givenUp, all.looked)
+	fmt.Fprintf(&out, "%d posts, %d kills (%d of the API server or its store), %d cuts, %d held, %d faults of platforms, %d lies: "+
+		"%d published twice, %d lost, %d online and failed, %d given up, %d settled by looking\n\n",
+		t.posts, t.kills+t.serverKills, t.serverKills, t.cuts, t.holds, t.faults, t.lies, all.twice, all.lost, all.denied, all.givenUp, all.looked)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tgiven up\tby looking\t")
+	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tonline, failed\tgiven up\tby looking\t")
 	line := func(platform, kind string, r row) {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.givenUp, r.looked)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.denied, r.givenUp, r.looked)
 	}
 	for _, on := range everywhere {
 		for _, k := range kinds {
@@ -92,6 +98,11 @@ func (t *totals) String() string {
 	}
 	line("all", "", all)
 	_ = table.Flush()
+	for _, on := range everywhere {
+		if n := t.sum(func(p pair) bool { return p.to == on }).givenUp; n > 0 {
+			fmt.Fprintf(&out, "questions for people about %s: %d\n", on, n)
+		}
+	}
 	for reason, n := range t.reasons {
 		fmt.Fprintf(&out, "given up %d times: %s\n", n, reason)
 	}
@@ -210,7 +221,7 @@ func (t *totals) judge(ctx context.Context, tm *team) {
 
 // compare judges one target and returns what is wrong with it.
 func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts []part, wanted map[words]int, shown map[words][]sandboxtest.Post) (bad []string) {
-	before, complete := "", true
+	before, complete, unclaimed := "", true, false
 	for k, want := range parts {
 		got := shown[want.words]
 		if len(got) > wanted[want.words] {
@@ -230,6 +241,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 		})
 		if match < 0 {
 			complete = false
+			unclaimed = unclaimed || len(got) == wanted[want.words]
 			continue
 		}
 		if is := got[match]; is.InReplyTo != before || want.title != "" && is.Title != want.title || !slices.Equal(hashesOf(is), want.files) {
@@ -247,6 +259,9 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			t.unnamed++
 			bad = append(bad, "it does not say what to check")
 		}
+	case target.Phase == v1alpha1.PhaseFailed && unclaimed:
+		r.denied++
+		bad = append(bad, "it failed, and is online")
 	case target.Phase != v1alpha1.PhasePosted || !complete:
 		r.lost++
 		bad = append(bad, "it is lost")

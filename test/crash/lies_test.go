@@ -1,0 +1,76 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// liesPercent is the share of the calls that publish to which the campaign lets the
+// platforms answer a refusal; LIES is another one, 0 for none.
+const liesPercent = 20
+
+// lies is how often a lie may be told, which is more than the campaign makes calls.
+const lies = 1_000_000
+
+// liesOf are the refusals that are told of what is online, as faults of any platform.
+// In the short form there is no time for those that have an account wait.
+func liesOf() []sandboxtest.Fault {
+	out := []sandboxtest.Fault{
+		{Refusal: "invalid"},
+		{Refusal: "permission"},
+		{Status: 404, Body: "<html><body>404 Not Found</body></html>"},
+	}
+	if long {
+		// A minute is the shortest that Meta's headers can name.
+		out = append(out, sandboxtest.Fault{Refusal: "rate_limit", RetryAfterS: 2})
+	}
+	return out
+}
+
+// lie lets every platform publish and refuse, for a share of the calls that is drawn
+// at random and told, so that it can be drawn again.
+func (c *campaign) lie(ctx SpecContext) {
+	percent, err := strconv.Atoi(cmp.Or(os.Getenv("LIES"), strconv.Itoa(liesPercent)))
+	Expect(err).NotTo(HaveOccurred(), "LIES is a percentage, such as 20")
+	if percent == 0 {
+		return
+	}
+	all := liesOf()
+	seed := GinkgoRandomSeed()
+	fmt.Printf("campaign: platforms lie about %d %% of the calls that publish, drawn from seed %d\n", percent, seed)
+	for _, on := range connected() {
+		for i, f := range all {
+			// A lie is drawn where those before it were not.
+			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
+			f.Percent, f.Seed = max(1, percent/len(all)), uint64(seed)+uint64(i)
+			Expect(platform.Fault(ctx, f)).To(Succeed())
+		}
+	}
+}
+
+// heard counts the lies that were told, before the faults are cleared. A campaign
+// without any shows nothing.
+func (c *campaign) heard(ctx SpecContext) {
+	waiting, err := platform.Faults(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, f := range waiting {
+		if f.Kind == "publishes_and_refuses" {
+			c.sum.lies += lies - f.Times
+		}
+	}
+	Expect(c.sum.lies > 0).To(Equal(os.Getenv("LIES") != "0"), "platforms have lied")
+}
+
+// aroundARefusal are the points between a refusal and what comes of it.
+var aroundARefusal = []string{post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup}
