@@ -23,17 +23,18 @@ const liesPercent = 20
 // lies is how often a lie may be told, which is more than the campaign makes calls.
 const lies = 1_000_000
 
-// liesOf are the refusals that are told of what is online, as faults of any platform.
-// In the short form there is no time for those that have an account wait.
+// liesOf are the refusals that are told of what is online, as faults of any platform,
+// with the share that each has of a hundred lies. A limit has its account wait, for a
+// minute at least where Meta's headers name the end, for which the short form has no
+// time.
 func liesOf() []sandboxtest.Fault {
 	out := []sandboxtest.Fault{
-		{Refusal: "invalid"},
-		{Refusal: "permission"},
-		{Status: 404, Body: "<html><body>404 Not Found</body></html>"},
+		{Refusal: "invalid", Percent: 50},
+		{Refusal: "permission", Percent: 35},
+		{Status: 404, Body: "<html><body>404 Not Found</body></html>", Percent: 15},
 	}
 	if long {
-		// A minute is the shortest that Meta's headers can name.
-		out = append(out, sandboxtest.Fault{Refusal: "rate_limit", RetryAfterS: 2})
+		out = append(out, sandboxtest.Fault{Refusal: "rate_limit", RetryAfterS: 2, Percent: 5})
 	}
 	return out
 }
@@ -46,14 +47,13 @@ func (c *campaign) lie(ctx SpecContext) {
 	if percent == 0 {
 		return
 	}
-	all := liesOf()
 	seed := GinkgoRandomSeed()
 	fmt.Printf("campaign: platforms lie about %d %% of the calls that publish, drawn from seed %d\n", percent, seed)
 	for _, on := range connected() {
-		for i, f := range all {
+		for i, f := range liesOf() {
 			// A lie is drawn where those before it were not.
 			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
-			f.Percent, f.Seed = max(1, percent/len(all)), uint64(seed)+uint64(i)
+			f.Percent, f.Seed = max(1, f.Percent*percent/100), uint64(seed)+uint64(i)
 			Expect(platform.Fault(ctx, f)).To(Succeed())
 		}
 	}
