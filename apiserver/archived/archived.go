@@ -122,7 +122,7 @@ func (p *Posts) Between(ctx context.Context, namespace string, r *postindex.Rang
 }
 
 // Counts is postindex.Index.Counts with archived posts.
-func (p *Posts) Counts(ctx context.Context, namespace string) (counts map[v1alpha1.PostPhase]int, err error) {
+func (p *Posts) Counts(ctx context.Context, namespace string) (counts postindex.Counts, err error) {
 	err = p.complete(ctx, namespace, func(map[lists.ID][]*lists.Row) (missing postindex.Missing) {
 		counts, missing = p.index.CountsAll(namespace)
 		return missing

@@ -46,7 +46,7 @@ type Posts interface {
 type Archive interface {
 	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
 	Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error)
-	Counts(ctx context.Context, namespace string) (map[v1alpha1.PostPhase]int, error)
+	Counts(ctx context.Context, namespace string) (postindex.Counts, error)
 	// Post returns a post that left the cluster; nil if it has none of that name.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 	// Kept is Post, also for one that was deleted while it was published.

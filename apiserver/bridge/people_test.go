@@ -363,7 +363,7 @@ func TestPostsOfPages(t *testing.T) {
 	if _, err := s.UpdateDraft(t.Context(), person, "p1", bridge.Version(read), saying("New", "acme")); err != nil {
 		t.Fatal(err)
 	}
-	if counts, err := s.CountPosts(t.Context(), person); err != nil || counts[v1alpha1.PhaseDraft] != 1 || len(counts) != 1 {
+	if counts, err := s.CountPosts(t.Context(), person); err != nil || counts.Status[v1alpha1.PhaseDraft] != 1 || counts.All() != 1 {
 		t.Errorf("counted: %v, %v", counts, err)
 	}
 	created := read.CreationTimestamp.Time

@@ -51,7 +51,7 @@ func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.
 }
 
 // CountPosts returns how many posts the caller's team has in each state that lists show.
-func (s *Service) CountPosts(ctx context.Context, caller Caller) (map[v1alpha1.PostPhase]int, error) {
+func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Counts, error) {
 	if s.Archive != nil {
 		counts, err := s.Archive.Counts(ctx, caller.Namespace)
 		return counts, archiveError("count posts", err)
@@ -253,12 +253,13 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		DisplayAt: posting.DisplayAt(post),
 		Bytes:     int(posting.Footprint(post)),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
+		Archived:  hasLeft(post),
 	}
 	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
-				Platform: platform, Status: posting.TargetPhaseOf(post, i),
+				Platform: platform, Status: posting.TargetPhaseOf(post, i), Mark: posting.MarkOf(post, i),
 			})
 		}
 	}

@@ -82,9 +82,7 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	if err != nil {
 		return TeamView{}, err
 	}
-	for _, n := range counts {
-		view.Posts += n
-	}
+	view.Posts = counts.All()
 	for _, c := range s.Connections.List(caller.Namespace) {
 		if c.DeletionTimestamp != nil {
 			continue

@@ -106,10 +106,10 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	case p == nil:
 		return nil, 0, Missing{}
 	case p.archived == nil:
-		page, total = p.page(filter{q.Status, q.Platform}, q.first(), q.Limit, q.Into)
+		page, total = p.page(filterOf(q.Status, q.Platform, q.Asked), q.first(), q.Limit, q.Into)
 		return page, total, Missing{}
 	}
-	m, names := p.merger(filter{q.Status, q.Platform}, rows)
+	m, names := p.merger(filterOf(q.Status, q.Platform, q.Asked), rows)
 	if len(names) > 0 {
 		return nil, 0, Missing{View: p.archived.view, Names: names}
 	}
@@ -128,7 +128,7 @@ func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*list
 		return found, more, Missing{}
 	}
 	defer x.mu.RUnlock()
-	m, names := p.merger(filter{r.Status, r.Platform}, rows)
+	m, names := p.merger(filterOf(r.Status, r.Platform, r.Asked), rows)
 	if len(names) > 0 {
 		return nil, false, Missing{View: p.archived.view, Names: names}
 	}
@@ -143,7 +143,7 @@ func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*list
 }
 
 // CountsAll is Counts with the posts that the archive has, if that is known.
-func (x *Index) CountsAll(namespace string) (counts map[v1alpha1.PostPhase]int, missing Missing) {
+func (x *Index) CountsAll(namespace string) (counts Counts, missing Missing) {
 	counts = x.Counts(namespace)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -154,10 +154,10 @@ func (x *Index) CountsAll(namespace string) (counts map[v1alpha1.PostPhase]int, 
 	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhasePosted, v1alpha1.PhaseFailed} {
 		m, names := p.merger(filter{status: status}, nil)
 		if len(names) > 0 {
-			return nil, Missing{View: p.archived.view, Names: names}
+			return Counts{}, Missing{View: p.archived.view, Names: names}
 		}
 		if n := m.total(); n > 0 {
-			counts[status] = n
+			counts.Status[status] = n
 		}
 	}
 	return counts, Missing{}
@@ -181,6 +181,9 @@ type merger struct {
 // the archive has them.
 func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, names []string) {
 	m = &merger{posts: p, live: p.lists[f], rows: rows}
+	if f.asked == AskedOnly {
+		return m, nil
+	}
 	of := lists.Filter{Status: f.status, Platform: f.platform}
 	for _, r := range p.archived.view.Head(of) {
 		if p.find(r.Name) == 0 {
@@ -371,6 +374,6 @@ func (p *posts) summarise(at place, into *Summary) {
 func summariseRow(r *lists.Row, into *Summary) {
 	*into = Summary{
 		ID: r.Name, Title: r.Title, Status: r.Kind.Status, Category: r.Kind.Category,
-		Platforms: r.Kind.Targets, Agent: r.Kind.Agent, DisplayAt: time.UnixMilli(r.DisplayAt).UTC(),
+		Platforms: r.Kind.Targets, Agent: r.Kind.Agent, Archived: true, DisplayAt: time.UnixMilli(r.DisplayAt).UTC(),
 	}
 }

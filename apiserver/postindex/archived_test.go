@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -57,6 +58,9 @@ func (b *both) draw(t *rapid.T) postindex.Summary {
 	for _, p := range targetPlatforms[:rapid.IntRange(1, len(targetPlatforms)).Draw(t, "targets")] {
 		s.Platforms = append(s.Platforms, postindex.PlatformStatus{Platform: p, Status: s.Status})
 	}
+	if rapid.Bool().Draw(t, "asked") && s.Status != v1alpha1.PhasePosted {
+		s.Platforms[0].Status, s.Platforms[0].Mark = v1alpha1.PhaseFailed, posting.MarkUndecided
+	}
 	return s
 }
 
@@ -75,7 +79,7 @@ func isFinished(s *postindex.Summary) bool {
 // uidOf is the UID of a post: what becomes of one that is finished never changes, so that what
 // differs is another one.
 func uidOf(s *postindex.Summary) string {
-	return fmt.Sprint(s.ID, s.DisplayAt.Unix(), s.Status, len(s.Platforms))
+	return fmt.Sprint(s.ID, s.DisplayAt.Unix(), s.Status, s.Platforms)
 }
 
 // archive enters finished posts of the cluster into the archive, and others that left it
@@ -189,13 +193,18 @@ func (b *both) complete(t *rapid.T, try func(rows map[lists.ID][]*lists.Row) pos
 
 // want is every post once: as it is in the cluster, as it left it, or as it is archived.
 func (b *both) want(q *postindex.Query) []postindex.Summary {
-	all := maps.Clone(b.shown)
+	all := map[string]postindex.Summary{}
+	for id, s := range b.shown {
+		s.Archived = true
+		all[id] = s
+	}
 	maps.Copy(all, b.left)
 	maps.Copy(all, b.live)
 	var out []postindex.Summary
 	for _, s := range all {
 		if s.Status == v1alpha1.PhaseCancelled || q.Status != "" && s.Status != q.Status ||
-			q.Platform != "" && !slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform }) {
+			q.Platform != "" && !slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform }) ||
+			!passes(q.Asked, &s) {
 			continue
 		}
 		out = append(out, s)
@@ -207,15 +216,22 @@ func (b *both) want(q *postindex.Query) []postindex.Summary {
 }
 
 func (b *both) check(t *rapid.T) {
-	counts := map[v1alpha1.PostPhase]int{}
+	counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
 	for _, status := range append([]v1alpha1.PostPhase{""}, phases...) {
 		for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 			q := postindex.Query{Status: status, Platform: platform, Limit: rapid.IntRange(1, 9).Draw(t, "limit")}
 			want := b.want(&q)
 			if n := len(want); platform == "" && status != "" && n > 0 {
-				counts[status] = n
+				counts.Status[status] = n
 			}
 			b.checkPages(t, q, want)
+			for _, q.Asked = range askedOf(status) {
+				want := b.want(&q)
+				if n := len(want); platform == "" && status != "" && n > 0 && q.Asked == postindex.AskedOnly {
+					counts.Asked[status] = n
+				}
+				b.checkPages(t, q, want)
+			}
 		}
 	}
 	b.complete(t, func(map[lists.ID][]*lists.Row) postindex.Missing {

@@ -38,6 +38,8 @@ type Summary struct {
 	Platforms []PlatformStatus
 	// Agent is the name of the agent that made the post; empty for any other.
 	Agent string
+	// Archived is true if the summary comes from the archive: the post has left the cluster.
+	Archived bool
 	// DisplayAt is kept to the millisecond, as the resources keep it.
 	DisplayAt time.Time
 	// Bytes is how much the post takes of its team's budget: posting.Footprint. Pages do not tell it.
@@ -46,9 +48,10 @@ type Summary struct {
 
 // Query selects a page of a namespace's posts.
 type Query struct {
-	// Status and Platform narrow the list; empty means any.
+	// Status, Platform and Asked narrow the list; empty means any.
 	Status   v1alpha1.PostPhase
 	Platform v1alpha1.Platform
+	Asked    Asked
 	// Page counts from 1; Limit is the number of posts on a page. Both must be
 	// positive.
 	Page, Limit int
@@ -134,7 +137,7 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	if p == nil {
 		return nil, 0
 	}
-	return p.page(filter{q.Status, q.Platform}, q.first(), q.Limit, q.Into)
+	return p.page(filterOf(q.Status, q.Platform, q.Asked), q.first(), q.Limit, q.Into)
 }
 
 // first is how many posts stand on the pages before.

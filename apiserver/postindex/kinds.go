@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // facts are what many posts have in common: those of a team mostly go to the
@@ -15,7 +16,7 @@ import (
 type facts struct {
 	status   v1alpha1.PostPhase
 	category v1alpha1.Category
-	// targets holds "platform=status" of each, separated by commas.
+	// targets holds "platform=status" and the mark of each, separated by commas.
 	targets string
 	// agent is the name of the agent that made the post: a team has few.
 	agent string
@@ -30,6 +31,7 @@ func (s *Summary) facts() facts {
 		targets.WriteString(string(p.Platform))
 		targets.WriteByte('=')
 		targets.WriteString(string(p.Status))
+		targets.WriteByte('0' + byte(p.Mark))
 	}
 	return facts{status: s.Status, category: s.Category, targets: targets.String(), agent: s.Agent}
 }
@@ -62,7 +64,7 @@ func (k *kinds) take(f facts, platforms []PlatformStatus) uint32 {
 		fresh := kind{facts: f}
 		for _, p := range platforms {
 			fresh.platforms = append(fresh.platforms, PlatformStatus{
-				Platform: v1alpha1.Platform(strings.Clone(string(p.Platform))), Status: v1alpha1.PostPhase(strings.Clone(string(p.Status))),
+				Platform: v1alpha1.Platform(strings.Clone(string(p.Platform))), Status: v1alpha1.PostPhase(strings.Clone(string(p.Status))), Mark: p.Mark,
 			})
 		}
 		if last := len(k.free) - 1; last >= 0 {
@@ -89,19 +91,35 @@ func (k *kinds) release(number uint32) {
 	k.free = append(k.free, number)
 }
 
+// asked reports whether a person is asked about the posts of a kind.
+func (k *kind) asked() bool {
+	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == posting.MarkUndecided })
+}
+
 // eachFilter visits the filters that let a post through, each once, however
 // many targets it has on a platform. Cancelled posts are on no list.
 func (k *kind) eachFilter(visit func(filter)) {
 	if k.status == v1alpha1.PhaseCancelled {
 		return
 	}
-	visit(filter{})
-	visit(filter{status: k.status})
+	k.eachOf("", visit)
 	for i, p := range k.platforms {
 		again := slices.ContainsFunc(k.platforms[:i], func(q PlatformStatus) bool { return q.Platform == p.Platform })
 		if p.Platform != "" && !again {
-			visit(filter{platform: p.Platform})
-			visit(filter{k.status, p.Platform})
+			k.eachOf(p.Platform, visit)
 		}
+	}
+}
+
+// eachOf visits the filters of one platform, or of all.
+func (k *kind) eachOf(platform v1alpha1.Platform, visit func(filter)) {
+	visit(filter{platform: platform})
+	visit(filter{status: k.status, platform: platform})
+	switch {
+	case k.asked():
+		visit(filter{platform: platform, asked: AskedOnly})
+		visit(filter{k.status, platform, AskedOnly})
+	case splits(k.status):
+		visit(filter{k.status, platform, NotAsked})
 	}
 }

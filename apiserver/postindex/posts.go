@@ -47,6 +47,7 @@ type place uint32
 type filter struct {
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
+	asked    Asked
 }
 
 type list = btree.BTreeG[place]

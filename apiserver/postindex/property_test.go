@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/posting"
 )
 
 var (
@@ -22,6 +23,7 @@ var (
 		v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled,
 	}
 	targetPlatforms = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}
+	marks           = []posting.Mark{posting.MarkNone, posting.MarkNone, posting.MarkNone, posting.MarkWaiting, posting.MarkUndecided}
 	teams           = []string{"team-a", "team-b"}
 )
 
@@ -81,7 +83,9 @@ func drawSummary(t *rapid.T, id string, version uint64) *postindex.Summary {
 	s.Status = rapid.SampledFrom(phases).Draw(t, "status")
 	s.Platforms = nil
 	for _, platform := range rapid.SliceOfN(rapid.SampledFrom(targetPlatforms), 0, 4).Draw(t, "platforms") {
-		s.Platforms = append(s.Platforms, postindex.PlatformStatus{Platform: platform, Status: rapid.SampledFrom(phases).Draw(t, "target status")})
+		s.Platforms = append(s.Platforms, postindex.PlatformStatus{
+			Platform: platform, Status: rapid.SampledFrom(phases).Draw(t, "target status"), Mark: rapid.SampledFrom(marks).Draw(t, "mark"),
+		})
 	}
 	return &s
 }
@@ -279,7 +283,21 @@ func withPost(t postindex.Tally, s *postindex.Summary) postindex.Tally {
 
 func same(a, b postindex.Summary) bool {
 	return a.ID == b.ID && a.Title == b.Title && a.Status == b.Status && a.Category == b.Category &&
-		a.DisplayAt.Equal(b.DisplayAt) && slices.Equal(a.Platforms, b.Platforms)
+		a.DisplayAt.Equal(b.DisplayAt) && a.Archived == b.Archived && slices.Equal(a.Platforms, b.Platforms)
+}
+
+// askedOf are the ways to narrow the list of a phase by whether a person is asked.
+func askedOf(status v1alpha1.PostPhase) []postindex.Asked {
+	if status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed {
+		return []postindex.Asked{postindex.AskedOnly, postindex.NotAsked}
+	}
+	return []postindex.Asked{postindex.AskedOnly}
+}
+
+// passes reports whether a post is on a list that is narrowed so.
+func passes(asked postindex.Asked, s *postindex.Summary) bool {
+	is := !s.Archived && slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Mark == posting.MarkUndecided })
+	return asked == postindex.AskedOrNot || is == (asked == postindex.AskedOnly)
 }
 
 // sorted is what a list must be, by brute force.
@@ -287,7 +305,7 @@ func sorted(events []event, q postindex.Query) []postindex.Summary {
 	var out []postindex.Summary
 	for _, e := range events {
 		there := q.Platform == "" || slices.ContainsFunc(e.summary.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform })
-		if there && (q.Status == "" || e.summary.Status == q.Status) {
+		if there && (q.Status == "" || e.summary.Status == q.Status) && passes(q.Asked, e.summary) {
 			out = append(out, *e.summary)
 		}
 	}
@@ -314,6 +332,9 @@ func (s *store) check(t *rapid.T) {
 			for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 				q := postindex.Query{Status: status, Platform: platform, Limit: limit}
 				checkPages(t, s.index, team, q, sorted(shown, q))
+				for _, q.Asked = range askedOf(status) {
+					checkPages(t, s.index, team, q, sorted(shown, q))
+				}
 			}
 		}
 	}

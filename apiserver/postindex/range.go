@@ -15,9 +15,10 @@ type Range struct {
 	// From and To bound the display time: From belongs to the range, To does not. They
 	// count in whole milliseconds.
 	From, To time.Time
-	// Status and Platform narrow the list; empty means any.
+	// Status, Platform and Asked narrow the list; empty means any.
 	Status   v1alpha1.PostPhase
 	Platform v1alpha1.Platform
+	Asked    Asked
 	// Max is how many posts are returned at most. It must be positive.
 	Max int
 }
@@ -31,7 +32,7 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 	if p == nil {
 		return nil, false
 	}
-	f := filter{r.Status, r.Platform}
+	f := filterOf(r.Status, r.Platform, r.Asked)
 	l := p.lists[f]
 	if l == nil {
 		return nil, false
@@ -51,16 +52,19 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 	return found, end-first > r.Max
 }
 
-// Counts returns how many posts of a namespace are in each state that lists show; a state
-// without posts is not in it.
-func (x *Index) Counts(namespace string) map[v1alpha1.PostPhase]int {
+// Counts returns how many posts a namespace has.
+func (x *Index) Counts(namespace string) Counts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	counts := map[v1alpha1.PostPhase]int{}
+	counts := Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
 	if p := x.namespaces[namespace]; p != nil {
 		for f, l := range p.lists {
-			if f.status != "" && f.platform == "" {
-				counts[f.status] = l.Len()
+			switch {
+			case f.status == "" || f.platform != "":
+			case f.asked == AskedOrNot:
+				counts.Status[f.status] = l.Len()
+			case f.asked == AskedOnly:
+				counts.Asked[f.status] = l.Len()
 			}
 		}
 	}

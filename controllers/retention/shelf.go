@@ -151,7 +151,7 @@ func (s *Shelf) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.P
 	}
 	for i, platform := range platforms {
 		if platform != "" {
-			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.TargetPhaseOf(post, i)})
+			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.TargetPhaseOf(post, i), Mark: posting.MarkOf(post, i)})
 		}
 	}
 	return entry, nil

@@ -118,7 +118,7 @@ func (s *kinds) number(k *Kind) int {
 	for _, t := range k.Targets {
 		b.WriteString(string(t.Platform))
 		b.WriteByte('=')
-		b.WriteString(string(t.Status))
+		b.WriteString(t.word())
 		b.WriteByte(0)
 	}
 	n, known := s.numbers[b.String()]
@@ -137,7 +137,7 @@ func (s *kinds) append(b []byte) []byte {
 		b = appendText(appendText(appendText(b, string(k.Status)), string(k.Category)), k.Agent)
 		b = binary.AppendUvarint(b, uint64(len(k.Targets)))
 		for _, t := range k.Targets {
-			b = appendText(appendText(b, string(t.Platform)), string(t.Status))
+			b = appendText(appendText(b, string(t.Platform)), t.word())
 		}
 	}
 	return b
@@ -310,7 +310,7 @@ func (d *decoder) kinds() []*Kind {
 		k := &Kind{Status: v1alpha1.PostPhase(d.text()), Category: v1alpha1.Category(d.text()), Agent: d.text()}
 		k.Targets = make([]Target, d.count(maxTargets))
 		for j := range k.Targets {
-			k.Targets[j] = Target{v1alpha1.Platform(d.text()), v1alpha1.PostPhase(d.text())}
+			k.Targets[j] = targetOf(d.text(), d.text())
 		}
 		out[i] = k
 	}

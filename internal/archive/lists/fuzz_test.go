@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // FuzzDecode shows that no payload makes a reader fall, and that what is decoded says the same
@@ -17,7 +18,9 @@ import (
 func FuzzDecode(f *testing.F) {
 	known := newKinds()
 	e := Entry{
-		Kind: Kind{Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, Agent: "a", Targets: []Target{{v1alpha1.PlatformX, v1alpha1.PhaseFailed}}},
+		Kind: Kind{Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, Agent: "a", Targets: []Target{
+			{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseFailed}, {Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: posting.MarkUndecided},
+		}},
 		Name: "p", UID: "12345678-1234-4234-8234-123456789abc", Title: "t", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(10), Bytes: 7,
 	}
 	row, err := rowOf(&e, known)
@@ -46,6 +49,31 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMarks holds that lists find out again that a person had to answer for a target, and that
+// two posts which differ in that alone are of two kinds.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	var rows []*Row
+	known := newKinds()
+	for i, mark := range []posting.Mark{posting.MarkUndecided, posting.MarkNone} {
+		row, err := rowOf(&Entry{
+			Kind: Kind{Status: v1alpha1.PhaseFailed, Targets: []Target{{v1alpha1.PlatformFacebook, v1alpha1.PhaseFailed, mark}}},
+			Name: string(rune('a' + i)), UID: "x", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(9),
+		}, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	got, err := decodeRows(string(encodeRows(rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(rows, got, gocmp.AllowUnexported(Row{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 }
 
 func TestUIDs(t *testing.T) {
