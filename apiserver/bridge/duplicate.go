@@ -19,6 +19,10 @@ type Duplicate struct {
 	Spec v1alpha1.PostSpec
 	// LeftOut says, for people, what the new post cannot have any more.
 	LeftOut []string
+	// Already says, for people and by the name of the account, why a target of Spec is not to
+	// be one of the new post unless they choose it: a part of the post is out, there or perhaps
+	// there.
+	Already map[string]string
 }
 
 // DuplicatePost returns the content of a post for a new one: without the accounts and the
@@ -28,17 +32,89 @@ func (s *Service) DuplicatePost(ctx context.Context, caller Caller, id string) (
 	if err != nil {
 		return Duplicate{}, err
 	}
+	d, err := s.duplicate(ctx, caller, post, func(int) bool { return true })
+	d.Already = already(post)
+	return d, err
+}
+
+// ResendPost returns the content of a post for a new one that goes to one of its targets
+// alone, which failed without anything of it being out. title is how lists call the post.
+func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, target int) (d Duplicate, title string, err error) {
+	post, err := s.read(ctx, caller, id)
+	if err != nil {
+		return Duplicate{}, "", err
+	}
+	switch {
+	case target < 0 || target >= len(post.Spec.Targets):
+		return Duplicate{}, "", errorf(CodeValidation, "post %s has no target %d", id, target)
+	case !posting.ProvenAbsent(post, target):
+		return Duplicate{}, "", errorf(CodeConflict, "target %d of post %s cannot be sent again: %s; look at the post as it is now", target, id, out(post, target))
+	}
+	d, err = s.duplicate(ctx, caller, post, func(i int) bool { return i == target })
+	return d, s.Summarise(post).Title, err
+}
+
+// already is Duplicate.Already. It is empty if nothing of the post is out, and if all of it
+// is: then the new post is a post like that one, and not what is missing of it.
+func already(post *v1alpha1.Post) map[string]string {
+	posted, partly := 0, false
+	for i := range post.Spec.Targets {
+		t := posting.Target(post, i)
+		if t == nil {
+			continue
+		}
+		switch posting.StateOf(t) {
+		case v1alpha1.TargetPosted:
+			posted++
+		case v1alpha1.TargetUndecided:
+			partly = true
+		case v1alpha1.TargetPending, v1alpha1.TargetFailed, v1alpha1.TargetWithdrawn:
+			partly = partly || len(t.Cards) > 0
+		}
+	}
+	if !partly && (posted == 0 || posted == len(post.Spec.Targets)) {
+		return nil
+	}
+	why := map[string]string{}
+	for i := range post.Spec.Targets {
+		if !posting.ProvenAbsent(post, i) {
+			why[post.Spec.Targets[i].ConnectionRef.Name] = out(post, i)
+		}
+	}
+	return why
+}
+
+// out says, for people, why a target is not to be sent by another post.
+func out(post *v1alpha1.Post, i int) string {
+	t := posting.Target(post, i)
+	switch {
+	case t == nil || posting.StateOf(t) == v1alpha1.TargetPending:
+		return "still being published there"
+	case posting.StateOf(t) == v1alpha1.TargetPosted:
+		return "already posted there"
+	case len(t.Cards) > 0:
+		return "a part of it is already posted there"
+	default:
+		return "it is not known whether it was posted there"
+	}
+}
+
+// duplicate is the content of a post for a new one with those of its targets that are wanted.
+func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.Post, wanted func(target int) bool) (Duplicate, error) {
 	d := Duplicate{Spec: *post.Spec.DeepCopy()}
 	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled = nil, false, false
 	find := s.inMemory(caller.Namespace)
-	d.Spec.Targets = slices.DeleteFunc(d.Spec.Targets, func(t v1alpha1.PostTarget) bool {
-		connection := find(t.ConnectionRef.Name)
-		gone := connection == nil || connection.DeletionTimestamp != nil
-		if gone {
-			d.LeftOut = append(d.LeftOut, fmt.Sprintf("account %q is not connected any more", t.ConnectionRef.Name))
+	d.Spec.Targets = d.Spec.Targets[:0]
+	for i, t := range post.Spec.Targets {
+		if !wanted(i) {
+			continue
 		}
-		return gone
-	})
+		if connection := find(t.ConnectionRef.Name); connection == nil || connection.DeletionTimestamp != nil {
+			d.LeftOut = append(d.LeftOut, fmt.Sprintf("account %q is not connected any more", t.ConnectionRef.Name))
+			continue
+		}
+		d.Spec.Targets = append(d.Spec.Targets, *t.DeepCopy())
+	}
 	gone := map[string]bool{}
 	for _, name := range posting.MediaNames(&d.Spec) {
 		media, err := s.readMedia(ctx, caller, name)

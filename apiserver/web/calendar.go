@@ -43,7 +43,9 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		weeks++
 	}
 	end := first.AddDate(0, 0, 7*weeks)
-	found, more, err := s.Service.PostsBetween(v.Context(), v.caller, &postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: f.status, Platform: f.platform, Max: perMonth})
+	status, asked := f.states()
+	found, more, err := s.Service.PostsBetween(v.Context(), v.caller,
+		&postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: status, Asked: asked, Platform: f.platform, Max: perMonth})
 	if err != nil {
 		return err
 	}
@@ -129,12 +131,12 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 // entry is a post on its day. One that is scheduled can be dragged: the page's script sends the form with the day it was dropped on.
 func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
-	at := p.DisplayAt.In(v.zone)
-	return h.Li(h.Class("entry is-"+string(p.Status)), g.If(moves, h.Data("post", p.ID)),
+	at, stands := p.DisplayAt.In(v.zone), standingOf(p)
+	return h.Li(h.Class("entry is-"+stands.class), g.If(moves, h.Data("post", p.ID)),
 		h.A(h.Href(v.path("posts/"+p.ID)), h.Draggable("false"),
 			h.Time(h.DateTime(p.DisplayAt.UTC().Format(time.RFC3339)), h.Data("show", "time"), g.Text(at.Format("15:04"))),
 			g.Text(" "), h.Span(h.Class("entry-title"), g.Text(titleOfPost(p))), g.Text(" "),
-			h.Span(h.Class("hidden"), g.Text(phases[p.Status]+", ")), g.Map(seen(p.Platforms), chip)),
+			h.Span(h.Class("hidden"), g.Text(stands.word+", ")), chips(p)),
 		g.If(moves, h.Details(h.Class("move"), h.Summary(h.Aria("label", "Move "+titleOfPost(p)), g.Text("Move")), s.moveForm(v, p, at))),
 	)
 }

@@ -28,20 +28,33 @@ var (
 
 // compose is the page on which a post is written: an empty one, or one like another.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
-	written, left := newWriting(v.zone), []string(nil)
-	if from := v.URL.Query().Get("from"); from != "" {
+	form := &composer{writing: newWriting(v.zone), title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
+	query := v.URL.Query()
+	switch from := query.Get("from"); {
+	case from != "" && query.Has("target"):
+		if err := s.sendAgain(v, form, from, query.Get("target")); err != nil {
+			return err
+		}
+	case from != "":
 		like, err := s.Service.DuplicatePost(v.Context(), v.caller, from)
 		if err != nil {
 			return err
 		}
-		written, left = writingOf(&like.Spec, v.zone), like.LeftOut
-	} else if accounts := s.usable(v); len(accounts) == 1 {
-		written.targets = []targetWriting{{connection: accounts[0].Name}}
+		form.writing, form.left = writingOf(&like.Spec, v.zone), like.LeftOut
+		for i := range form.targets {
+			form.targets[i].already = like.Already[form.targets[i].connection]
+		}
+	default:
+		form.fresh = !query.Has("day")
+		if accounts := s.usable(v); len(accounts) == 1 {
+			form.targets = []targetWriting{{connection: accounts[0].Name}}
+		}
+		form.told = s.justSent(v, query.Get("sent"))
 	}
-	if day, err := time.ParseInLocation(dateForm, v.URL.Query().Get("day"), v.zone); err == nil {
-		written.on(day, v.now)
+	if day, err := time.ParseInLocation(dateForm, query.Get("day"), v.zone); err == nil {
+		form.on(day, v.now)
 	}
-	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check"), left: left, fresh: v.URL.RawQuery == ""}))
+	s.render(w, v, http.StatusOK, s.composer(v, form))
 	return nil
 }
 
@@ -78,7 +91,7 @@ func wordFor(when string) string {
 	case whenDraft:
 		return "saved"
 	default:
-		return "created"
+		return wordCreated
 	}
 }
 

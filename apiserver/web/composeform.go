@@ -28,6 +28,8 @@ type composer struct {
 	fresh bool
 	// left is what a duplicate cannot take over.
 	left []string
+	// told is what is said before the form: of the post that was sent last, or of the one that is sent again.
+	told g.Node
 	// problems are the reasons why the server did not take the post.
 	problems []string
 }
@@ -36,11 +38,12 @@ type composer struct {
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), h.Method("post"), h.Action(c.action),
+		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.kept, once(v)), h.Method("post"), h.Action(c.action),
 			// Enter in a field presses the first button of a form.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
+				c.told,
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
 					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
 				g.If(len(c.left) > 0, note(neutral, h.P(g.Text("Left out:")), items(c.left))),
@@ -105,7 +108,8 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 			id := "target-" + a.Name
 			return h.Li(
 				h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), g.If(chosen, h.Checked())),
-				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))))),
+				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
+					g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
 				h.Div(h.Class("options"), s.ownFields(a, &t)),
 			)
 		})))

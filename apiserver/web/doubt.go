@@ -4,25 +4,11 @@
 package web
 
 import (
-	"slices"
 	"strconv"
 
-	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
-
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
-
-// state is the badge of a post on its own page. A post counts as failed until a person has said what became of it; the page asks for
-// that instead.
-func state(post *v1alpha1.Post) g.Node {
-	if slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.Undecided(&t) }) {
-		return h.Span(h.Class("badge is-undecided"), g.Text("Needs your answer"))
-	}
-	return badge(posting.PhaseOf(post))
-}
 
 // explain says what is in the way of a target. If its outcome is unknown, its message tells how to answer with kubectl. The page has a
 // form for the answer, so explain says only what to look for.

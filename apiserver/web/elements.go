@@ -42,12 +42,14 @@ func drawing(name string) g.Node {
 	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
 }
 
+// letters are on the platforms' marks.
+var letters = map[v1alpha1.Platform]string{
+	v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
+	v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
+}
+
 // chip is a platform's mark.
 func chip(p v1alpha1.Platform) g.Node {
-	letters := map[v1alpha1.Platform]string{
-		v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
-		v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
-	}
 	return h.Span(h.Class("chip on-"+string(p)), h.Title(p.Title()), h.Role("img"), h.Aria("label", p.Title()), g.Text(letters[p]))
 }
 
@@ -55,11 +57,6 @@ func chip(p v1alpha1.Platform) g.Node {
 var phases = map[v1alpha1.PostPhase]string{
 	v1alpha1.PhaseDraft: "Draft", v1alpha1.PhaseScheduled: "Scheduled", v1alpha1.PhaseProcessing: "Being published",
 	v1alpha1.PhasePosted: "Posted", v1alpha1.PhaseFailed: "Failed", v1alpha1.PhaseCancelled: "Cancelled",
-}
-
-// badge shows a phase.
-func badge(phase v1alpha1.PostPhase) g.Node {
-	return h.Span(h.Class("badge is-"+string(phase)), g.Text(phases[phase]))
 }
 
 // form is a form that is sent to the site itself. confirm, if it is not empty, is what a person is asked before.

@@ -31,10 +31,12 @@ const (
 // view is a page of a team.
 type view struct {
 	title string
-	place place
+	// before stands before the title in the name of the browser's tab.
+	before string
+	place  place
 	// wide lets the content take the whole width, as a calendar does.
 	wide bool
-	// uploads says that files are uploaded there.
+	// uploads says that a post is written there, and files are uploaded.
 	uploads bool
 	// actions are beside the title.
 	actions []g.Node
@@ -66,7 +68,7 @@ const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScri
 
 // render writes a page of a team.
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
-	s.write(w, status, s.document(v.title+" · "+r.teamName(),
+	s.write(w, status, s.document(v.before+v.title+" · "+r.teamName(),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
 		s.sidebar(r, v.place),
 		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),
@@ -80,6 +82,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 			h.P(h.ID("status"), h.Class("hidden"), h.Role("status")),
 		),
 		g.If(v.uploads, h.Script(h.Src(s.assets.path("upload.js")), h.Type("module"))),
+		g.If(v.uploads || r.URL.Query().Has("said"), h.Script(h.Src(s.assets.path("compose.js")), h.Type("module"))),
 	))
 }
 

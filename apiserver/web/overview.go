@@ -7,13 +7,16 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/posting"
 )
 
 const (
@@ -31,9 +34,9 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	all := 0
-	for _, n := range counts {
-		all += n
+	asked, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Asked: postindex.AskedOnly, Page: 1, Limit: fewPosts})
+	if err != nil {
+		return err
 	}
 	next, err := s.next(v)
 	if err != nil {
@@ -41,14 +44,14 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	}
 	recent := map[v1alpha1.PostPhase][]postindex.Summary{}
 	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhasePosted, v1alpha1.PhaseDraft} {
-		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Page: 1, Limit: fewPosts})
+		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Asked: postindex.NotAsked, Page: 1, Limit: fewPosts})
 		if err != nil {
 			return err
 		}
 		recent[status] = page.Posts
 	}
-	content := []g.Node{s.attention(v), s.tiles(v, counts)}
-	if all == 0 {
+	content := []g.Node{s.questions(v, &asked), s.attention(v), s.tiles(v, &counts)}
+	if counts.All() == 0 {
 		content = append(content, s.nothingYet(v))
 	}
 	content = append(content,
@@ -78,11 +81,14 @@ func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 }
 
 // tiles are the numbers of posts.
-func (s *Site) tiles(v *visit, counts map[v1alpha1.PostPhase]int) g.Node {
-	return h.Ul(h.Class("tiles"), g.Map(listed, func(phase v1alpha1.PostPhase) g.Node {
-		return h.Li(h.A(h.Class(classes("tile", counts[phase] > 0, "is-"+string(phase))), h.Href(v.path("posts")+filters{status: phase}.query()),
-			h.Strong(g.Text(strconv.Itoa(counts[phase]))), h.Span(g.Text(phases[phase]))))
-	}))
+func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
+	tile := func(state v1alpha1.PostPhase, label string, n int) g.Node {
+		return h.Li(h.A(h.Class(classes("tile", n > 0, "is-"+string(state))), h.Href(v.path("posts")+filters{status: state}.query()),
+			h.Strong(g.Text(strconv.Itoa(n))), h.Span(g.Text(label))))
+	}
+	asked := counts.AllAsked()
+	return h.Ul(h.Class("tiles"), g.If(asked > 0, tile(stateUndecided, needsAnswer.word, asked)),
+		g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tile(phase, phases[phase], counts.NotAsked(phase)) }))
 }
 
 // few are some posts of one kind; nothing if there are none.
@@ -91,6 +97,37 @@ func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more st
 		return h.Section(h.Header(h.Class("section"), h.H2(g.Text(title)), h.A(h.Href(v.path(page)), g.Text(more), h.Span(h.Class("hidden"), g.Text(": "+title)))),
 			h.Ul(h.Class("list"), g.Map(of, func(p postindex.Summary) g.Node { return s.row(v, &p) })))
 	})
+}
+
+// questions are the posts about which a person is asked.
+func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
+	var out g.Group
+	for i := range of.Posts {
+		p := &of.Posts[i]
+		action := "Look at the post"
+		if v.may.update {
+			action = "Answer"
+		}
+		out = append(out, note(caution,
+			h.P(h.Strong(g.Text(needsAnswer.word+": ")), g.Text("it is not known whether "+quoted(titleOfPost(p))+" was published on "+inDoubt(p)+". Do not post it again before you have looked.")),
+			h.P(h.A(h.Class("button small"), h.Href(v.path("posts/"+p.ID)), g.Text(action), h.Span(h.Class("hidden"), g.Text(": "+titleOfPost(p)))))))
+	}
+	if more := of.Total - len(of.Posts); more > 0 {
+		out = append(out, note(caution, h.P(g.Text("More posts need your answer: "+strconv.Itoa(more)+". "),
+			h.A(h.Href(v.path("posts")+filters{status: stateUndecided}.query()), g.Text("All that need it")))))
+	}
+	return out
+}
+
+// inDoubt names the platforms on which a post may be published or not.
+func inDoubt(p *postindex.Summary) string {
+	var names []string
+	for _, t := range p.Platforms {
+		if name := t.Platform.Title(); t.Mark == posting.MarkUndecided && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // attention is what needs a person.

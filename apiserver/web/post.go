@@ -13,6 +13,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -24,8 +25,13 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.settled = !posting.Unfinished(posting.PhaseOf(post))
+	tab, summary := "", s.Service.Summarise(post)
+	if standingOf(&summary) == needsAnswer {
+		tab = needsAnswer.word + ": "
+	}
 	s.render(w, v, http.StatusOK, view{
-		title: s.nameOfPost(v, post), place: placePosts,
+		title: s.nameOfPost(v, post), before: tab, place: placePosts,
 		actions: s.actions(v, post),
 		content: []g.Node{
 			h.Div(h.ID("live"), g.If(!finished(post), h.Data("events", v.path("posts/"+post.Name+"/events"))), h.Aria("live", "polite"), s.live(v, post)),
@@ -103,9 +109,10 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 
 // live is what changes while a post is delivered.
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
+	summary := s.Service.Summarise(post)
 	return g.Group{
-		h.Section(h.Class("card facts"), h.Dl(
-			fact("State", state(post)),
+		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.PhaseOf(post)), h.Data("settled", "")), h.Dl(
+			fact("State", standingOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(posting.Created(post)), author(post)),
@@ -113,7 +120,7 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 		s.refusal(post),
 		s.wanted(v, post),
 		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
-			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i) }))),
+			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i, summary.Archived) }))),
 		h.Section(h.Class("card"), h.H2(g.Text("What happened")), s.timeline(v, post)),
 	}
 }
@@ -199,19 +206,21 @@ func indexes(n int) []int {
 }
 
 // target is one account that a post goes to, and what became of it.
-func (s *Site) target(v *visit, post *v1alpha1.Post, i int) g.Node {
+func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Node {
 	name := post.Spec.Targets[i].ConnectionRef.Name
 	account, platform := s.account(v, name), s.platformOf(v, post, i)
 	status := posting.Target(post, i)
 	phase := posting.TargetPhaseOf(post, i)
-	undecided := status != nil && posting.StateOf(status) == v1alpha1.TargetUndecided
+	mark := posting.MarkOf(post, i)
+	undecided := mark == posting.MarkUndecided
 	return h.Li(h.Class("target"),
 		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
-			g.If(undecided, h.Span(h.Class("badge is-undecided"), g.Text("Not known"))), g.If(!undecided, badge(phase)),
+			standingOfTarget(postindex.PlatformStatus{Platform: platform, Status: phase, Mark: mark}, archived).badge(),
 			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+platform.Title()) }),
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
+		g.If(v.may.compose() && posting.ProvenAbsent(post, i), h.P(link(v.path("posts/new")+"?from="+post.Name+"&target="+strconv.Itoa(i), "Send again to "+platform.Title(), "small"))),
 	)
 }
 

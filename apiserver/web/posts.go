@@ -32,14 +32,27 @@ var platformOrder = []v1alpha1.Platform{
 
 // filters narrow a list.
 type filters struct {
+	// status is a phase, or stateUndecided.
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
+}
+
+// states are the phase and the question that lists are narrowed to. Each post that needs an answer is under that state alone.
+func (f filters) states() (v1alpha1.PostPhase, postindex.Asked) {
+	switch f.status {
+	case "":
+		return "", postindex.AskedOrNot
+	case stateUndecided:
+		return "", postindex.AskedOnly
+	default:
+		return f.status, postindex.NotAsked
+	}
 }
 
 // filtersOf reads the filters of an address. It ignores unknown values.
 func filtersOf(query url.Values) filters {
 	var f filters
-	if status := v1alpha1.PostPhase(query.Get("status")); slices.Contains(listed, status) {
+	if status := v1alpha1.PostPhase(query.Get("status")); status == stateUndecided || slices.Contains(listed, status) {
 		f.status = status
 	}
 	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(platformOrder, platform) {
@@ -71,7 +84,8 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	query := v.URL.Query()
 	f := filtersOf(query)
 	number, _ := strconv.Atoi(query.Get("page"))
-	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: f.status, Platform: f.platform, Page: number, Limit: pageSize})
+	status, asked := f.states()
+	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Asked: asked, Platform: f.platform, Page: number, Limit: pageSize})
 	if err != nil {
 		return err
 	}
@@ -97,14 +111,12 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node,
 		return h.Li(h.A(h.Href(v.path(page)+to.query(more...)), g.If(status == f.status, h.Aria("current", "true")),
 			g.Text(label), h.Span(h.Class("count"), g.Text(strconv.Itoa(n)))))
 	}
-	all := 0
-	for _, phase := range listed {
-		all += counts[phase]
-	}
+	asked := counts.AllAsked()
 	return h.Div(h.Class("narrow"),
 		h.Nav(h.Aria("label", "Posts by state"), h.Ul(h.Class("tabs"),
-			tab("", "All", all),
-			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts[phase]) }),
+			tab("", "All", counts.All()),
+			g.If(asked > 0 || f.status == stateUndecided, tab(stateUndecided, needsAnswer.word, asked)),
+			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts.NotAsked(phase)) }),
 		)),
 		h.Form(h.Method("get"), h.Action(v.path(page)), h.Class("inline"),
 			g.If(f.status != "", hidden("status", string(f.status))),
@@ -163,8 +175,8 @@ func (s *Site) nothingYet(v *visit) g.Node {
 // row is a post in a list.
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
-		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), g.Map(seen(p.Platforms), chip)),
-		h.Span(h.Class("when"), badge(p.Status), v.moment(p.DisplayAt)),
+		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
+		h.Span(h.Class("when"), standingOf(p).badge(), v.moment(p.DisplayAt)),
 	))
 }
 
@@ -182,14 +194,4 @@ func titleOfPost(p *postindex.Summary) string {
 		return "Without a caption"
 	}
 	return p.Title
-}
-
-// seen are the platforms of a post, each once.
-func seen(of []postindex.PlatformStatus) (out []v1alpha1.Platform) {
-	for _, target := range of {
-		if !slices.Contains(out, target.Platform) {
-			out = append(out, target.Platform)
-		}
-	}
-	return out
 }

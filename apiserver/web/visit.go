@@ -34,6 +34,8 @@ type visit struct {
 	zone      *time.Location
 	now       time.Time
 	pictures  pictures
+	// settled is true on the page of a post of which nothing is on its way any more.
+	settled bool
 	// done gives back the room of the form that was read; nil while none was.
 	done func()
 }

@@ -73,7 +73,7 @@ func backLink(r *http.Request) g.Node {
 // so that no link can put words into our mouth.
 var said = map[string]string{
 	"ended":        "The agent is revoked. It may do nothing here any more.",
-	"created":      "The post is on its way.",
+	wordCreated:    "The post is on its way.",
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
@@ -88,21 +88,25 @@ var said = map[string]string{
 	"dropped":      "The old token no longer works.",
 }
 
-// wordFinal says that nothing was done: a post cannot be edited any more.
-const wordFinal = "final"
+const (
+	// wordFinal says that nothing was done: a post cannot be edited any more.
+	wordFinal = "final"
+	// wordCreated holds until the post is settled. Then its state says what came of it.
+	wordCreated = "created"
+)
 
 // flash is the message that the address asks for.
 func (v *visit) flash() g.Node {
 	word := v.URL.Query().Get("said")
 	text, ok := said[word]
-	if !ok {
+	if !ok || word == wordCreated && v.settled {
 		return nil
 	}
 	how, icon := good, "check"
 	if word == wordFinal {
 		how, icon = caution, "alert"
 	}
-	return h.Div(h.Class("note "+string(how)), h.Role("status"), drawing(icon), h.Div(paragraph(text)))
+	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text)))
 }
 
 // go leads to a page of the team, which says what was done.

@@ -46,6 +46,8 @@ type writing struct {
 // targetWriting is the part of the form for one account.
 type targetWriting struct {
 	connection string
+	// already says why the account is not chosen, although the post like which this one is written goes there.
+	already string
 	// caption is the account's own text; empty if it gets the common one.
 	caption string
 	title   string
@@ -154,7 +156,7 @@ func (w *writing) target(name string) (targetWriting, bool) {
 		// TikTok wants a person to allow comments, duets and stitches (Content Sharing Guidelines).
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
-	return w.targets[i], true
+	return w.targets[i], w.targets[i].already == ""
 }
 
 // time is when the post goes out; nil for at once. A time in the hour that a clock skips does not exist; it moves on by an hour, as

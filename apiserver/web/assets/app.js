@@ -203,6 +203,7 @@ function follow(area) {
     shown = data;
     const focused = area.contains(focus) && focus.id;
     area.innerHTML = data;
+    if (area.querySelector("[data-settled]")) document.querySelector("[data-until-settled]")?.remove();
     prepare(area);
     globalThis.htmx?.process(area);
     if (focused) document.getElementById(focused)?.focus();
@@ -212,41 +213,10 @@ function follow(area) {
   open();
 }
 
-// --- This browser keeps the text of a form until the server has stored it, so closing a tab loses nothing.
-
-const writing = document.querySelector("form[data-keep]");
-const kept = "herald-writing";
-const typed = "textarea, input[type=text], input:not([type]), input[type=radio], input[type=checkbox], select";
-
-function keepWriting() {
-  const fields = [...writing.querySelectorAll(typed)].map(({ id, value, checked }) => [id, value, checked]);
-  localStorage.setItem(kept, JSON.stringify({ of: writing.dataset.keep, fields }));
-}
-
-function restoreWriting() {
-  const { of, fields } = JSON.parse(localStorage.getItem(kept) ?? "{}");
-  if (of !== writing.dataset.keep) return;
-  for (const [id, value, checked] of fields) {
-    const field = id && document.getElementById(id);
-    if (!field) continue;
-    if (field.type === "radio" || field.type === "checkbox") field.checked = checked;
-    else field.value = value;
-  }
-  say("What you wrote before is here again");
-}
-
-// The next page says what was done with it. The next person who signs in on this computer finds nothing.
-const done = ["created", "scheduled", "saved", "discarded"];
-if (done.includes(new URLSearchParams(location.search).get("said"))) localStorage.removeItem(kept);
-on("submit", ({ target }) => target.getAttribute("action") === "/signout" && localStorage.removeItem(kept));
-if (writing) {
-  restoreWriting();
-  let pause;
-  writing.addEventListener("input", () => {
-    clearTimeout(pause);
-    pause = setTimeout(keepWriting, 400);
-  });
-}
+// The next person who signs in on this computer finds nothing of what compose.js has kept.
+on("submit", ({ target }) => {
+  if (target.getAttribute("action") === "/signout") for (const name of ["herald-writing", "herald-sent"]) localStorage.removeItem(name);
+});
 
 // --- The elements of the page, and those that htmx and events bring later.
 

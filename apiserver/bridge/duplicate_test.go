@@ -1,0 +1,49 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestDuplicateOfAPart holds which accounts of a post the new one leaves out unless a person chooses them.
+func TestDuplicateOfAPart(t *testing.T) {
+	t.Parallel()
+	const posted, unknown, going, part = "already posted there", "it is not known whether it was posted there", "still being published there", "a part of it is already posted there"
+	of := func(state v1alpha1.TargetState) v1alpha1.TargetStatus { return v1alpha1.TargetStatus{State: state} }
+	interrupted := v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{ExternalID: "1"}}}
+	for name, tc := range map[string]struct {
+		reason  string
+		targets []v1alpha1.TargetStatus
+		want    map[string]string
+	}{
+		"Nothing is out": {"it is a post like that one", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetFailed)}, nil},
+		"All is out":     {"so it is", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPosted)}, nil},
+		"Not sent yet":   {"and so it is", []v1alpha1.TargetStatus{of(v1alpha1.TargetPending), of(v1alpha1.TargetPending)}, nil},
+		"A part is out":  {"what failed is missing", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetFailed)}, map[string]string{"a": posted}},
+		"A part goes on": {"what goes on may be out in a second", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPending)}, map[string]string{"a": posted, "b": going}},
+		"In doubt":       {"it may be out", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetUndecided)}, map[string]string{"b": unknown}},
+		"Interrupted":    {"cards are out", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), interrupted}, map[string]string{"b": part}},
+	} {
+		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("a"), target("b")}}}
+		for i, of := range tc.targets {
+			of.Index = int32(i) //nolint:gosec // two
+			post.Status.Targets = append(post.Status.Targets, of)
+		}
+		s := withFiles(&files{})
+		s.Posts = &posts{stored: map[string]*v1alpha1.Post{"p1": post}}
+		got, err := s.DuplicatePost(t.Context(), person, "p1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got.Already); diff != "" {
+			t.Errorf("%s: -want +got: %s\n%s", name, tc.reason, diff)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What is written is not lost, and is sent once: Back, a second tab and a second click send nothing again. README.md says what is kept
+// where. A person who enters the same once more is asked by the server.
+
+// say tells people something, those with a screen reader too.
+const say = (text) => (document.getElementById("status").textContent = text);
+
+// The page that comes after a form names by its word what was done.
+const stored = ["created", "scheduled", "saved"], word = new URLSearchParams(location.search).get("said");
+
+// --- This browser keeps the text of a form until the server has stored it, so closing a tab loses nothing.
+
+const writing = document.querySelector("form[data-keep]");
+const kept = "herald-writing";
+const typed = "textarea, input[type=text], input:not([type]), input[type=radio], input[type=checkbox], select";
+
+function keepWriting() {
+  const fields = [...writing.querySelectorAll(typed)].map(({ id, value, checked }) => [id, value, checked]);
+  localStorage.setItem(kept, JSON.stringify({ of: writing.dataset.keep, fields }));
+}
+
+function restoreWriting() {
+  const { of, fields } = JSON.parse(localStorage.getItem(kept) ?? "{}");
+  if (of !== writing.dataset.keep) return;
+  for (const [id, value, checked] of fields) {
+    const field = id && document.getElementById(id);
+    if (!field) continue;
+    if (field.type === "radio" || field.type === "checkbox") field.checked = checked;
+    else field.value = value;
+  }
+  say("What you wrote before is here again");
+}
+
+if (stored.includes(word) || word === "discarded") localStorage.removeItem(kept);
+if (writing) {
+  restoreWriting();
+  let pause;
+  writing.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(keepWriting, 400);
+  });
+}
+
+// --- A new post is sent once.
+
+const form = document.querySelector("form[data-once]");
+const list = "herald-sent", pending = "herald-sending";
+const most = 20, day = 24 * 60 * 60 * 1000, underWay = 30 * 1000, again = 10 * 1000;
+
+const read = () => JSON.parse(localStorage.getItem(list) ?? "[]").filter(({ at }) => Date.now() - at < day);
+const keep = (all) => localStorage.setItem(list, JSON.stringify(all.slice(-most)));
+const key = () => form.elements.namedItem("key").value;
+
+// What makes no other post of a form.
+const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at"]);
+
+// digest tells apart what forms say, without keeping the words.
+function digest() {
+  const text = form.dataset.once + JSON.stringify([...new FormData(form)].filter(([name]) => !aside.has(name)));
+  let a = 0xdeadbeef, b = 0x41c6ce57;
+  for (let i = 0; i < text.length; i++) {
+    a = Math.imul(a ^ text.charCodeAt(i), 0x9e3779b1);
+    b = Math.imul(b ^ text.charCodeAt(i), 0x5f356495);
+  }
+  return `${a >>> 0}.${b >>> 0}`;
+}
+
+// sentElsewhere finds a form of another tab that says the same and was sent just now.
+const sentElsewhere = (stored) =>
+  read().find((one) => one.key !== key() && Boolean(one.id) === stored && Date.now() - one.at < underWay && one.digest === digest());
+
+// This page is what came of the form that was sent in this tab: the page of its post, or one that says why there is none.
+function noteOutcome() {
+  const sent = sessionStorage.getItem(pending);
+  sessionStorage.removeItem(pending);
+  const from = document.referrer && new URL(document.referrer).pathname;
+  if (!sent || !from.endsWith("/posts/new")) return;
+  const id = stored.includes(word) && location.pathname.split("/").pop();
+  keep(read().filter((one) => id || one.key !== sent).map((one) => (one.key === sent ? { ...one, id } : one)));
+}
+
+let sending = false;
+
+function setSending(is) {
+  sending = is;
+  for (const button of form.querySelectorAll(".send button")) button.disabled = is;
+}
+
+const isSend = ({ target, submitter }) => target === form && submitter?.name !== "do";
+
+// It runs before all other listeners, of which some act on the form.
+addEventListener("submit", (event) => {
+  if (!isSend(event) || (!sending && !sentElsewhere(false))) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  say(sending ? "It is being sent" : "Another tab is sending this. Wait a moment");
+}, true);
+
+// It runs after them: what they keep back is not sent.
+addEventListener("submit", (event) => {
+  if (!isSend(event) || event.defaultPrevented) return;
+  keep([...read().filter((one) => one.key !== key()), { key: key(), digest: digest(), at: Date.now() }]);
+  sessionStorage.setItem(pending, key());
+  history.replaceState({ ...history.state, sent: key() }, "");
+  sending = true;
+  setTimeout(() => setSending(true)); // a button that is off now would not be sent
+  setTimeout(() => setSending(false), again); // the key is the same: what arrived is not published again
+});
+
+// leaveFor puts an empty form in the place of one that was sent. It names the post.
+const leaveFor = ({ id }) => location.replace(`${form.getAttribute("action")}?sent=${encodeURIComponent(id)}`);
+
+// arrive is for a person who comes back to a form that was sent.
+function arrive() {
+  const sent = read().find((one) => one.key === history.state?.sent);
+  if (sent?.id) leaveFor(sent);
+}
+
+noteOutcome();
+if (form) {
+  arrive();
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    setSending(false);
+    arrive();
+  });
+  addEventListener("storage", (event) => {
+    const sent = event.key === list && !sending && sentElsewhere(true);
+    if (sent) leaveFor(sent);
+  });
+}

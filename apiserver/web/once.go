@@ -1,0 +1,70 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"strconv"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/posting"
+)
+
+// once marks the form of a new post for the script compose.js, which sends each post once: Back, a second tab and a second click publish
+// nothing again. Browsers do not fill in such a form when a person comes back to it (HTML, "autocomplete"); what was not sent yet is
+// kept by the attribute data-keep.
+func once(v *visit) g.Node {
+	return g.Group{h.Data("once", v.namespace+" "+v.person.Name), h.AutoComplete("off")}
+}
+
+// aMoment is for how long a post counts as sent a moment ago.
+const aMoment = 10 * time.Minute
+
+// justSent says which post was sent when a person comes back to the form from which it was; nil if the address names no post of theirs.
+func (s *Site) justSent(v *visit, id string) g.Node {
+	if id == "" {
+		return nil
+	}
+	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
+	if err != nil || post.Annotations[v1alpha1.AuthorAnnotation] != v.person.Name {
+		return nil // the form is there without it
+	}
+	did := "published"
+	switch {
+	case post.Spec.Draft:
+		did = "saved"
+	case post.Spec.ScheduledAt != nil:
+		did = "scheduled"
+	}
+	ago := g.Text("a moment ago")
+	if at := posting.Created(post); v.now.Sub(at) > aMoment {
+		ago = v.about(at)
+	}
+	return h.Div(h.Class("note info"), h.Role("status"), drawing("check"), h.Div(
+		h.P(h.Strong(g.Text("You "+did+" this "), ago, g.Text(": ")), g.Text(quoted(s.nameOfPost(v, post))+".")),
+		h.P(h.Class("actions"), link(v.path("posts/"+post.Name), "Open it", "small"), link(v.path("posts/new"), "Write another", "small")),
+	))
+}
+
+// sendAgain fills in the form with a post that failed on one of its accounts, for that account alone.
+func (s *Site) sendAgain(v *visit, form *composer, id, target string) error {
+	number, err := strconv.Atoi(target)
+	if err != nil {
+		return &bridge.Error{Code: bridge.CodeValidation, Message: "the address does not say to which account the post is sent again; open the post and choose Send again there"}
+	}
+	again, title, err := s.Service.ResendPost(v.Context(), v.caller, id, number)
+	if err != nil {
+		return err
+	}
+	form.writing, form.left, form.title = writingOf(&again.Spec, v.zone), again.LeftOut, "Send again"
+	if title == "" {
+		title = "the first post"
+	}
+	form.told = note(neutral, h.P(g.Text("This goes only where "), h.A(h.Href(v.path("posts/"+id)), g.Text(quoted(title))), g.Text(" was not published.")))
+	return nil
+}

@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"strings"
+	"testing"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/posting"
+)
+
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	posted := postindex.PlatformStatus{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted}
+	failed := postindex.PlatformStatus{Platform: v1alpha1.PlatformThreads, Status: v1alpha1.PhaseFailed}
+	unknown := postindex.PlatformStatus{Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: posting.MarkUndecided}
+	pending := postindex.PlatformStatus{Platform: v1alpha1.PlatformTikTok, Status: v1alpha1.PhaseProcessing}
+	waiting := postindex.PlatformStatus{Platform: v1alpha1.PlatformTikTok, Status: v1alpha1.PhaseProcessing, Mark: posting.MarkWaiting}
+	for name, tc := range map[string]struct {
+		reason   string
+		status   v1alpha1.PostPhase
+		targets  []postindex.PlatformStatus
+		archived bool
+		want     string
+		chips    string
+	}{
+		"Draft":    {"nothing has become of its targets", v1alpha1.PhaseDraft, []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseDraft}}, false, "Draft", "X"},
+		"Posted":   {"it is out everywhere", v1alpha1.PhasePosted, []postindex.PlatformStatus{posted}, false, "Posted", "X: Posted"},
+		"Partly":   {"a part is out", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, posted}, false, "Partly posted (2 of 3)", "2 accounts on X: Posted, Threads: Failed"},
+		"Failed":   {"nothing is out", v1alpha1.PhaseFailed, []postindex.PlatformStatus{failed, failed}, false, "Failed", "2 accounts on Threads: Failed"},
+		"Question": {"what may be out is no failure", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, unknown}, false, "Needs your answer", "X: Posted, Threads: Failed, Facebook: Needs your answer"},
+		"Question while it goes on": {
+			"a person can answer before the rest is settled", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{pending, unknown}, false,
+			"Needs your answer", "TikTok, Facebook: Needs your answer",
+		},
+		"Question in the archive": {"no answer is taken any more", v1alpha1.PhaseFailed, []postindex.PlatformStatus{unknown}, true, "Not known", "Facebook: Not known"},
+		"Being published":         {"it goes on by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
+		"Waiting": {
+			"a person has to connect the account again", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, waiting}, false,
+			"Waiting for an account", "X: Posted, TikTok: Waiting for the account",
+		},
+	} {
+		p := &postindex.Summary{Status: tc.status, Platforms: tc.targets, Archived: tc.archived}
+		if got := standingOf(p).word; got != tc.want {
+			t.Errorf("%s: %q, want %q: %s", name, got, tc.want, tc.reason)
+		}
+		var html strings.Builder
+		if err := chips(p).Render(&html); err != nil {
+			t.Fatal(err)
+		}
+		var labels []string
+		for _, chip := range elements(parsed(t, html.String()), "span") {
+			label, _ := attribute(chip, "aria-label")
+			labels = append(labels, label)
+		}
+		if got := strings.Join(labels, ", "); got != tc.chips {
+			t.Errorf("%s: the chips are %q, want %q", name, got, tc.chips)
+		}
+	}
+}
+
+// became records what became of the first targets of a post.
+func became(states ...v1alpha1.TargetState) func(*v1alpha1.Post) {
+	return func(post *v1alpha1.Post) {
+		caption := post.Spec.Targets[0].Caption
+		post.Spec.Targets = nil
+		for i, state := range states {
+			platform := platformOrder[i]
+			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}, Caption: caption})
+			target := v1alpha1.TargetStatus{Index: int32(i), Platform: platform, State: state, Attempt: &v1alpha1.Attempt{ID: "a", Outcome: v1alpha1.OutcomeRefused}} //nolint:gosec // six at most
+			switch state {
+			case v1alpha1.TargetPosted:
+				target.ExternalID, target.Attempt.Outcome = "1", v1alpha1.OutcomePosted
+			case v1alpha1.TargetUndecided:
+				target.Attempt.Outcome = v1alpha1.OutcomeUnknown
+				target.Message = "not known"
+			case v1alpha1.TargetPending, v1alpha1.TargetFailed, v1alpha1.TargetWithdrawn:
+			}
+			post.Status.Targets = append(post.Status.Targets, target)
+		}
+	}
+}
+
+// TestQuestions holds that a post about which a person is asked reads so on every page, and on none as one that failed.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "The post in doubt", became(v1alpha1.TargetPosted, v1alpha1.TargetUndecided)))
+	w.put(textPost("p-2", "The post that failed", became(v1alpha1.TargetFailed)))
+	for _, tc := range []struct {
+		reason, path  string
+		shows, misses []string
+	}{
+		{"the notice comes first, and no list of failed posts has it", "", []string{"Needs your answer: it is not known whether “The post in doubt” was published on Threads", "Answer"}, nil},
+		{"the list says so", "posts", []string{"The post in doubt", "Needs your answer", "The post that failed"}, []string{"Partly posted"}},
+		{"it has a tab", "posts?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
+		{"and is under no other", "posts?status=failed", []string{"The post that failed"}, []string{"The post in doubt"}},
+		{"the calendar says so", "calendar", []string{"The post in doubt", "Needs your answer"}, nil},
+		{"the calendar has the tab too", "calendar?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
+		{"its page says so, for the account too", "posts/p-1", []string{"Needs your answer"}, []string{"Failed"}},
+	} {
+		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
+		text := textOf(elements(page, "main")[0])
+		for _, want := range tc.shows {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q does not show %q: %s", tc.path, text, want, tc.reason)
+			}
+		}
+		for _, not := range tc.misses {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: %q shows %q: %s", tc.path, text, not, tc.reason)
+			}
+		}
+	}
+	overview := textOf(elements(w.get(t, editor, "/teams/"+acme+"/"), "main")[0])
+	if n := strings.Count(overview, "The post in doubt"); n != 2 { // in the notice, and in the hidden part of its link
+		t.Errorf("the overview names the post %d times:\n%s", n, overview)
+	}
+	if title := textOf(elements(w.get(t, editor, "/teams/"+acme+"/posts/p-1"), "title")[0]); !strings.HasPrefix(title, "Needs your answer: ") {
+		t.Errorf("the tab of the browser is called %q", title)
+	}
+	if strings.Contains(textOf(elements(w.get(t, viewer, "/teams/"+acme+"/"), "main")[0]), "Answer") {
+		t.Error("a person who may change nothing is offered to answer")
+	}
+}
