@@ -108,6 +108,7 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <script src="/assets/htmx.min.js" defer></script>
 <script src="/assets/app.js" type="module"></script>
 <script src="/assets/upload.js" type="module"></script>
+<script src="/assets/compose.js" type="module"></script>
 </head>
 <body><main><h1>Fixture</h1>%s<p id="status" role="status"></p></main></body>
 </html>`, body)

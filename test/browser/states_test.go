@@ -180,6 +180,26 @@ var _ = Describe("Accounts", func() {
 	})
 })
 
+// expectQuestion looks at the pages on which a person finds a post that needs an answer, and at none is it one that failed.
+func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
+	GinkgoHelper()
+	text = text[:min(len(text), 30)] // what lists show of it
+	must(site.Overview())
+	must(page.WaitText("Needs your answer: it is not known whether “" + text))
+	Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".list a")].some((a) => a.textContent.includes("`+text+`"))`)).To(BeFalse(), "the notice stands for it")
+	inEveryLook(page, "overview-undecided"+name)
+	must(page.GetPart("link", "Answer").Nth(0).Follow())
+	must(site.Posts())
+	must(page.GetPart("link", "Needs your answer").Nth(0).Follow())
+	Expect(page.GetPart("link", text).Nth(0).Get("image", "Facebook: Needs your answer").Count()).To(Equal(1))
+	inEveryLook(page, "posts-undecided"+name)
+	must(page.GetPart("link", "Failed").Nth(0).Follow())
+	Expect(readable(page)()).NotTo(ContainSubstring(text))
+	must(site.Calendar())
+	Expect(chrome.Eval[string](page, `[...document.querySelectorAll(".entry")].find((e) => e.textContent.includes("`+text+`")).textContent`)).To(ContainSubstring("Needs your answer"))
+	inEveryLook(page, "calendar-undecided"+name)
+}
+
 var _ = Describe("What can go wrong with a post", func() {
 	onX := []web.Target{{Account: "X, @herald_demo"}}
 
@@ -223,8 +243,14 @@ var _ = Describe("What can go wrong with a post", func() {
 			text := "Lost on the way, " + fault
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
-			Eventually(readable(page), unsure).Should(ContainSubstring("Not known"))
+			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))
 			inEveryLook(page, "post-undecided-"+fault)
+			at, err := page.URL()
+			must(err)
+			must(page.Open(at))
+			Expect(chrome.Eval[string](page, "document.title")).To(HavePrefix("Needs your answer: " + text[:20]))
+			expectQuestion(page, site, text, "-"+fault)
+			must(page.Open(at))
 
 			var found string
 			posts, err := sandbox.Posts(context.Background(), "facebook", demoID("facebook"))
@@ -238,7 +264,7 @@ var _ = Describe("What can go wrong with a post", func() {
 			settle(page, found)
 			must(page.WaitText("Thank you. Herald goes on from there."))
 			must(sandbox.ClearFaults(context.Background()))
-			Eventually(readable(page), unsure).Should(And(ContainSubstring("Posted"), Not(ContainSubstring("Not known"))))
+			Eventually(readable(page), unsure).Should(And(ContainSubstring("Posted"), Not(ContainSubstring("Needs your answer"))))
 			inEveryLook(page, "post-settled-"+fault)
 
 			posts, err = sandbox.Posts(context.Background(), "facebook", demoID("facebook"))
@@ -263,6 +289,25 @@ var _ = Describe("What can go wrong with a post", func() {
 			must(dialog.Get("button", "It was not published").Follow())
 		}, "what was not there is sent once"),
 	)
+
+	It("waits for an account, and lists say so", func() {
+		sandbox := sandboxtest.Client{URL: herald().Sandbox()}
+		_, err := sandbox.Account(context.Background(), "threads", "9002", map[string]any{"username": "closed_bakery", "display_name": "Closed bakery"})
+		must(err)
+		page, site := signedInPage()
+		must(site.Accounts())
+		must(site.Connect("threads", "@closed_bakery"))
+		Eventually(page.GetSaying("listitem", "@closed_bakery").Get("heading", "Closed bakery").Count).Should(Equal(1))
+		disturb(sandboxtest.Fault{Platform: "threads", Operation: "*", Kind: "token_revoked", Times: 1000, Account: "9002"})
+		text := "Waits for its account"
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @closed_bakery"}}, Text: text}))
+		must(site.Publish())
+		Eventually(readable(page), unsure).Should(ContainSubstring("Waiting for an account"))
+		inEveryLook(page, "post-waiting-for-account")
+		must(site.Posts())
+		must(page.WaitText("Waiting for an account"))
+		inEveryLook(page, "posts-waiting-for-account")
+	})
 
 	It("stands in lists with posts in every other state", func() {
 		sandbox := sandboxtest.Client{URL: herald().Sandbox()}

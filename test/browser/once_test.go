@@ -1,0 +1,180 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/web"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// published is how often a text is on the demo account of a platform.
+func published(platform, text string) int {
+	GinkgoHelper()
+	posts, err := sandboxtest.Client{URL: herald().Sandbox()}.Posts(context.Background(), platform, demoID(platform))
+	must(err)
+	times := 0
+	for _, post := range posts {
+		if post.Text == text {
+			times++
+		}
+	}
+	return times
+}
+
+// Threads takes a text that it has already: nothing but Herald keeps it from standing there twice.
+var _ = Describe("A post is sent once, if a person", func() {
+	onThreads := func(text string) web.Draft {
+		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}
+	}
+
+	// emptyFormAfter expects the notice of a post in place of its form, and presses the button of the form once more.
+	emptyFormAfter := func(page *chrome.Page, site web.Site, text string) {
+		GinkgoHelper()
+		must(page.WaitText("You published this a moment ago"))
+		must(page.WaitText(text))
+		Expect(page.Get("textbox", "Text").Value()).To(BeEmpty())
+		must(site.Publish())
+		must(page.WaitText("Nothing was sent."))
+		page.Forget() // the console tells of the 400
+		Expect(published("threads", text)).To(Equal(1))
+	}
+
+	It("goes back and publishes again", func() {
+		page, site := signedInPage()
+		must(site.Compose(onThreads("Back and again")))
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		must(page.Back())
+		must(page.WaitText("You published this a moment ago"))
+		inEveryLook(page, "compose-sent")
+		emptyFormAfter(page, site, "Back and again")
+
+		By("and the notice leads to the post, and to another one")
+		must(page.Back())
+		must(page.WaitText("You published this a moment ago"))
+		must(page.Get("link", "Open it").Follow())
+		must(page.WaitText("Posted"))
+		must(page.Back())
+		must(page.Get("link", "Write another").Follow())
+		Expect(readable(page)()).NotTo(ContainSubstring("You published this"))
+		must(site.Compose(onThreads("Another one")))
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		Expect(published("threads", "Another one")).To(Equal(1))
+	})
+
+	It("goes back without JavaScript, where the form is empty or has the key that it had", func() {
+		page := newPage(chrome.Options{NoScript: true})
+		site := signIn(page)
+		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
+		must(page.GetPart("checkbox", "Threads, @herald_demo").Check(true))
+		must(page.Get("textbox", "Text").Fill("Back without a script"))
+		must(site.Publish())
+		must(page.Back())
+		must(site.Publish())
+		page.Forget() // the console tells of the 400 that an empty form gets
+		Eventually(func() int { return published("threads", "Back without a script") }, unsure).Should(Equal(1))
+		must(site.Posts())
+		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post waits")
+	})
+
+	It("loads what comes then again", func() {
+		page, site := signedInPage()
+		must(site.Compose(onThreads("Loaded again")))
+		must(site.Publish())
+		must(page.Reload())
+		must(page.WaitText("Posted"))
+		must(page.Reload())
+		Expect(readable(page)()).NotTo(ContainSubstring("on its way"), "the state says what came of it")
+		must(page.Back())
+		must(page.WaitText("You published this a moment ago"))
+		must(page.Reload())
+		emptyFormAfter(page, site, "Loaded again")
+	})
+
+	It("has it in two tabs", func() {
+		page, site := signedInPage()
+		must(site.Compose(onThreads("In two tabs")))
+		must(page.WaitFor("the browser has kept it", `localStorage.getItem("herald-writing")?.includes("In two tabs")`))
+		other, err := page.NewTab(herald().Site() + "/teams/herald-demo/posts/new")
+		must(err)
+		DeferCleanup(other.Close)
+		Expect(other.Get("textbox", "Text").Value()).To(Equal("In two tabs"), "it has what was written")
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		emptyFormAfter(other, web.Site{Page: other, URL: site.URL, Zone: site.Zone}, "In two tabs")
+	})
+
+	It("clicks twice", func() {
+		page, site := signedInPage()
+		must(site.Compose(onThreads("Clicked twice")))
+		must(page.Follow(func() error {
+			_, err := chrome.Eval[any](page, `for (let i = 0; i < 2; i++) [...document.querySelectorAll("#compose button")].find((b) => b.textContent === "Publish now").click()`)
+			return err
+		}))
+		must(page.WaitText("Posted"))
+		Expect(published("threads", "Clicked twice")).To(Equal(1))
+	})
+
+	It("clicks twice, and the form is sent a single time", func() {
+		f := newFixture(`<form method="post" action="/form" data-once="TEAM PERSON"><input type="hidden" name="key" value="k"><label>Text <input name="caption" value="a"></label>
+			<p class="send"><button>Publish now</button></p></form>`)
+		page := newPage(chrome.Options{})
+		must(page.Open(f.URL))
+		must(page.Follow(func() error {
+			_, err := chrome.Eval[any](page, `for (let i = 0; i < 3; i++) document.querySelector("button").click()`)
+			return err
+		}))
+		Expect(f.forms()).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("A post that is out on some of its accounts", func() {
+	It("is sent again to the others alone", func() {
+		page, site := signedInPage()
+		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
+		text := "Out on one of two"
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}}, Text: text}))
+		must(site.Publish())
+		Eventually(readable(page), unsure).Should(ContainSubstring("Partly posted (1 of 2)"))
+		Expect(readable(page)()).NotTo(ContainSubstring("on its way"))
+		inEveryLook(page, "post-partly")
+		first, err := page.URL()
+		must(err)
+
+		By("lists say which account failed")
+		must(site.Posts())
+		must(page.WaitText("Partly posted (1 of 2)"))
+		row := page.GetPart("link", text)
+		Expect(row.Get("image", "X: Failed").Count()).To(Equal(1))
+		Expect(row.Get("image", "Threads: Posted").Count()).To(Equal(1))
+		inEveryLook(page, "posts-partly")
+
+		By("a duplicate leaves out what is out")
+		must(page.Open(first))
+		must(site.Duplicate())
+		must(page.WaitText("Already posted there."))
+		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(Equal([]string{"demo-x"}))
+		inEveryLook(page, "compose-duplicate-partly")
+
+		By("and the account that failed can be tried alone")
+		must(page.Open(first))
+		must(page.Get("link", "Send again to X").Follow())
+		Expect(page.Get("textbox", "Text").Value()).To(Equal(text))
+		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(Equal([]string{"demo-x"}))
+		Expect(page.GetPart("link", text).Count()).To(Equal(1), "it leads to the first post")
+		inEveryLook(page, "compose-send-again")
+		must(site.Publish())
+		Eventually(readable(page), unsure).Should(ContainSubstring("Posted"))
+		Expect(published("x", text)).To(Equal(1))
+		Expect(published("threads", text)).To(Equal(1))
+	})
+})
