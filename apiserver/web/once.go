@@ -51,6 +51,11 @@ func (s *Site) justSent(v *visit, id string) g.Node {
 	))
 }
 
+// linkToSendAgain leads to the form for one account on which a post failed.
+func (v *visit) linkToSendAgain(post *v1alpha1.Post, target int, platform v1alpha1.Platform) g.Node {
+	return h.P(link(v.path("posts/new")+"?from="+post.Name+"&target="+strconv.Itoa(target), "Send again to "+platform.Title(), "small"))
+}
+
 // sendAgain fills in the form with a post that failed on one of its accounts, for that account alone.
 func (s *Site) sendAgain(v *visit, form *composer, id, target string) error {
 	number, err := strconv.Atoi(target)

@@ -220,7 +220,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
-		g.If(v.may.compose() && posting.ProvenAbsent(post, i), h.P(link(v.path("posts/new")+"?from="+post.Name+"&target="+strconv.Itoa(i), "Send again to "+platform.Title(), "small"))),
+		g.If(v.may.compose() && posting.ProvenAbsent(post, i), v.linkToSendAgain(post, i, platform)),
 	)
 }
 
