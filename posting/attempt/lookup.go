@@ -52,6 +52,11 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	case f.Matches > 1:
 		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
 		return nil
+	case storable(f.OperationID):
+		working(t, f.OperationID, now)
+		return nil
+	case f.OperationID != "":
+		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform works on it under an id that cannot be stored"), timing, policy, now)
 	case t.Attempt.Refusal != nil:
 		recordConfirmation(t, f, timing, now)
 		return nil
@@ -59,11 +64,6 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
 		refused(t, f.Refused, pause(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
-	case storable(f.OperationID):
-		working(t, f.OperationID, now)
-		return nil
-	case f.OperationID != "":
-		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform works on it under an id that cannot be stored"), timing, policy, now)
 	case now.Before(authoritativeFrom):
 		lookUpAgain(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {
@@ -86,13 +86,14 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 }
 
 // working enters that the platform still works on what it took, under an id that its
-// lost answer would have told. From then on it is asked for as long as after that answer.
+// answer did not tell: that was lost, or a refusal, which did not hold. From then on it
+// is asked for as long as after that answer.
 func working(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	a := t.Attempt
 	if a.EndedAt == nil {
 		a.EndedAt = v1alpha1.NewTimePtr(now)
 	}
-	a.OperationID, a.Lookups, t.Blocked = cmp.Or(a.OperationID, operationID), 0, nil
+	a.OperationID, a.Lookups, a.Refusal, t.Blocked = cmp.Or(a.OperationID, operationID), 0, nil, nil
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 

@@ -65,3 +65,25 @@ func TestLookupFindsWork(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedAndAtWork has a lookup tell that the platform works on what it refused: it is
+// neither failed nor sent again.
+func TestRefusedAndAtWork(t *testing.T) {
+	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
+		target := claimed(t)
+		refusal := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "no")}
+		if err := Record(target, "a1", refusal, 1, at(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		asked := confirmFrom(target.Attempt, timing).Add(time.Minute)
+		if err := RecordLookup(target, platforms.LookupResult{OperationID: "video-1"}, timing, v1alpha1.OnUnknownFail, 1, asked); err != nil {
+			t.Fatal(err)
+		}
+		if !IsOpen(target.Attempt) || IsRefused(target.Attempt) || target.Attempt.OperationID != "video-1" || target.Blocked != nil {
+			t.Errorf("refused as %s: %+v", class, target)
+		}
+		if err := RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "video-1", Certain: true}, timing, v1alpha1.OnUnknownFail, 1, asked.Add(time.Minute)); err != nil || !Posted(target) {
+			t.Errorf("refused as %s: %v %+v", class, err, target)
+		}
+	}
+}
