@@ -156,9 +156,9 @@ type TargetStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID,omitempty"`
 
-	// unconfirmed is true if a person told the externalID, and the platform has not
-	// confirmed that it is a post of the account. Such an id is kept as it was told,
-	// and no other post is taken for it.
+	// unconfirmed is true if a person answered that it is published, and the platform has
+	// not confirmed that it is a post of the account. An id is kept as the person entered
+	// it, and no other post is taken for it. There is no id if the person had none.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
@@ -199,8 +199,22 @@ type TargetStatus struct {
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
 
+	// candidates are posts of the account that may be the one in doubt, the newest first,
+	// while only a person can tell. Posts that belong to other Posts are not among them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Candidates []Candidate `json:"candidates,omitempty"`
+
+	// answerProblem says why the last answer of a person could not be entered, and what to
+	// answer instead; absent while there is none, and once the question is answered.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	AnswerProblem string `json:"answerProblem,omitempty"`
+
 	// cards holds the cards of a tree that are published: the first ones, up
-	// to the first that is not.
+	// to the first that is not. The last card is missing if a person answered that it is
+	// published and had no id of it.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
@@ -208,6 +222,39 @@ type TargetStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.index < size(self))",message="the cards of a tree are recorded in their order, without a gap"
 	Cards []CardStatus `json:"cards,omitempty"`
 }
+
+// Candidate is a post of an account that may be the one in doubt.
+type Candidate struct {
+	// externalID is the platform's id of the post.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ExternalID string `json:"externalID"`
+
+	// externalURL is the address of the post; absent where the platform gives none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ExternalURL string `json:"externalURL,omitempty"`
+
+	// text is the beginning of its text, or its title.
+	// +optional
+	// +kubebuilder:validation:MaxLength=140
+	Text string `json:"text,omitempty"`
+
+	// postedAt is when the platform published it.
+	// +optional
+	PostedAt *Time `json:"postedAt,omitempty"`
+}
+
+// The bounds of what a target lists as candidates.
+const (
+	// MostCandidates is how many posts one target lists at most.
+	MostCandidates = 10
+	// MaxCandidateID, MaxCandidateURL and MaxCandidateText bound the fields, in characters.
+	MaxCandidateID   = 64
+	MaxCandidateURL  = 256
+	MaxCandidateText = 140
+)
 
 // CardStatus is the record of one published card of a tree.
 type CardStatus struct {

@@ -89,8 +89,13 @@ const (
 	TraceparentAnnotation = "social.herald.dev/traceparent"
 
 	// SettleAnnotation carries a person's resolution of a target whose outcome
-	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".
+	// is unknown: "<index>=posted:<id>", "<index>=posted:<https address>",
+	// "<index>=posted" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
+	// ListCandidatesAnnotation asks the manager to list, once more, the posts of the accounts
+	// that may be those in doubt; see TargetStatus.candidates. Its value does not matter. The
+	// manager removes it when they are listed.
+	ListCandidatesAnnotation = "social.herald.dev/list-candidates"
 
 	// ArmedAnnotation says for which object a Post that was applied has been looked up among
 	// the records of earlier posts: "<name>/<uid>". The manager writes it together with

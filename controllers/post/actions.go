@@ -111,8 +111,8 @@ const confirmWithin = time.Minute
 func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, value string) error {
 	asking, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
-	confirm := func(t *v1alpha1.TargetStatus, externalID string) delivery.Confirmation {
-		return r.lookups.Confirm(asking, f, t, externalID)
+	confirm := func(t *v1alpha1.TargetStatus, found attempt.Resolution) delivery.Confirmation {
+		return r.lookups.Confirm(asking, f, t, found)
 	}
 	for _, problem := range delivery.EnterResolutions(p.post, value, confirm, &f.Settings, p.now) {
 		r.recorder.warn(p.post, "InvalidResolution", problem.Error())
@@ -121,14 +121,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, va
 		return err
 	}
 	r.owners.Note(p.post)
-	base := p.post.DeepCopy()
-	delete(p.post.Annotations, v1alpha1.SettleAnnotation)
-	if err := r.o.Client.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot remove the annotation %s: %w", v1alpha1.SettleAnnotation, err)
-	}
-	p.memory.publish.Wrote(p.post)
-	p.written()
-	return nil
+	return r.removeAnnotation(ctx, p, v1alpha1.SettleAnnotation)
 }
 
 // lookup asks about open attempts and records the answers. It never publishes.
@@ -155,6 +148,9 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 		}
 		p.log.Info(what, "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID,
 			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
+	}
+	if p.post.DeletionTimestamp.IsZero() {
+		r.listCandidates(ctx, p, f, targets)
 	}
 	if err := r.write(ctx, p, delivery.Event{}); err != nil {
 		return err

@@ -212,6 +212,9 @@ func (r *Reconciler) work(ctx context.Context, p *pass) error {
 		return err
 	}
 	facts := r.facts(p)
+	if answered, err := r.answerRequest(ctx, p, facts); err != nil || answered {
+		return err
+	}
 	return r.carryOut(ctx, p, facts, delivery.Decide(facts))
 }
 

@@ -21,6 +21,8 @@ const (
 	pageSize = 20
 	// maxPages bounds one look-up: an account may post about 15 times a day.
 	maxPages = 16
+	// listPath lists public posts, with those of their fields that are read.
+	listPath = "/v2/video/list/?fields=id,create_time,title,video_description,share_url"
 )
 
 // Lookup asks the ticket of the job what became of it. Without one, or if TikTok
@@ -89,7 +91,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			Videos  []listedPost `json:"videos"`
 			Cursor  jsondoc.Text `json:"cursor"`
 			HasMore jsondoc.Flag `json:"has_more"`
-		}](ctx, p, "list", "/v2/video/list/?fields=id,create_time,title,video_description,share_url", job.Account.Token, body)
+		}](ctx, p, "list", listPath, job.Account.Token, body)
 		if bad != nil {
 			return platforms.LookupResult{}, bad.Error
 		}

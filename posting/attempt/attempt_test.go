@@ -643,7 +643,6 @@ func TestResolutions(t *testing.T) {
 		{value: "x=not-sent", wantErr: true},
 		{value: "0=not-sent,", wantErr: true},
 		{value: "0=posted:v_pub_url~v2.7-x_Y", want: []Resolution{{Index: 0, ExternalID: "v_pub_url~v2.7-x_Y"}}},
-		{value: "0=posted:https://x.com/acme/status/199", wantErr: true},
 		{value: "0=posted:<id>", wantErr: true},
 		{value: "0=posted:ID", wantErr: true},
 		{value: "0=posted:" + strings.Repeat("1", 257), wantErr: true},

@@ -4,7 +4,10 @@
 package attempt
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,18 +21,33 @@ import (
 type Resolution struct {
 	// Index of the target.
 	Index int32
-	// ExternalID of the published post; empty if nothing was published.
-	ExternalID string
+	// ExternalID and ExternalURL name the published post. A person enters one of them, and
+	// the platform may know the other.
+	ExternalID  string
+	ExternalURL string
+	// Unnamed says that it was published, although the person knows neither.
+	Unnamed bool
 	// AccountID is the account whose post that is, as the platform confirmed; empty if
 	// it did not, so that the id is kept as it was told.
 	AccountID string
 }
 
+// Published reports whether the person found that the target was published.
+func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
+
 // ParseResolutions reads the value of the annotation social.herald.dev/settle:
-// entries "<index>=posted:<id>" or "<index>=not-sent", separated by commas.
+// entries "<index>=posted:<id>", "<index>=posted:<https address>", "<index>=posted" or
+// "<index>=not-sent", separated by commas. An address may hold commas: an entry begins
+// where a number and "=" follow one.
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
-	for entry := range strings.SplitSeq(value, ",") {
+	for len(value) > 0 || resolutions == nil {
+		entry := value
+		if at := entryStart.FindStringIndex(value); at != nil {
+			entry, value = value[:at[0]], value[at[0]+1:]
+		} else {
+			value = ""
+		}
 		r, err := parseResolution(strings.TrimSpace(entry))
 		if err != nil {
 			return nil, err
@@ -39,31 +57,45 @@ func ParseResolutions(value string) ([]Resolution, error) {
 	return resolutions, nil
 }
 
+// entryStart finds the comma before an entry.
+var entryStart = regexp.MustCompile(`,\s*-?[0-9]+=`)
+
 func parseResolution(entry string) (Resolution, error) {
-	malformed := fmt.Errorf("%q is not a resolution; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+	malformed := fmt.Errorf("%q is not a resolution; write \"<index>=posted:<id or https address>\", \"<index>=posted\" or \"<index>=not-sent\"", entry)
 	number, what, ok := strings.Cut(entry, "=")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if !ok || err != nil || index < 0 {
 		return Resolution{}, malformed
 	}
-	if what == "not-sent" {
-		return Resolution{Index: int32(index)}, nil
+	r := Resolution{Index: int32(index), Unnamed: what == "posted"}
+	if r.Unnamed || what == "not-sent" {
+		return r, nil
 	}
-	id, ok := strings.CutPrefix(what, "posted:")
+	found, ok := strings.CutPrefix(what, "posted:")
 	switch {
 	case !ok:
 		return Resolution{}, malformed
-	case id == idPlaceholder || !validID(id):
-		return Resolution{}, fmt.Errorf("target %d: %q is not the id of a post; write the platform's own id alone, without its address", index, id)
+	case strings.Contains(found, "://"):
+		if err := validAddress(found); err != nil {
+			return Resolution{}, fmt.Errorf("target %d: %q is not the address of a post: %w; copy it from the browser", index, found, err)
+		}
+		r.ExternalURL = found
+	case found == idPlaceholder || !validID(found):
+		return Resolution{}, fmt.Errorf("target %d: %q is not the id of a post; write the platform's own id, or the address of the post with https:// before it", index, found)
+	default:
+		r.ExternalID = found
 	}
-	return Resolution{Index: int32(index), ExternalID: id}, nil
+	return r, nil
 }
 
 // idPlaceholder stands for the id in the command that people are shown.
 const idPlaceholder = "ID"
 
-// longestID is the schema's bound on an external id.
-const longestID = 256
+// Bounds of the schema, in characters. An address is bounded in bytes, which are not fewer.
+const (
+	longestID  = 256
+	longestURL = 2048
+)
 
 // validID reports whether this can be an id: no platform's ids hold anything but
 // letters, digits and a few signs. An address is no id, nor is a placeholder in
@@ -77,6 +109,26 @@ func validID(id string) bool {
 	})
 }
 
+// validAddress returns what keeps a text from being an address on the web.
+func validAddress(address string) error {
+	if len(address) > longestURL {
+		return fmt.Errorf("it is longer than %d characters", longestURL)
+	}
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("<>\"\\^`{|}", r) }) {
+		return errors.New("it has a character that no address has")
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return errors.New("it cannot be read")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("it begins with neither https:// nor http://")
+	case u.Hostname() == "" || u.User != nil:
+		return errors.New("it names no site")
+	}
+	return nil
+}
+
 // Resolve enters what a person found out. Only an undecided target can be
 // settled so; tryUntil bounds the attempts that follow: those that "not-sent"
 // allows, and those of the next cards of a tree. cards is as in Record.
@@ -84,24 +136,18 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
 	}
+	if r.Published() && r.ExternalID == "" && len(t.Cards)+1 < cards {
+		return fmt.Errorf("target %d: card %d of %d has cards behind it, which reply to its id; answer with the id or the address of the card: \"%[1]d=posted:<id or https address>\"",
+			t.Index, len(t.Cards)+1, cards)
+	}
 	if t.Attempt == nil {
 		t.Attempt = &v1alpha1.Attempt{
 			Number: 1, ID: "declared", AccountID: r.AccountID, StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now),
 		}
 	}
 	t.Attempt.UnknownSince = nil
-	if r.ExternalID != "" {
-		first := t.ExternalID == ""
-		posted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
-		if r.AccountID == "" {
-			t.Unconfirmed = t.Unconfirmed || first
-			if cards > 1 {
-				t.Cards[len(t.Cards)-1].Unconfirmed = true
-			}
-		}
-		if t.State == v1alpha1.TargetPending {
-			t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
-		}
+	if r.Published() {
+		resolvePosted(t, r, cards, tryUntil, now)
 		return nil
 	}
 	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
@@ -110,4 +156,42 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 	t.State, t.Blocked = v1alpha1.TargetPending, nil
 	t.NextTryAt, t.TryUntil = nil, v1alpha1.NewTimePtr(tryUntil)
 	return nil
+}
+
+// resolvePosted enters that a target, or the next card of a tree, is published.
+func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) {
+	what := listed(t, r)
+	first := t.ExternalID == ""
+	if r.ExternalID == "" {
+		// The last card of a tree is not recorded as a card: that record is its id.
+		cards = 0
+	}
+	posted(t, what, cards, now)
+	if r.AccountID == "" {
+		t.Unconfirmed = t.Unconfirmed || first
+		if cards > 1 {
+			t.Cards[len(t.Cards)-1].Unconfirmed = true
+		}
+	}
+	if t.State == v1alpha1.TargetPending {
+		t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
+	}
+}
+
+// listed is the post of a resolution, with what the list of candidates says of it.
+func listed(t *v1alpha1.TargetStatus, r Resolution) platforms.LookupResult {
+	what := platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL}
+	for i := range t.Candidates {
+		c := &t.Candidates[i]
+		if c.ExternalID != r.ExternalID {
+			continue
+		}
+		if what.ExternalURL == "" {
+			what.ExternalURL = c.ExternalURL
+		}
+		if c.PostedAt != nil {
+			what.PostedAt = c.PostedAt.Time
+		}
+	}
+	return what
 }

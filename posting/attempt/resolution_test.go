@@ -6,11 +6,103 @@ package attempt
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
+
+func TestParseNamedResolutions(t *testing.T) {
+	t.Parallel()
+	const address = "https://www.facebook.com/acme/posts/pfbid02abc"
+	for name, tc := range map[string]struct {
+		reason, value string
+		want          []Resolution
+		problem       string
+	}{
+		"Address":       {"the platform's folder finds the id", "0=posted:" + address, []Resolution{{ExternalURL: address}}, ""},
+		"Unnamed":       {"a person saw it and has no id", "2=posted", []Resolution{{Index: 2, Unnamed: true}}, ""},
+		"All":           {"each target has an answer of its own", "0=posted:" + address + ", 1=posted,2=not-sent,3=posted:7", []Resolution{{ExternalURL: address}, {Index: 1, Unnamed: true}, {Index: 2}, {Index: 3, ExternalID: "7"}}, ""},
+		"Comma":         {"addresses may have commas", "0=posted:https://x.com/a,b?c=1,d=2,1=not-sent", []Resolution{{ExternalURL: "https://x.com/a,b?c=1,d=2"}, {Index: 1}}, ""},
+		"HTTP":          {"a simulated platform has no HTTPS", "0=posted:http://127.0.0.1:9100/x/acme/status/1", []Resolution{{ExternalURL: "http://127.0.0.1:9100/x/acme/status/1"}}, ""},
+		"Bare":          {"without its scheme it reads as an id", "0=posted:x.com/acme/status/1", nil, "with https:// before it"},
+		"OtherScheme":   {"nothing that runs is linked", "0=posted:javascript://x.com/%0aalert(1)", nil, "is not the address of a post"},
+		"NoHost":        {"a post is somewhere", "0=posted:https:///status/1", nil, "it names no site"},
+		"User":          {"nobody's name belongs there", "0=posted:https://x.com@evil.example/status/1", nil, "it names no site"},
+		"Blank":         {"addresses have no blanks", "0=posted:https://x.com/a b", nil, "a character that no address has"},
+		"TooLong":       {"the schema would refuse the status", "0=posted:https://x.com/" + strings.Repeat("a", longestURL), nil, "longer than 2048"},
+		"UnnamedColon":  {"half an answer is none", "0=posted:", nil, "is not the id of a post"},
+		"UnnamedLonger": {"nor is a word that begins like one", "0=postedby", nil, "is not a resolution"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ParseResolutions(tc.value)
+			if (err != nil) != (tc.problem != "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Fatalf("%s: error %v, want %q", tc.reason, err, tc.problem)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestResolveNamed enters answers of people who do not have the platform's id.
+func TestResolveNamed(t *testing.T) {
+	t.Parallel()
+	listed := []v1alpha1.Candidate{{ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}}
+	cardsOut := func(n int) []v1alpha1.CardStatus {
+		var out []v1alpha1.CardStatus
+		for i := range n {
+			out = append(out, v1alpha1.CardStatus{Index: int32(i), ExternalID: "1"})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		answer Resolution
+		cards  int
+		out    int
+		want   v1alpha1.TargetStatus
+		// recorded is how many cards are recorded then.
+		recorded int
+		problem  string
+	}{
+		"Unnamed":     {"it is posted, and nothing is linked", Resolution{Unnamed: true}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
+		"Address":     {"the address is all that is known", Resolution{ExternalURL: "https://fb.watch/abcdef"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, ExternalURL: "https://fb.watch/abcdef", PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
+		"Candidate":   {"the list tells its address and its time", Resolution{ExternalID: "7", AccountID: "4711"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}, 0, ""},
+		"FirstCard":   {"the second card replies to the id of the first", Resolution{Unnamed: true}, 3, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, 0, "card 1 of 3 has cards behind it"},
+		"SecondCard":  {"so does the third to the second, whose address does not do", Resolution{ExternalURL: "https://x.com/a"}, 3, 1, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, ExternalID: "1"}, 1, "card 2 of 3 has cards behind it"},
+		"LastCard":    {"nothing replies to the last one", Resolution{Unnamed: true}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, 2, ""},
+		"LastCardNot": {"which may be missing, too", Resolution{}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalID: "1"}, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := claimed(t)
+			unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+			target.Candidates, target.Cards = listed, cardsOut(tc.out)
+			if tc.out > 0 {
+				target.ExternalID = "1"
+			}
+			err := Resolve(target, tc.answer, tc.cards, at(time.Hour), t0)
+			if (err != nil) != (tc.problem != "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Fatalf("%s: error %v, want %q", tc.reason, err, tc.problem)
+			}
+			got := v1alpha1.TargetStatus{State: target.State, Unconfirmed: target.Unconfirmed, ExternalID: target.ExternalID, ExternalURL: target.ExternalURL, PostedAt: target.PostedAt}
+			if !v1alpha1.SemanticEqual(got, tc.want) || len(target.Cards) != tc.recorded {
+				t.Errorf("%s: got %+v with %d cards, want %+v with %d", tc.reason, got, len(target.Cards), tc.want, tc.recorded)
+			}
+			if posted := target.State == v1alpha1.TargetPosted; posted && (target.TryUntil != nil || target.Attempt.Outcome != v1alpha1.OutcomePosted) {
+				t.Errorf("%s: its attempt is %+v, tried until %v", tc.reason, target.Attempt, target.TryUntil)
+			}
+		})
+	}
+}
 
 // Whatever stands in the annotation: an id that is taken cannot be anything but an id, in an address as in a log.
 func FuzzResolutions(f *testing.F) {
-	for _, value := range []string{"0=posted:1991", "0=not-sent, 1=posted:a_b", "0=posted:ID", "-1=not-sent", "99999999999=not-sent", "0=posted:https://x.com/1", "=,=", ""} {
+	for _, value := range []string{"0=posted:1991", "0=not-sent, 1=posted:a_b", "0=posted:ID", "-1=not-sent", "99999999999=not-sent", "0=posted:https://x.com/1", "0=posted", "0=posted:https://x.com/a,b,1=posted", "=,=", ""} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -21,11 +113,16 @@ func FuzzResolutions(f *testing.F) {
 			}
 			return
 		}
-		if len(verdicts) != strings.Count(value, ",")+1 {
+		commas := 0
+		for _, v := range verdicts {
+			commas += strings.Count(v.ExternalURL, ",")
+		}
+		if len(verdicts)+commas != strings.Count(value, ",")+1 {
 			t.Errorf("%q has %d verdicts", value, len(verdicts))
 		}
 		for _, v := range verdicts {
-			if v.Index < 0 || len(v.ExternalID) > longestID || strings.ContainsAny(v.ExternalID, "/?#%&=\"'<> \r\n\t,\\") || v.ExternalID == idPlaceholder {
+			if v.Index < 0 || len(v.ExternalID) > longestID || strings.ContainsAny(v.ExternalID, "/?#%&=\"'<> \r\n\t,\\") || v.ExternalID == idPlaceholder ||
+				len(v.ExternalURL) > longestURL || strings.ContainsAny(v.ExternalURL, " \r\n\t<>\"\\") || v.ExternalURL != "" && !strings.HasPrefix(v.ExternalURL, "http") {
 				t.Errorf("%q is taken as %+v", value, v)
 			}
 		}

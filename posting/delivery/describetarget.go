@@ -18,6 +18,9 @@ const maxMessage = 2048
 // describeTarget derives phase, reason and message of a target. A target that
 // failed keeps the words of a version of Herald that recorded nothing else.
 func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
+	if !attempt.Undecided(t) {
+		t.Candidates, t.AnswerProblem = nil, "" // the question is answered
+	}
 	t.Phase = targetPhase(post, t)
 	if t.Phase == v1alpha1.PhaseFailed && t.Blocked == nil {
 		return

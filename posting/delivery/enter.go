@@ -4,11 +4,13 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -190,21 +192,27 @@ func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, he
 	return nil
 }
 
-// Confirmation is what a platform says about an id that a person told.
+// Confirmation is what a platform says about a post that a person named.
 type Confirmation struct {
 	// AccountID is the account whose post it is, if that is the target's; else empty.
 	AccountID string
-	// Foreign says that it is the post of another account, in words; empty if the
-	// platform does not say so.
-	Foreign string
+	// ExternalID and ExternalURL are what the platform calls the post, as far as it is known
+	// beside what the person named it by.
+	ExternalID, ExternalURL string
+	// Refused says in words why this cannot be the target's post: it is of another account,
+	// or the address names no post that could be found. It goes on with what to do.
+	Refused string
 }
+
+// maxAnswerProblem is the schema's bound on why an answer was not entered, in characters.
+const maxAnswerProblem = 1024
 
 // EnterResolutions enters what a person found out about targets whose outcome is
 // unknown. What cannot be entered is returned for that person; the rest is entered.
-// confirm asks the platform about an id that was told for a target, once for each; nil
+// confirm asks the platform about the post that was named for a target, once for each; nil
 // confirms nothing.
 func EnterResolutions(
-	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, externalID string) Confirmation, settings *Settings, now time.Time,
+	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
 	resolutions, err := attempt.ParseResolutions(value)
 	if err != nil {
@@ -212,27 +220,33 @@ func EnterResolutions(
 	}
 	// One annotation has room for thousands of answers: the first one for a target counts,
 	// and the platform is not asked about more.
-	foreign := map[int32]bool{}
+	refused := map[int32]bool{}
+	refuse := func(t *v1alpha1.TargetStatus, err error) {
+		if problems = append(problems, err); attempt.Undecided(t) {
+			t.AnswerProblem = text.Truncate(err.Error(), maxAnswerProblem)
+		}
+	}
 	for _, r := range resolutions {
 		t := posting.Target(post, int(r.Index))
 		if t == nil {
 			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
 			continue
 		}
-		if foreign[r.Index] {
+		if refused[r.Index] {
 			continue
 		}
-		if confirm != nil && r.ExternalID != "" && attempt.Undecided(t) {
-			said := confirm(t, r.ExternalID)
-			if said.Foreign != "" {
-				foreign[r.Index] = true
-				problems = append(problems, fmt.Errorf("target %d: %s; tell the id of the account's own post, or that nothing was sent", r.Index, said.Foreign))
+		if confirm != nil && (r.ExternalID != "" || r.ExternalURL != "") && attempt.Undecided(t) {
+			found := confirm(t, r)
+			if found.Refused != "" {
+				refused[r.Index] = true
+				refuse(t, fmt.Errorf("target %d: %s", r.Index, found.Refused))
 				continue
 			}
-			r.AccountID = said.AccountID
+			r.AccountID = found.AccountID
+			r.ExternalID, r.ExternalURL = cmp.Or(found.ExternalID, r.ExternalID), cmp.Or(found.ExternalURL, r.ExternalURL)
 		}
 		if err := attempt.Resolve(t, r, posting.Cards(&post.Spec), now.Add(settings.StartingDeadline), now); err != nil {
-			problems = append(problems, err)
+			refuse(t, err)
 		}
 	}
 	return problems

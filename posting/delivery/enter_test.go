@@ -208,9 +208,9 @@ func TestEnterForeignResolutions(t *testing.T) {
 		{"the first answer counts, and was none: nothing is sent on the word of the second", "0=posted:7,0=not-sent"},
 	} {
 		p, asked := undecidedPost(), 0
-		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, string) Confirmation {
+		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation {
 			asked++
-			return Confirmation{Foreign: "it is another account's"}
+			return Confirmation{Refused: "it is another account's"}
 		}, &Settings{StartingDeadline: time.Hour}, t0)
 		if asked != 1 || len(problems) != 1 || p.Status.Targets[0].State != v1alpha1.TargetUndecided {
 			t.Errorf("%s: asked %d times, %d problems, and it is %s", tt.why, asked, len(problems), p.Status.Targets[0].State)
@@ -245,6 +245,38 @@ func TestEnterResolutions(t *testing.T) {
 		}
 		if got.State == v1alpha1.TargetPending && !got.TryUntil.Time.Equal(t0.Add(time.Hour)) {
 			t.Errorf("%s: it is tried until %s, want for the starting deadline", tt.why, got.TryUntil)
+		}
+	}
+}
+
+// TestEnterNamed enters what a platform says of the post that a person named.
+func TestEnterNamed(t *testing.T) {
+	const address = "https://www.threads.com/@acme/post/DAbC123"
+	for _, tt := range []struct {
+		why, value string
+		found      Confirmation
+		problem    string
+		want       v1alpha1.TargetStatus
+	}{
+		{"the platform lists the post of an address", "0=posted:" + address, Confirmation{AccountID: "4711", ExternalID: "7", ExternalURL: "https://t/7"}, "", v1alpha1.TargetStatus{
+			State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://t/7",
+		}},
+		{"nothing but the address is known", "0=posted:" + address, Confirmation{}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalURL: address, Unconfirmed: true}},
+		{"nobody is asked about a post without a name", "0=posted", Confirmation{Refused: "it was asked"}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true}},
+		{"what is refused is asked again, with the reason", "0=posted:" + address, Confirmation{Refused: "it is on another account"}, "target 0: it is on another account", v1alpha1.TargetStatus{
+			State: v1alpha1.TargetUndecided, AnswerProblem: "target 0: it is on another account", Candidates: []v1alpha1.Candidate{{ExternalID: "9"}},
+		}},
+	} {
+		p := undecidedPost()
+		p.Status.Targets[0].Candidates = []v1alpha1.Candidate{{ExternalID: "9"}}
+		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation { return tt.found }, &Settings{StartingDeadline: time.Hour}, t0)
+		Describe(p, t0)
+		s := &p.Status.Targets[0]
+		got := v1alpha1.TargetStatus{
+			State: s.State, ExternalID: s.ExternalID, ExternalURL: s.ExternalURL, Unconfirmed: s.Unconfirmed, AnswerProblem: s.AnswerProblem, Candidates: s.Candidates,
+		}
+		if said := fmt.Sprint(problems); !strings.Contains(said, tt.problem) || (len(problems) > 0) != (tt.problem != "") || !v1alpha1.SemanticEqual(got, tt.want) {
+			t.Errorf("%s: %s, and it is %+v, want %+v", tt.why, said, got, tt.want)
 		}
 	}
 }

@@ -158,6 +158,7 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	t := &kept.TargetStatus
 	kept.State = posting.StateOf(t)
 	kept.Prepared, kept.NextTryAt, kept.TryUntil = nil, nil, nil
+	kept.Candidates, kept.AnswerProblem = nil, ""
 	if i < len(post.Spec.Targets) {
 		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}

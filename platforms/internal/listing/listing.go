@@ -5,6 +5,7 @@
 package listing
 
 import (
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/platforms"
@@ -54,4 +55,13 @@ func (m Matches) Result() platforms.LookupResult {
 		}
 	}
 	return r
+}
+
+// Newest returns those of the listed posts that were asked for by their time, the newest
+// first. What has no time comes last.
+func Newest(posts []platforms.ListedPost, which platforms.Recent) []platforms.ListedPost {
+	since := which.Since.Truncate(time.Second)
+	kept := slices.DeleteFunc(posts, func(p platforms.ListedPost) bool { return !p.At.IsZero() && p.At.Before(since) })
+	slices.SortStableFunc(kept, func(a, b platforms.ListedPost) int { return b.At.Compare(a.At) })
+	return kept[:min(len(kept), which.Limit)]
 }

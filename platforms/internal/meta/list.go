@@ -122,3 +122,9 @@ func SameCaption(sent string, listed jsondoc.Text) bool {
 func ValidID(id string) bool { return idForm.MatchString(id) }
 
 var idForm = regexp.MustCompile(`^[0-9_]{1,64}$`)
+
+// IsObjectID reports whether a person may have entered the id of a post of Instagram or
+// Threads: a number, longer than what is typed by chance.
+func IsObjectID(id string) bool { return objectIDForm.MatchString(id) }
+
+var objectIDForm = regexp.MustCompile(`^[0-9]{10,20}$`)

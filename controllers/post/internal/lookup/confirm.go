@@ -5,39 +5,163 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Confirm asks the platform about the id of a post that a person told for a target:
-// people may tell any id, also that of another team's post. Only a connection whose
-// account is verified can answer for that account. Without an answer nothing is
+// Confirm asks the platform about the post that a person named for a target: people may
+// name any post, also one of another team. An address is read by the platform's folder; if
+// it holds no id, the post is looked for among those of the account. Only a connection
+// whose account is verified can answer for that account. Without an answer nothing is
 // confirmed.
-func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, externalID string) (said delivery.Confirmation) {
-	conn := f.Connections[f.Post.Spec.Targets[t.Index].ConnectionRef.Name]
-	timing, known := f.Timing(t.Platform)
+func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
+	found := delivery.Confirmation{ExternalID: r.ExternalID}
+	asked, unreachable := l.reach(ctx, f, t)
+	if r.ExternalURL != "" {
+		var err error
+		if found, err = asked.read(ctx, r.ExternalURL, unreachable); err != nil {
+			found.Refused = err.Error()
+			return found
+		}
+	}
 	to, tells := f.Platforms[t.Platform].(platforms.Confirmer)
-	if !known || !tells || conn == nil || conn.Spec.Platform != t.Platform ||
-		!conn.Status.Verified() || t.Attempt != nil && !attempt.SameAccount(t.Attempt, conn.Spec.AccountID) {
-		return said
+	if found.ExternalID == "" || !tells || unreachable != nil {
+		return found
+	}
+	ctx, cancel := context.WithTimeout(ctx, asked.timeout)
+	defer cancel()
+	switch whose, err := to.Confirm(ctx, asked.account, found.ExternalID); {
+	case err != nil:
+	case whose == platforms.Own:
+		found.AccountID = asked.account.ID
+	case whose == platforms.Foreign:
+		found.Refused = fmt.Sprintf("%s says that post %q is not one of account %s; answer with the account's own post, or that nothing was sent",
+			t.Platform, found.ExternalID, asked.account.ID)
+	}
+	return found
+}
+
+// question is what a platform is asked about a target that only a person can settle.
+type question struct {
+	facts   *delivery.Facts
+	target  *v1alpha1.TargetStatus
+	account platforms.Account
+	timeout time.Duration
+}
+
+// reach prepares to ask the platform of a target as its account. The error says why it cannot
+// be asked, in words for people; the question knows then what is known without asking.
+func (l *Lookups) reach(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (question, error) {
+	var name string
+	if int(t.Index) < len(f.Post.Spec.Targets) {
+		name = f.Post.Spec.Targets[t.Index].ConnectionRef.Name
+	}
+	conn := f.Connections[name]
+	timing, known := f.Timing(t.Platform)
+	q := question{facts: f, target: t, timeout: timing.CallTimeout}
+	if t.Attempt != nil {
+		q.account.ID = t.Attempt.AccountID
+	}
+	switch {
+	case !known:
+		return q, fmt.Errorf("this installation knows no platform %q", t.Platform)
+	case conn == nil:
+		return q, fmt.Errorf("connection %q does not exist any more", name)
+	case conn.Spec.Platform != t.Platform, t.Attempt != nil && !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
+		return q, fmt.Errorf("connection %q is another account now", name)
+	}
+	q.account = platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username}
+	if !conn.Status.Verified() {
+		return q, fmt.Errorf("connection %q has to be connected again", name)
 	}
 	token, err := l.Token(ctx, conn)
 	if err != nil {
-		return said
+		return q, fmt.Errorf("the credentials of connection %q cannot be used", name)
 	}
-	account := platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username, Token: token}
-	ctx, cancel := context.WithTimeout(ctx, timing.CallTimeout)
+	q.account.Token = token
+	return q, nil
+}
+
+// since is the earliest time at which the post in doubt can have been published. A copy from
+// a backup, for which no call is known, was due at its time.
+func (q *question) since() time.Time {
+	if q.target.Attempt != nil {
+		return attempt.SearchFrom(q.target.Attempt)
+	}
+	return posting.Due(q.facts.Post).Add(-time.Minute)
+}
+
+const (
+	// earlier is how much further back a post is looked for by its address: Meta does not say
+	// whether the time that is listed is that of the container, which may be a day older.
+	earlier = 24 * time.Hour
+	// mostByAddress is among how many posts it is looked for: one page of every platform's list.
+	mostByAddress = 100
+)
+
+// read finds the post of an address. unreachable says why the platform cannot be asked, if
+// so. The error is for the person who named the address.
+func (q *question) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
+	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostReader)
+	if !reads {
+		return found, fmt.Errorf("%q cannot be read as an address of %s; answer with the id of the post", address, q.target.Platform)
+	}
+	named, ok := reader.ReadPost(q.account, address)
+	if !ok {
+		return found, fmt.Errorf("%q names no post of %s; answer with %s", address, q.target.Platform.Title(), reader.PostHint())
+	}
+	found.ExternalID, found.ExternalURL = named.ID, named.URL
+	if named.ID != "" {
+		return found, nil
+	}
+	listed, err := q.byCode(ctx, reader, named.Code, unreachable)
+	switch {
+	case err == nil:
+		found.ExternalID, found.ExternalURL = listed.ID, listed.URL
+		return found, nil
+	case named.Other:
+		return found, nil //nolint:nilerr // the address is all that is known of the post
+	}
+	return found, fmt.Errorf("the post of %q was not found: %w. See that the address is of a post of this account. If it is, answer that it was published, without the address (\"%d=posted\")",
+		address, err, q.target.Index)
+}
+
+// errUnlisted is that the account's list has no post with an address.
+var errUnlisted = errors.New("the account's latest posts have no such address")
+
+// byCode looks for the post with a code in its address among the account's.
+func (q *question) byCode(ctx context.Context, reader platforms.PostReader, code string, unreachable error) (none platforms.ListedPost, _ error) {
+	if unreachable != nil {
+		return none, unreachable
+	}
+	posts, err := q.list(ctx, platforms.Recent{Since: q.since().Add(-earlier), Limit: mostByAddress})
+	if err != nil {
+		return none, err
+	}
+	for i := range posts {
+		if named, ok := reader.ReadPost(q.account, posts[i].URL); ok && named.Code == code {
+			return posts[i], nil
+		}
+	}
+	return none, errUnlisted
+}
+
+// list lists posts of the account: of a tree whose first card is out, those that hang from
+// others.
+func (q *question) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
+	lister, lists := q.facts.Platforms[q.target.Platform].(platforms.Lister)
+	if !lists {
+		return nil, fmt.Errorf("%s lists no posts", q.target.Platform)
+	}
+	which.Replies = len(q.target.Cards) > 0
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	switch whose, err := to.Confirm(ctx, account, externalID); {
-	case err != nil:
-	case whose == platforms.Own:
-		said.AccountID = conn.Spec.AccountID
-	case whose == platforms.Foreign:
-		said.Foreign = fmt.Sprintf("%s says that post %q is not one of account %s", t.Platform, externalID, conn.Spec.AccountID)
-	}
-	return said
+	return lister.RecentPosts(ctx, q.account, which) //nolint:wrapcheck // it is in the platform's words
 }

@@ -1,0 +1,75 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// listCandidates lists, for those of the targets that only a person can settle, the posts of
+// their accounts that may be the ones in doubt, and enters them. The caller stores them. A
+// target whose account cannot be asked keeps what was listed before.
+func (r *Reconciler) listCandidates(ctx context.Context, p *pass, f *delivery.Facts, targets []int) {
+	var undecided []int
+	for _, i := range targets {
+		if attempt.Undecided(posting.Target(p.post, i)) {
+			undecided = append(undecided, i)
+		}
+	}
+	if len(undecided) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, confirmWithin)
+	defer cancel()
+	p.asked = true
+	for _, found := range r.lookups.Candidates(ctx, f, undecided) {
+		if found.Err != nil {
+			p.log.Info("the posts of an account cannot be listed for the person who is asked", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
+			continue
+		}
+		posting.SetCandidates(p.post, posting.Target(p.post, found.Target), found.Posts)
+	}
+}
+
+// answerRequest lists candidates once more if the annotation social.herald.dev/list-candidates
+// asks for it, and takes the annotation away. What a person has answered meanwhile, and what
+// this process has not recorded yet, comes first. It reports whether it did.
+func (r *Reconciler) answerRequest(ctx context.Context, p *pass, f *delivery.Facts) (answered bool, err error) {
+	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
+	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
+	if !requested || settles || len(f.Results) > 0 || !p.post.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	var targets []int
+	for i := range p.post.Status.Targets {
+		if index := int(p.post.Status.Targets[i].Index); index < len(p.post.Spec.Targets) {
+			targets = append(targets, index)
+		}
+	}
+	r.listCandidates(ctx, p, f, targets)
+	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+		return true, err
+	}
+	return true, r.removeAnnotation(ctx, p, v1alpha1.ListCandidatesAnnotation)
+}
+
+// removeAnnotation takes an annotation away that the pass has answered.
+func (r *Reconciler) removeAnnotation(ctx context.Context, p *pass, name string) error {
+	base := p.post.DeepCopy()
+	delete(p.post.Annotations, name)
+	if err := r.o.Client.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot remove the annotation %s: %w", name, err)
+	}
+	p.memory.publish.Wrote(p.post)
+	p.written()
+	return nil
+}

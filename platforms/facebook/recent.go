@@ -1,0 +1,112 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/permalink"
+)
+
+var (
+	_ platforms.Lister     = (*Platform)(nil)
+	_ platforms.PostReader = (*Platform)(nil)
+)
+
+// RecentPosts reads the first page of the Page's published posts.
+func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
+	if which.Replies {
+		return nil, nil // nothing hangs from a post
+	}
+	found, err := meta.First[entry](ctx, &p.graph, "/"+url.PathEscape(account.ID)+"/published_posts", which, pageSize, "id,message,created_time,permalink_url", account.Token)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the platform's own
+	}
+	posts := make([]platforms.ListedPost, 0, len(found))
+	for i := range found {
+		post := &found[i]
+		if !meta.ValidID(post.ID.String()) {
+			return nil, p.graph.NoList()
+		}
+		posts = append(posts, platforms.ListedPost{ID: post.ID.String(), URL: p.postURL(post), Text: post.Message.String(), At: meta.ParseTime(post.CreatedTime)})
+	}
+	return listing.Newest(posts, which), nil
+}
+
+// The forms of ids: those of a post, with and without that of its Page before it.
+var (
+	numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
+	postForm   = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
+)
+
+// codeForm is that of what stands for an id in addresses: Facebook writes pfbid and letters
+// there, and other codes into the addresses that its button Share makes.
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
+
+// ReadPost reads an id, or an address. Facebook has many addresses for one post. A few of
+// them hold the number of the post; most have a code, and no reference says how an id
+// follows from it.
+func (p *Platform) ReadPost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
+	entered = strings.TrimSpace(entered)
+	if !permalink.Is(entered) {
+		if id := pagePost(account.ID, entered); id != "" {
+			return platforms.PostName{ID: id}, true
+		}
+		return name, false
+	}
+	at, ok := permalink.Read(entered, permalink.Facebook, permalink.FB, permalink.FBWatch)
+	if !ok {
+		return name, false
+	}
+	name = platforms.PostName{URL: at.URL("story_fbid", "id", "fbid", "v"), Other: true}
+	story := at.Query.Get("story_fbid")
+	switch {
+	case story != "":
+		name.ID, name.Code = pagePost(cmp.Or(account.ID, at.Query.Get("id")), story), story
+	case slices.Contains(at.Parts, "posts"):
+		// A part with the beginning of the text may stand before the last one.
+		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
+	case postForm.MatchString(at.Last()):
+		name.ID = at.Last()
+	case at.Host == permalink.FBWatch:
+		name.Code = at.Last()
+	default:
+		// The number of a photo or of a video is not that of its post.
+		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel", "videos"))
+	}
+	if name.ID == "" && !codeForm.MatchString(name.Code) {
+		return name, false
+	}
+	if name.ID != "" {
+		name.Code = ""
+	}
+	return name, true
+}
+
+// pagePost is the id of a Page's post, from that id or from the number of the post alone. An
+// address may name the Page by another id, that of its profile; the account's is the one
+// that counts.
+func pagePost(page, post string) string {
+	switch {
+	case postForm.MatchString(post):
+		return post
+	case numberForm.MatchString(post) && numberForm.MatchString(page):
+		return page + "_" + post
+	default:
+		return ""
+	}
+}
+
+// PostHint says where people find the address of a post.
+func (p *Platform) PostHint() string {
+	return "the address of the post: click the time below the name of the Page, and copy the address"
+}

@@ -1,0 +1,64 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/permalink"
+)
+
+var (
+	_ platforms.Lister     = (*Platform)(nil)
+	_ platforms.PostReader = (*Platform)(nil)
+)
+
+// RecentPosts reads the first page of the account's media.
+func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
+	if which.Replies {
+		return nil, nil // nothing hangs from a post
+	}
+	found, err := p.hostOf(account.Token).Recent(ctx, account, which, meta.Listing{
+		Edge: "media", Fields: "id,caption,timestamp,permalink,media_product_type",
+		Same: func(post *meta.Post) bool { return post.ProductType != "STORY" },
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the platform's own
+	}
+	posts := make([]platforms.ListedPost, 0, len(found))
+	for i := range found {
+		posts = append(posts, platforms.ListedPost{
+			ID: found[i].ID.String(), URL: found[i].Permalink.Web(), Text: found[i].Caption.String(), At: meta.ParseTime(found[i].Timestamp),
+		})
+	}
+	return listing.Newest(posts, which), nil
+}
+
+// codeForm is that of the shortcodes in addresses.
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
+
+// ReadPost reads an id, or an address such as https://www.instagram.com/p/DAbC123/, which
+// has a shortcode in place of the id.
+func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+	entered = strings.TrimSpace(entered)
+	if !permalink.Is(entered) && meta.IsObjectID(entered) {
+		return platforms.PostName{ID: entered}, true
+	}
+	if at, ours := permalink.Read(entered, permalink.Instagram); ours && permalink.Is(entered) {
+		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
+			return platforms.PostName{Code: code, URL: at.URL()}, true
+		}
+	}
+	return name, false
+}
+
+// PostHint says where people find the address of a post.
+func (p *Platform) PostHint() string {
+	return "the address of the post, which has /p/ or /reel/ and a code: choose Copy link in the menu of the post"
+}

@@ -1,0 +1,49 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// First reads the first page of a listing of an account, which begins with the newest
+// entry (Graph API, "Paginated Results"). limit bounds the page.
+func First[E any](ctx context.Context, g *Graph, path string, which platforms.Recent, limit int, fields string, token platforms.Token) ([]E, error) {
+	query := url.Values{
+		"fields": {fields},
+		"since":  {strconv.FormatInt(which.Since.Unix()-1, 10)},
+		"limit":  {strconv.Itoa(limit)},
+	}
+	found, bad := Read[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
+	switch {
+	case bad != nil:
+		return nil, bad.Error
+	case found.Data == nil:
+		return nil, g.NoList()
+	}
+	return found.Data, nil
+}
+
+// Recent reads the first page of a listing of an account. listed returns an entry as it is
+// shown; false for one that was not asked for.
+func (c *Containers) Recent(ctx context.Context, account platforms.Account, which platforms.Recent, where Listing) ([]Post, error) {
+	found, err := First[Post](ctx, &c.Graph, "/"+url.PathEscape(account.ID)+"/"+where.Edge, which, pageSize, where.Fields, account.Token)
+	if err != nil {
+		return nil, err
+	}
+	var posts []Post
+	for i := range found {
+		if !ValidID(found[i].ID.String()) {
+			return nil, c.NoList()
+		}
+		if where.Same(&found[i]) {
+			posts = append(posts, found[i])
+		}
+	}
+	return posts, nil
+}

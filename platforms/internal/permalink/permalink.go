@@ -1,0 +1,88 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package permalink reads the addresses of posts as people copy them.
+package permalink
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Sites are where the platforms show posts. An address on one of another platform is refused;
+// one on a host that is not among them is judged by its path, since a platform's address
+// is configurable.
+const (
+	X         = "x.com"
+	Twitter   = "twitter.com"
+	Threads   = "threads.com"
+	ThreadsOf = "threads.net"
+	Instagram = "instagram.com"
+	Facebook  = "facebook.com"
+	FB        = "fb.com"
+	FBWatch   = "fb.watch"
+	TikTok    = "tiktok.com"
+	YouTube   = "youtube.com"
+	YouTuBe   = "youtu.be"
+)
+
+var all = []string{X, Twitter, Threads, ThreadsOf, Instagram, Facebook, FB, FBWatch, TikTok, YouTube, YouTuBe}
+
+// Address is the address of a page.
+type Address struct {
+	// Host has no "www." in front of it.
+	Host string
+	// Parts are those of the path: one at least, which may be empty.
+	Parts []string
+	Query url.Values
+
+	scheme, host string
+}
+
+// Is reports whether what a person entered is an address and no id.
+func Is(entered string) bool { return strings.Contains(entered, "/") }
+
+// Read reads an address with or without its scheme, which browsers hide. It returns false for
+// what is none, and for one on the site of another platform than the own ones.
+func Read(entered string, own ...string) (Address, bool) {
+	entered = strings.TrimSpace(entered)
+	if !strings.Contains(entered, "://") {
+		entered = "https://" + entered
+	}
+	u, err := url.Parse(entered)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return Address{}, false
+	}
+	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
+	on := func(site string) bool { return host == site || strings.HasSuffix(host, "."+site) }
+	if slices.ContainsFunc(all, on) && !slices.ContainsFunc(own, on) {
+		return Address{}, false
+	}
+	return Address{Host: host, Parts: strings.Split(strings.Trim(u.Path, "/"), "/"), Query: u.Query(), scheme: u.Scheme, host: u.Host}, true
+}
+
+// After returns the part of the path that follows the first of these names; "" if none does.
+func (a *Address) After(names ...string) string {
+	for i, part := range a.Parts[:len(a.Parts)-1] {
+		if slices.Contains(names, part) {
+			return a.Parts[i+1]
+		}
+	}
+	return ""
+}
+
+// Last returns the last part of the path.
+func (a *Address) Last() string { return a.Parts[len(a.Parts)-1] }
+
+// URL returns the address with those parameters alone that name the post.
+func (a *Address) URL(parameters ...string) string {
+	kept := url.Values{}
+	for _, name := range parameters {
+		if a.Query.Has(name) {
+			kept.Set(name, a.Query.Get(name))
+		}
+	}
+	u := url.URL{Scheme: a.scheme, Host: a.host, Path: "/" + strings.Join(a.Parts, "/"), RawQuery: kept.Encode()}
+	return u.String()
+}

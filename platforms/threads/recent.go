@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/permalink"
+)
+
+var (
+	_ platforms.Lister     = (*Platform)(nil)
+	_ platforms.PostReader = (*Platform)(nil)
+)
+
+// RecentPosts reads the first page of the profile's posts, or of its replies.
+func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
+	edge := "threads"
+	if which.Replies {
+		edge = "replies"
+	}
+	found, err := p.graph.Recent(ctx, account, which, meta.Listing{
+		Edge: edge, Fields: "id,text,timestamp,permalink,is_reply",
+		Same: func(post *meta.Post) bool { return bool(post.IsReply) == which.Replies },
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the platform's own
+	}
+	posts := make([]platforms.ListedPost, 0, len(found))
+	for i := range found {
+		posts = append(posts, platforms.ListedPost{
+			ID: found[i].ID.String(), URL: found[i].Permalink.Web(), Text: found[i].Text.String(), At: meta.ParseTime(found[i].Timestamp),
+		})
+	}
+	return listing.Newest(posts, which), nil
+}
+
+// codeForm is that of the codes in addresses.
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
+
+// ReadPost reads an id, or an address such as https://www.threads.com/@acme/post/DAbC123,
+// which has a code in place of the id.
+func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+	entered = strings.TrimSpace(entered)
+	if !permalink.Is(entered) && meta.IsObjectID(entered) {
+		return platforms.PostName{ID: entered}, true
+	}
+	if at, ours := permalink.Read(entered, permalink.Threads, permalink.ThreadsOf); ours && permalink.Is(entered) {
+		if code := at.After("post", "t"); codeForm.MatchString(code) {
+			return platforms.PostName{Code: code, URL: at.URL()}, true
+		}
+	}
+	return name, false
+}
+
+// PostHint says where people find the address of a post.
+func (p *Platform) PostHint() string {
+	return "the address of the post, which has /post/ and a code: choose Copy link in the menu of the post"
+}

@@ -1,0 +1,100 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
+	"github.com/herald-social/herald/platforms/internal/permalink"
+)
+
+var (
+	_ platforms.Lister     = (*Platform)(nil)
+	_ platforms.PostReader = (*Platform)(nil)
+)
+
+// leastListed is the least max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
+const leastListed = 5
+
+// RecentPosts reads the first page of the account's timeline, which begins with the newest
+// post.
+func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
+	var failure *platforms.Error
+	for _, names := range fieldNames {
+		query := url.Values{
+			names.parameter: {names.fields},
+			"max_results":   {strconv.Itoa(min(max(which.Limit, leastListed), pageSize))},
+			"exclude":       {"retweets"},
+		}
+		if since := idBefore(which.Since); since != "" {
+			query.Set("since_id", since)
+		}
+		resp, refused := p.read(ctx, "list", "/2/users/"+url.PathEscape(account.ID)+"/tweets?"+query.Encode(), account.Token)
+		if failure = refused; failure == nil {
+			page, bad := p.readPage(resp)
+			if bad != nil {
+				return nil, bad
+			}
+			return p.listed(account, page.Data, which), nil
+		}
+		if failure.Class != platforms.ClassPermanent {
+			break
+		}
+	}
+	return nil, failure
+}
+
+// listed are the posts of a page that were asked for.
+func (p *Platform) listed(account platforms.Account, posts []listedPost, which platforms.Recent) []platforms.ListedPost {
+	var out []platforms.ListedPost
+	for i := range posts {
+		post := &posts[i]
+		if (post.repliedTo() != "") != which.Replies {
+			continue
+		}
+		text := post.Text.String()
+		for _, note := range []listedText{post.Note, post.NotePost} {
+			if note.Text != "" {
+				text = note.Text.String()
+			}
+		}
+		id := post.ID.String()
+		out = append(out, platforms.ListedPost{ID: id, URL: p.postURL(account, id), Text: entities.Replace(text), At: post.created()})
+	}
+	return listing.Newest(out, which)
+}
+
+// numberForm is that of ids in addresses.
+var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
+
+// ReadPost reads an id, or an address such as https://x.com/acme/status/1991.
+func (p *Platform) ReadPost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
+	id := strings.TrimSpace(entered)
+	isAddress := permalink.Is(id)
+	if isAddress {
+		at, ours := permalink.Read(id, permalink.X, permalink.Twitter)
+		if id = ""; ours {
+			id = at.After("status", "statuses")
+		}
+	}
+	if !numberForm.MatchString(id) {
+		return name, false
+	}
+	name = platforms.PostName{ID: id}
+	if isAddress {
+		name.URL = p.postURL(account, id)
+	}
+	return name, true
+}
+
+// PostHint says where people find the address of a post.
+func (p *Platform) PostHint() string {
+	return "the address of the post, which has /status/ and a number: open the post and copy the address, or use Share, Copy link"
+}

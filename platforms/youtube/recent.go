@@ -1,0 +1,84 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/listing"
+	"github.com/herald-social/herald/platforms/internal/permalink"
+)
+
+var (
+	_ platforms.Lister     = (*Platform)(nil)
+	_ platforms.PostReader = (*Platform)(nil)
+)
+
+// RecentPosts reads the first page of the playlist of the channel's uploads, which begins
+// with the newest video. It takes two reads of one unit of the quota each.
+func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
+	if which.Replies {
+		return nil, nil // nothing hangs from a video
+	}
+	playlist, failure := p.uploads(ctx, account)
+	if failure != nil {
+		return nil, failure
+	}
+	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {playlist}, "maxResults": {strconv.Itoa(min(which.Limit, pageSize))}}
+	page, failure := get[struct {
+		Items []listedVideo `json:"items"`
+	}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), account.Token, p.refused)
+	switch {
+	case failure != nil:
+		return nil, failure
+	case page.Items == nil:
+		return nil, p.api.NoList()
+	}
+	posts := make([]platforms.ListedPost, 0, len(page.Items))
+	for i := range page.Items {
+		video := &page.Items[i]
+		id := video.Content.VideoID.String()
+		if !validID(id) {
+			return nil, p.api.NoList()
+		}
+		posts = append(posts, platforms.ListedPost{ID: id, URL: p.videoURL(id), Text: video.Snippet.Title.String(), At: video.Snippet.PublishedAt.Time()})
+	}
+	return listing.Newest(posts, which), nil
+}
+
+// elevenForm is that of the ids of videos, as addresses have them.
+var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
+
+// ReadPost reads an id, or an address of the page, the Short or the share button of a video.
+func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+	name = platforms.PostName{ID: strings.TrimSpace(entered)}
+	isAddress := permalink.Is(name.ID)
+	if isAddress {
+		at, ours := permalink.Read(name.ID, permalink.YouTube, permalink.YouTuBe)
+		switch name.ID = ""; {
+		case ours && at.Host == permalink.YouTuBe:
+			name.ID = at.Parts[0]
+		case ours:
+			name.ID = cmp.Or(at.Query.Get("v"), at.After("shorts", "live", "embed", "video"))
+		}
+	}
+	if !elevenForm.MatchString(name.ID) {
+		return name, false
+	}
+	if isAddress {
+		name.URL = p.videoURL(name.ID)
+	}
+	return name, true
+}
+
+// PostHint says where people find the address of a post.
+func (p *Platform) PostHint() string {
+	return "the address of the video, from Share or from YouTube Studio. Its id has 11 characters"
+}

@@ -1,0 +1,50 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package posting
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestSetCandidates(t *testing.T) {
+	t.Parallel()
+	many := func(n, bytes int) (out []v1alpha1.Candidate) {
+		for i := range n {
+			out = append(out, v1alpha1.Candidate{ExternalID: fmt.Sprint(i), Text: strings.Repeat("<", bytes/6)})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		others int
+		found  []v1alpha1.Candidate
+		want   int
+	}{
+		"None":      {"an account may have published nothing", 0, nil, 0},
+		"Few":       {"all are kept", 0, many(3, 60), 3},
+		"Many":      {"a person looks through ten", 0, many(20, 60), 10},
+		"Full":      {"other targets have taken what a post may list", 40, many(10, 840), 0},
+		"AlmostAll": {"as many are kept as fit", 35, many(10, 840), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: make([]v1alpha1.TargetStatus, 5)}}
+			rest := many(tc.others, 840)
+			for i := 1; len(rest) > 0; i++ {
+				n := min(len(rest), v1alpha1.MostCandidates)
+				post.Status.Targets[i].Candidates, rest = rest[:n], rest[n:]
+			}
+			target := &post.Status.Targets[0]
+			target.Candidates = many(10, 840) // of an earlier look
+			SetCandidates(post, target, tc.found)
+			if len(target.Candidates) != tc.want {
+				t.Errorf("%s: %d are kept, want %d", tc.reason, len(target.Candidates), tc.want)
+			}
+		})
+	}
+}
