@@ -174,10 +174,14 @@ func New(config Config) (*Server, error) {
 	}
 	if config.Web != nil {
 		bridgeConfig.Events = events // its rights are those of the web application
+		bridgeConfig.PageOf = func(namespace, id string) string { return config.SiteURL + "/teams/" + namespace + "/posts/" + id }
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
-	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	s.posts = kube.NewPostFeed(client, index, func(post *v1alpha1.Post) postindex.Summary {
+		service.Observe(post)
+		return service.Summarise(post)
+	})
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.follow(keys, namespaceOf)
 	s.budgets.follow(teams, ownedBy)

@@ -110,7 +110,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		return nil, err
 	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), Teams: limits.Teams, Bodies: limits.Bodies,
+		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), PostReader: config.Web.Platforms.PostReader, Teams: limits.Teams, Bodies: limits.Bodies,
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 			Counted: func(by signin.Method, outcome signin.Outcome) {

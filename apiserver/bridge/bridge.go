@@ -118,6 +118,8 @@ type Config struct {
 	// Follow tells when a post may have changed. ok is false if too many posts are
 	// followed already. Only what people see needs it.
 	Follow func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
+	// PageOf is the address of a post's page in the web application; nil where there is none.
+	PageOf func(namespace, id string) string
 	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
@@ -133,11 +135,13 @@ type Service struct {
 	addresses *addresses
 	// newPosts and newFiles are those that requests are about to create.
 	newPosts, newFiles *flights
+	// recent are posts that people published a moment ago.
+	recent *recent
 }
 
 // New returns a Service.
 func New(config Config) *Service {
-	return &Service{config, newAddresses(config.Clock), newFlights(), newFlights()}
+	return &Service{config, newAddresses(config.Clock), newFlights(), newFlights(), newRecent()}
 }
 
 // Authenticate returns whom a token speaks for.

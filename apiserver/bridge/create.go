@@ -56,6 +56,13 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if !isReused && (found || err != nil) {
 		return detail, err
 	}
+	if in.UnlessRepeated && !post.Spec.Draft {
+		end, err := s.unlessRepeated(ctx, &caller, post)
+		if err != nil {
+			return PostDetail{}, err
+		}
+		defer end()
+	}
 	detail, err = s.createNew(ctx, caller, j, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
 		// The same request may have been served meanwhile, and have taken what this
@@ -96,6 +103,7 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, re
 		return PostDetail{}, err
 	}
 	s.wrote(ctx, created, connections.latest)
+	s.Observe(created)
 	if !replayed {
 		s.Acted(ctx, caller, ActCreated, created)
 	}

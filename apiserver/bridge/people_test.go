@@ -155,6 +155,10 @@ func TestSettle(t *testing.T) {
 		"Contradicts":  {"two people found out different things", []func(*v1alpha1.Post){waiting("0=not-sent")}, nil, 0, posted, "CONFLICT", "0=not-sent", 0},
 		"Malformed":    {"what the manager cannot read is replaced", []func(*v1alpha1.Post){waiting("x")}, nil, 0, posted, "", "0=posted:1991", 1},
 		"Address":      {"an address is no id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "https://x.com/a/1991"}, "VALIDATION_ERROR", "", 0},
+		"Permalink":    {"the manager finds its id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/abc"}, "", "0=posted:https://fb.watch/abc", 1},
+		"Comma":        {"an address is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/a,1=not-sent"}, "", "0=posted:https://fb.watch/a%2C1=not-sent", 1},
+		"Unnamed":      {"a person saw it", nil, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "0=posted", 1},
+		"UnnamedSo":    {"the manager has taken it over", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })}, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "", 0},
 		"Smuggled":     {"an id is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
 		"NoID":         {"nothing was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
 		"NoSuchTarget": {"the post has two", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
@@ -373,5 +377,77 @@ func TestPostsOfPages(t *testing.T) {
 	}
 	if month := plan.XPosts(created); s.counts.held(t, month) != nil {
 		t.Error("a draft takes nothing")
+	}
+}
+
+// TestListCandidates asks the manager once, and only where a person is asked.
+func TestListCandidates(t *testing.T) {
+	t.Parallel()
+	state := func(state v1alpha1.TargetState) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			p.Spec.Draft = false
+			p.Status.Targets = []v1alpha1.TargetStatus{{State: state, Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", Outcome: v1alpha1.OutcomeUnknown}}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		edits  []func(*v1alpha1.Post)
+		want   string
+		asked  bool
+	}{
+		"Asked":   {"a person looks for it", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided)}, "", true},
+		"Again":   {"two clicks are one question", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided), func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.ListCandidatesAnnotation: "before"} }}, "", true},
+		"Decided": {"somebody has answered", []func(*v1alpha1.Post){state(v1alpha1.TargetPosted)}, "CONFLICT", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := staged(kept(tc.edits...))
+			err := s.ListCandidates(t.Context(), person, "p1")
+			_, asked := s.post().Annotations[v1alpha1.ListCandidatesAnnotation]
+			if code(err) != tc.want || asked != tc.asked || len(s.events.written) > 0 {
+				t.Errorf("%s: %v, asked %v, trail %v", tc.reason, err, asked, s.events.written)
+			}
+		})
+	}
+}
+
+// TestUndecidedReads holds what clients read of a post of which only a person can tell whether it was published.
+func TestUndecidedReads(t *testing.T) {
+	t.Parallel()
+	undecided := func(edit func(*v1alpha1.TargetStatus)) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			target := v1alpha1.TargetStatus{
+				State: v1alpha1.TargetUndecided, Phase: v1alpha1.PhaseFailed, Platform: v1alpha1.PlatformX, Blocked: &v1alpha1.Blocked{Problem: "the answer was lost"},
+				Message: "look, then say so with the annotation " + v1alpha1.SettleAnnotation,
+			}
+			edit(&target)
+			p.Spec.Draft, p.Status.Targets = false, []v1alpha1.TargetStatus{target}
+		}
+	}
+	page := func(namespace, id string) string { return "https://herald.example/teams/" + namespace + "/posts/" + id }
+	for name, tc := range map[string]struct {
+		reason string
+		page   func(namespace, id string) string
+		edit   func(*v1alpha1.TargetStatus)
+		want   string
+	}{
+		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person looks at the account, opens https://herald.example/teams/team-a/posts/p1 and answers there."},
+		"Thread": {"the question is about one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online."},
+		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "reads the condition OutcomeUnknown of the Post"},
+		"Old":    {"an entry of an old version has no problem", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := staged(kept(undecided(tc.edit)))
+			s.PageOf = tc.page
+			detail, err := s.GetPost(t.Context(), caller, "p1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := detail.Platforms[0]
+			if got.Status != v1alpha1.PhaseFailed || !strings.Contains(got.ErrorMessage, tc.want) || strings.Contains(got.ErrorMessage, "annotation") {
+				t.Errorf("%s: %s, %q, want %q", tc.reason, got.Status, got.ErrorMessage, tc.want)
+			}
+		})
 	}
 }

@@ -283,13 +283,13 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	out.Media, out.Cards = contentOf(post)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
-			out.Platforms = append(out.Platforms, targetDetail(post, i, platform, find))
+			out.Platforms = append(out.Platforms, s.targetDetail(post, i, platform, find))
 		}
 	}
 	return out
 }
 
-func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find func(string) *v1alpha1.Connection) PlatformDetail {
+func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find func(string) *v1alpha1.Connection) PlatformDetail {
 	out := PlatformDetail{
 		Platform: platform,
 		Status:   posting.TargetPhaseOf(post, i),
@@ -307,13 +307,16 @@ func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find f
 		out.ExternalURL = target.ExternalURL
 	}
 	if out.Status == v1alpha1.PhaseFailed {
-		out.ErrorMessage = failure(target)
+		out.ErrorMessage = s.failure(post, target)
 	}
 	return out
 }
 
 // failure says why a target failed.
-func failure(target *v1alpha1.TargetStatus) string {
+func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
+	if attempt.Undecided(target) {
+		return s.question(post, target)
+	}
 	if attempt.Settled(target) && target.Message != "" {
 		return target.Message
 	}
@@ -321,6 +324,25 @@ func failure(target *v1alpha1.TargetStatus) string {
 		return target.Reason
 	}
 	return "delivery failed for a reason that was not recorded"
+}
+
+// question says of a target that only a person can tell whether it was published, and where
+// the person answers. The status of a post says the same for people with kubectl.
+func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
+	what, rest := "it", ""
+	if n := len(target.Cards); n > 0 {
+		what, rest = fmt.Sprintf("card %d", n+1), " The cards before it are online."
+	}
+	why := ""
+	if target.Blocked != nil {
+		why = " (" + target.Blocked.Problem + ")"
+	}
+	where := "reads the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answers as it says."
+	if s.PageOf != nil {
+		where = "opens " + s.PageOf(post.Namespace, post.Name) + " and answers there."
+	}
+	return "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest +
+		" Do not post it again: it may be online. A person looks at the account, " + where
 }
 
 // platformOf is the platform of target i: as it was recorded, or else that of

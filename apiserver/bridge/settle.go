@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,10 +21,35 @@ import (
 
 // Verdict is what a person found out about a target whose outcome is unknown.
 type Verdict struct {
-	// Posted says that it was published, under ExternalID, the platform's own id of the
-	// post. Otherwise it was not, and Herald sends it again.
-	Posted     bool
-	ExternalID string
+	// Posted says that it was published. Otherwise it was not, and Herald sends it again.
+	Posted bool
+	// ExternalID is the platform's own id of the published post, and ExternalURL its address,
+	// of which the manager finds the id. Unnamed says that the person has neither. One of the
+	// three is given of what was published.
+	ExternalID  string
+	ExternalURL string
+	Unnamed     bool
+}
+
+// entry is the verdict on a target as the annotation has it, and as it is read there.
+func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
+	entry := fmt.Sprintf("%d=not-sent", target)
+	found := strings.TrimSpace(v.ExternalID)
+	switch {
+	case v.Posted && v.Unnamed:
+		entry = fmt.Sprintf("%d=posted", target)
+	case v.Posted && v.ExternalURL != "":
+		// A comma separates entries.
+		found = strings.ReplaceAll(strings.TrimSpace(v.ExternalURL), ",", "%2C")
+		entry = fmt.Sprintf("%d=posted:%s", target, found)
+	case v.Posted:
+		entry = fmt.Sprintf("%d=posted:%s", target, found)
+	}
+	given, err := attempt.ParseResolutions(entry)
+	if err != nil || len(given) != 1 || v.ExternalID != "" && given[0].ExternalID != found {
+		return "", attempt.Resolution{}, errorf(CodeValidation, "%q names no post; enter the address of the post as the browser shows it, or the platform's own id of it", found)
+	}
+	return entry, given[0], nil
 }
 
 // Settle enters what a person found out about a target whose outcome is unknown. The
@@ -32,25 +59,43 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 	if target < 0 {
 		return errorf(CodeValidation, "post %s has no target %d", id, target)
 	}
-	entry := fmt.Sprintf("%d=not-sent", target)
-	if verdict.Posted {
-		verdict.ExternalID = strings.TrimSpace(verdict.ExternalID)
-		entry = fmt.Sprintf("%d=posted:%s", target, verdict.ExternalID)
+	entry, given, err := verdict.entry(target)
+	if err != nil {
+		return err
 	}
-	given, err := attempt.ParseResolutions(entry)
-	if err != nil || len(given) != 1 {
-		return errorf(CodeValidation, "%q is not the id of a post; enter the platform's own id of it alone, without its address", verdict.ExternalID)
-	}
+	return s.annotate(ctx, caller, id, ActSettled, func(post *v1alpha1.Post) (name, value string, err error) {
+		if target >= len(post.Spec.Targets) {
+			return "", "", errorf(CodeValidation, "post %s has no target %d", id, target)
+		}
+		value, err = withVerdict(post, given, entry)
+		return v1alpha1.SettleAnnotation, value, err
+	})
+}
+
+// ListCandidates asks the manager to list, once more, the posts of the accounts that may be
+// those in doubt. The answer comes in the status of the post.
+func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) error {
+	return s.annotate(ctx, caller, id, "", func(post *v1alpha1.Post) (name, value string, err error) {
+		switch {
+		case !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.Undecided(&t) }):
+			return "", "", errorf(CodeConflict, "what became of post %s is known by now; look at it again", id)
+		case post.Annotations[v1alpha1.ListCandidatesAnnotation] == "":
+			value = s.Clock.Now().UTC().Format(time.RFC3339)
+		}
+		return v1alpha1.ListCandidatesAnnotation, value, nil
+	})
+}
+
+// annotate gives a post the annotation that change returns, unless its value is empty. act is
+// what the person did then; empty for what leaves no trail.
+func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Post) (name, value string, err error)) error {
 	var last error
 	for range changeTries {
 		post, err := s.read(ctx, caller, id)
 		if err != nil {
 			return err
 		}
-		if target >= len(post.Spec.Targets) {
-			return errorf(CodeValidation, "post %s has no target %d", id, target)
-		}
-		value, err := withVerdict(post, given[0], entry)
+		name, value, err := change(post)
 		if err == nil && value != "" && hasLeft(post) {
 			return errorf(CodeConflict, "post %s has left for the archive, where nothing of it can be changed; if it is not on the account, make a new post", id)
 		}
@@ -58,25 +103,29 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 		case err != nil:
 			return err
 		case value == "":
-			if errors.Is(last, ErrMaybeChanged) { // most likely it was this very request
-				s.Acted(ctx, caller, ActSettled, post)
+			if errors.Is(last, ErrMaybeChanged) && act != "" { // most likely it was this very request
+				s.Acted(ctx, caller, act, post)
 			}
 			return nil
 		}
 		settled := post.DeepCopy()
-		metav1.SetMetaDataAnnotation(&settled.ObjectMeta, v1alpha1.SettleAnnotation, value)
-		signed(&settled.ObjectMeta, caller)
+		metav1.SetMetaDataAnnotation(&settled.ObjectMeta, name, value)
+		if act != "" {
+			signed(&settled.ObjectMeta, caller)
+		}
 		written, err := s.Posts.Update(ctx, post, settled)
 		switch {
 		case err == nil:
-			s.Acted(ctx, caller, ActSettled, written)
+			if act != "" {
+				s.Acted(ctx, caller, act, written)
+			}
 			return nil
 		case apierrors.IsConflict(err):
 			last = errorf(CodeConflict, "post %s is being changed at the same time; try again", id)
 		case answerLost(err) && ctx.Err() == nil:
 			last = fmt.Errorf("%w: %w", ErrMaybeChanged, err)
 		default:
-			return fmt.Errorf("settle a target of a post: %w", err)
+			return fmt.Errorf("annotate a post: %w", err)
 		}
 	}
 	return last
@@ -111,8 +160,11 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 
 // isResolved reports whether a target stands as the verdict says.
 func isResolved(t *v1alpha1.TargetStatus, verdict attempt.Resolution) bool {
-	if verdict.ExternalID != "" {
+	switch {
+	case verdict.ExternalID != "":
 		return t.ExternalID == verdict.ExternalID
+	case verdict.Published():
+		return attempt.Posted(t)
 	}
 	return t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeNotSent
 }

@@ -58,6 +58,9 @@ type CreatePost struct {
 	Problems []string
 	// IdempotencyKey makes the request safe to send again; empty for none.
 	IdempotencyKey string
+	// UnlessRepeated has the request refused, with a RepeatedError, if the same person has
+	// published the same to the same accounts a moment ago. Drafts are not refused.
+	UnlessRepeated bool
 }
 
 // PostDetail is a post with what became of it.

@@ -75,7 +75,13 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
-	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{Spec: spec, IdempotencyKey: written.key})
+	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{
+		Spec: spec, IdempotencyKey: written.key, UnlessRepeated: v.PostForm.Get(fieldRepeat) == "",
+	})
+	if repeated, ok := errors.AsType[*bridge.RepeatedError](err); ok {
+		s.askToRepeat(w, v, repeated)
+		return nil
+	}
 	if err != nil {
 		return s.again(w, v, form, err)
 	}

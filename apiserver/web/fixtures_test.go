@@ -197,7 +197,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
 			Trail: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
 		}),
-		StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
+		PostReader: all().PostReader, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
 	}
 	for _, edit := range edits {
 		edit(&config)

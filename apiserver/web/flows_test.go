@@ -323,61 +323,6 @@ func TestCancelAndDuplicate(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason string
-		form   url.Values
-		status int
-		want   string
-	}{
-		"Posted":   {"the id is found in the address", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a/status/186?s=20"}}, 303, "0=posted:186"},
-		"NotSent":  {"it may be sent", url.Values{"target": {"0"}, "verdict": {"not-sent"}}, 303, "0=not-sent"},
-		"NoID":     {"without an id it is not known which", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
-		"NoTarget": {"nor which account", url.Values{"verdict": {"not-sent"}}, 400, ""},
-		"Another":  {"there is no such account", url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
-		"Refused":  {"what cannot be the id is not taken", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
-		"Injected": {"an id is no list of verdicts", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"1,1=posted:2"}}, 400, ""},
-		"NoWord":   {"a form without a verdict has none", url.Values{"target": {"0"}}, 400, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(clocktesting.NewFakeClock(now))
-			w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
-				post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, State: v1alpha1.TargetUndecided}}
-			}))
-			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
-			if got := w.posts[acme+"/p-1"].Annotations[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
-				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
-			}
-		})
-	}
-}
-
-// TestSettleSaysWhatToEnter holds that a person learns, before and after a wrong answer, what names a post on its platform.
-func TestSettleSaysWhatToEnter(t *testing.T) {
-	t.Parallel()
-	for platform, want := range map[v1alpha1.Platform]string{
-		v1alpha1.PlatformX: "/status/", v1alpha1.PlatformTikTok: "/photo/", v1alpha1.PlatformYouTube: "11 characters", v1alpha1.PlatformFacebook: "pfbid",
-		v1alpha1.PlatformInstagram: "17 digits", v1alpha1.PlatformThreads: "me/threads",
-	} {
-		w := newWorld(clocktesting.NewFakeClock(now))
-		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
-			post.Spec.Targets[0].ConnectionRef.Name = "our-" + string(platform)
-			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: platform, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}}
-		}))
-		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1")
-		help, _ := attribute(withID(t, page, "found-0"), "aria-describedby")
-		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
-			t.Errorf("the form of %s says %q, want %q", platform, said, want)
-		}
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
-		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+platform.Title()) || !strings.Contains(said, want) {
-			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
-		}
-	}
-}
-
 // TestEditOfFinished holds that no form is offered that is refused when it is sent.
 func TestEditOfFinished(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Whatever a form holds: what is made of it is bounded, and a form made of that reads the same.
@@ -45,30 +44,5 @@ func FuzzWriting(f *testing.F) {
 		}
 		// The editor shows a stored post in the same form.
 		writingOf(&spec, time.UTC)
-	})
-}
-
-// Whatever a person enters as the post that they found: an id is one that a verdict takes.
-func FuzzFoundID(f *testing.F) {
-	for _, found := range []string{
-		"1991000000000000001", "https://x.com/a/status/1991000000000000001?s=20", "youtu.be/dQw4w9WgXcQ", "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
-		"https://m.facebook.com/story.php?story_fbid=1&id=2", "https://www.facebook.com/9/posts/1", "facebook.com/", "https://evil.example/a/status/1", "a,1=posted:2", "//", "/",
-	} {
-		f.Add(found, "42")
-	}
-	platforms := []v1alpha1.Platform{
-		v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
-	}
-	f.Fuzz(func(t *testing.T, found, page string) {
-		for _, p := range platforms {
-			id := idOf(p, page, found)
-			if id == "" {
-				continue
-			}
-			verdicts, err := attempt.ParseResolutions("0=posted:" + id)
-			if err != nil || len(verdicts) != 1 || verdicts[0].ExternalID != id {
-				t.Errorf("%s: %q becomes the id %q, and the verdict %+v: %v", p, found, id, verdicts, err)
-			}
-		}
 	})
 }

@@ -6,7 +6,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -239,26 +238,6 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),
 		g.If(v.may.seeAccounts && status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
-	)
-}
-
-// verdict asks a person what became of a target, because the platform cannot tell.
-func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
-	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
-		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
-		return note(neutral, paragraph("Herald is taking over what you said."))
-	}
-	at, id := v.path("posts/"+post.Name+"/settle"), "found-"+strconv.Itoa(i)
-	number := hidden("target", strconv.Itoa(i))
-	return h.Div(h.Class("verdict"),
-		h.P(g.Text("Look at the account. Is the post there?")),
-		h.Form(h.Method("post"), h.Action(at), h.Class("inline"), number, hidden("verdict", "posted"),
-			h.Label(h.For(id), g.Text("Yes, under")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("512"), h.AutoComplete("off"), h.Aria("describedby", id+"-help")),
-			submit("It was published", "small"),
-		),
-		h.P(h.ID(id+"-help"), h.Class("soft"), g.Text(sentence("Enter "+whatToEnter(s.platformOf(v, post, i))))),
-		form(at, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
-			number, hidden("verdict", "not-sent"), submit("It was not published", "small danger")),
 	)
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/platforms"
 )
 
 // Access tells what a person may do in the namespaces of teams.
@@ -52,6 +53,8 @@ type Config struct {
 	RolePrefix string
 	// Agents lets agents act for teams; nil if this installation serves none.
 	Agents *oauth.Server
+	// PostReader returns what reads the names of posts on a platform; nil if nothing does. It may be nil itself.
+	PostReader func(v1alpha1.Platform) platforms.PostReader
 	// Teams counts what is asked for in the name of each team, and what each person asks for; nil counts nothing.
 	Teams *ratelimit.Limiter
 	// Bodies has room for forms; nil has room for all.

@@ -80,6 +80,7 @@ var said = map[string]string{
 	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write another one like it.",
 	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
+	"looking":      "Herald looks at the account. What it finds is shown here in a few seconds.",
 	"settled":      "Thank you. Herald goes on from there.",
 	"connected":    "The account is connected.",
 	"reconnected":  "The account is connected again.",

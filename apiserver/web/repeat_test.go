@@ -1,0 +1,135 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/person"
+)
+
+// TestRepeated holds that a person is asked before they publish again what they published a moment ago.
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	text := func(caption string, more url.Values) url.Values {
+		fields := url.Values{"caption": {caption}, "target": {"our-x"}}
+		for name, values := range more {
+			fields[name] = values
+		}
+		return fields
+	}
+	became := func(edit func(*v1alpha1.Post)) func(*world) {
+		return func(w *world) {
+			for key, post := range w.posts {
+				edit(post)
+				w.posts[key] = post
+			}
+		}
+	}
+	states := func(states ...v1alpha1.TargetState) func(*world) {
+		return became(func(p *v1alpha1.Post) {
+			p.Status.Targets = nil
+			for i, state := range states {
+				p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: int32(i), State: state, Phase: v1alpha1.PhaseFailed})
+			}
+			p.Status.Phase = v1alpha1.PhaseFailed
+		})
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		first, then url.Values
+		who         person.Person
+		between     func(*world)
+		after       time.Duration
+		asks        bool
+	}{
+		"Same":       {"they pressed Back, or have the form open twice", text("hello", nil), text("hello", nil), editor, nil, time.Minute, true},
+		"OtherText":  {"another text is another post", text("hello", nil), text("hello you", nil), editor, nil, time.Minute, false},
+		"OtherPlace": {"it goes to others as well", text("hello", nil), text("hello", url.Values{"target": {"our-x", "our-threads"}}), editor, nil, time.Minute, false},
+		"OtherTime":  {"a post that is out repeats at any time", text("hello", nil), text("hello", url.Values{"when": {"later"}, "scheduled_at": {now.Add(time.Hour).Format(time.RFC3339)}}), editor, nil, time.Minute, true},
+		"OtherOne":   {"two people of a team are not asked about each other", text("hello", nil), text("hello", nil), administrator, nil, time.Minute, false},
+		"Later":      {"after ten minutes it is meant", text("hello", nil), text("hello", nil), editor, nil, 10*time.Minute + time.Second, false},
+		"Draft":      {"a draft publishes nothing", text("hello", nil), text("hello", url.Values{"when": {"draft"}}), editor, nil, time.Minute, false},
+		"OfDraft":    {"nor did the draft before", text("hello", url.Values{"when": {"draft"}}), text("hello", nil), editor, nil, time.Minute, false},
+		"Cancelled":  {"nor what was cancelled", text("hello", nil), text("hello", nil), editor, became(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), time.Minute, false},
+		"Removed":    {"nor what is gone", text("hello", nil), text("hello", nil), editor, func(w *world) { clear(w.posts) }, time.Minute, false},
+		"Failed":     {"nor what failed", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetFailed), time.Minute, false},
+		"Undecided":  {"what may be out is asked about", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetUndecided), time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clk := clocktesting.NewFakeClock(now)
+			w := newWorld(clk)
+			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", tc.first))))
+			if tc.between != nil {
+				tc.between(w)
+			}
+			clk.Step(tc.after)
+			form := w.compose(t, "posts/new", tc.then)
+			before := len(w.posts)
+			answer := w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", form))
+			if asks := answer.Code == http.StatusConflict; asks != tc.asks || (len(w.posts) == before) != tc.asks {
+				t.Fatalf("%s: answered with %d, and there are %d posts after %d", tc.reason, answer.Code, len(w.posts), before)
+			}
+			if !tc.asks {
+				return
+			}
+			page := parsed(t, answer.Body.String())
+			if said := textOf(page); !strings.Contains(said, "You published this a moment ago") || !strings.Contains(said, "Open that post") || !strings.Contains(said, "Publish it again") {
+				t.Errorf("%s: the page says %s", tc.reason, said)
+			}
+			again := sent(withID(t, page, "repeated"))
+			first := to(t, w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", again)))
+			if second := to(t, w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", again))); second != first || len(w.posts) != before+1 {
+				t.Errorf("two clicks on the answer lead to %s and %s, and there are %d posts", first, second, len(w.posts))
+			}
+		})
+	}
+}
+
+// TestSameFormTwice holds that the form of one page leads to its one post, without a question.
+func TestSameFormTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	form := w.compose(t, "posts/new", url.Values{"caption": {"hello"}, "target": {"our-x"}})
+	first := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)))
+	if second := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))); first != second || len(w.posts) != 1 {
+		t.Errorf("the form leads to %s and then to %s; %d posts", first, second, len(w.posts))
+	}
+}
+
+// TestTwoTabs holds that clicks in many tabs at one moment make one post.
+func TestTwoTabs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	var forms []url.Values
+	for range 8 {
+		forms = append(forms, w.compose(t, "posts/new", url.Values{"caption": {"hello"}, "target": {"our-x"}}))
+	}
+	codes := make([]int, len(forms))
+	var clicks sync.WaitGroup
+	for i, form := range forms {
+		clicks.Go(func() { codes[i] = w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)).Code })
+	}
+	clicks.Wait()
+	made := 0
+	for _, code := range codes {
+		if code == http.StatusSeeOther {
+			made++
+		} else if code != http.StatusConflict {
+			t.Errorf("a click is answered with %d", code)
+		}
+	}
+	if made != 1 || len(w.posts) != 1 {
+		t.Errorf("%d clicks lead on, and there are %d posts: %v", made, len(w.posts), codes)
+	}
+}

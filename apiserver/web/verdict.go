@@ -1,0 +1,122 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// verdict asks a person what became of a target, because the platform cannot tell.
+func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
+	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
+		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
+		return note(neutral, paragraph("Herald is taking over what you said."))
+	}
+	status := posting.Target(post, i)
+	to := asking{s: s, v: v, post: post, target: i}
+	return h.Div(h.Class("verdict"),
+		g.If(status.AnswerProblem != "", note(caution, paragraph("Herald could not take over your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
+		to.candidates(status.Candidates),
+		h.H3(g.Text("Is it another one?")),
+		to.byName(),
+		to.unnamed(len(status.Cards)+1 < posting.Cards(&post.Spec)),
+		h.H3(g.Text("Is it not there?")),
+		to.notSent(),
+	)
+}
+
+// inPlainWords leaves out of a problem what is for people with kubectl: the number of the target, and how an answer is written in
+// an annotation.
+func inPlainWords(problem string) string {
+	return notation.ReplaceAllString(problem, "")
+}
+
+var notation = regexp.MustCompile(`^target [0-9]+: | \("[0-9]+=posted"\)|: "[0-9]+=posted:<[^>]*>"`)
+
+// asking is the question about one target.
+type asking struct {
+	s      *Site
+	v      *visit
+	post   *v1alpha1.Post
+	target int
+}
+
+// form is a form that answers with a verdict. confirm is as in form.
+func (a *asking) form(verdict, confirm string, content ...g.Node) g.Node {
+	return form(a.v.path("posts/"+a.post.Name+"/settle"), confirm, hidden("target", strconv.Itoa(a.target)), hidden("verdict", verdict), g.Group(content))
+}
+
+// candidates shows the account's posts that may be the one in doubt.
+func (a *asking) candidates(found []v1alpha1.Candidate) g.Node {
+	again := a.form(verdictLookAgain, "", submit("Look again", "small"))
+	if a.post.Annotations[v1alpha1.ListCandidatesAnnotation] != "" {
+		again = h.P(h.Class("soft"), g.Text("Herald is looking at the account now. What it finds is shown here in a few seconds; load the page again if nothing changes."))
+	}
+	if len(found) == 0 {
+		return g.Group{h.P(g.Text("Herald has found no post on the account that could be this one. The platform may show it later.")), again}
+	}
+	return g.Group{
+		h.H3(g.Text("Is it one of these?")),
+		h.P(h.Class("soft"), g.Text("These were published on the account since then.")),
+		h.Ul(h.Class("candidates"), g.Map(found, a.candidate)),
+		again,
+	}
+}
+
+func (a *asking) candidate(c v1alpha1.Candidate) g.Node {
+	words := c.Text
+	if words == "" {
+		words = "A post without text"
+	}
+	return h.Li(
+		h.P(h.Class("caption"), g.Attr("dir", "auto"), g.Text(words)),
+		h.P(h.Class("soft"),
+			g.Iff(c.PostedAt != nil, func() g.Node { return g.Group{a.v.moment(c.PostedAt.Time), g.Text(" ")} }),
+			g.If(c.ExternalURL != "", elsewhere(c.ExternalURL, "Open on "+a.s.platformOf(a.v, a.post, a.target).Title()))),
+		a.form(verdictCandidate, "", hidden("candidate", c.ExternalID), submit("Yes, it is this one", "small")),
+	)
+}
+
+// byName takes the address of a post.
+func (a *asking) byName() g.Node {
+	id := "found-" + strconv.Itoa(a.target)
+	help := "the platform's own id of the post"
+	if reader := a.s.reader(a.s.platformOf(a.v, a.post, a.target)); reader != nil {
+		help = reader.PostHint()
+	}
+	return g.Group{
+		a.form(verdictPosted, "", h.Class("inline"),
+			h.Label(h.For(id), g.Text("Its address")), h.Input(h.ID(id), h.Name("found"), h.Required(), h.MaxLength("2000"), h.AutoComplete("off"), h.Aria("describedby", id+"-help")),
+			submit("It was published", "small")),
+		h.P(h.ID(id+"-help"), h.Class("soft"), g.Text(sentence("Enter "+help))),
+	}
+}
+
+// unnamed takes that a post is out of which the person has no address. The next part of a thread replies to the part in doubt, for which
+// Herald needs its id.
+func (a *asking) unnamed(partsFollow bool) g.Node {
+	if partsFollow {
+		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to go on."))
+	}
+	return a.form(verdictUnnamed, "The post then counts as published, without a link to it. Is it certain that it is there?",
+		submit("It was published, but I have no address", "small"))
+}
+
+// notSent takes that a post is not out.
+func (a *asking) notSent() g.Node {
+	return g.Group{
+		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),
+		a.form(verdictNotSent, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
+			submit("It was not published", "small danger")),
+	}
+}

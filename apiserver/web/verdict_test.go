@@ -1,0 +1,145 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// inDoubt is a post to an account of a platform of which only a person can tell whether it was published.
+func inDoubt(platform v1alpha1.Platform, edits ...func(*v1alpha1.TargetStatus)) *v1alpha1.Post {
+	return textPost("p-1", "text", func(post *v1alpha1.Post) {
+		post.Spec.Targets[0].ConnectionRef.Name = "our-" + string(platform)
+		target := v1alpha1.TargetStatus{Platform: platform, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}
+		for _, edit := range edits {
+			edit(&target)
+		}
+		post.Status.Targets = []v1alpha1.TargetStatus{target}
+	})
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	const x, threads, facebook = v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook
+	for name, tc := range map[string]struct {
+		reason string
+		on     v1alpha1.Platform
+		form   url.Values
+		status int
+		want   string
+	}{
+		"Posted":    {"the id is found in the address", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a/status/186?s=20"}}, 303, "0=posted:186"},
+		"Address":   {"the manager finds the id that the address does not have", threads, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"www.threads.com/@acme/post/CuZ1abcDEFg?xmt=AQ"}}, 303, "0=posted:https://www.threads.com/@acme/post/CuZ1abcDEFg"},
+		"Comma":     {"an address is no list of verdicts", facebook, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://www.facebook.com/a,1=posted/posts/pfbid02abc"}}, 303, "0=posted:https://www.facebook.com/a%2C1=posted/posts/pfbid02abc"},
+		"Candidate": {"the list has its id", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"186"}}, 303, "0=posted:186"},
+		"NoOne":     {"a button without an id names none", x, url.Values{"target": {"0"}, "verdict": {"candidate"}}, 400, ""},
+		"Unnamed":   {"a person saw it", x, url.Values{"target": {"0"}, "verdict": {"unnamed"}}, 303, "0=posted"},
+		"NotSent":   {"it may be sent", x, url.Values{"target": {"0"}, "verdict": {"not-sent"}}, 303, "0=not-sent"},
+		"NoID":      {"a blank is no id, and not the answer that there is none", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
+		"NoTarget":  {"nor is it known for which account", x, url.Values{"verdict": {"not-sent"}}, 400, ""},
+		"Another":   {"there is no such account", x, url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
+		"Refused":   {"what cannot be the id is not taken", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
+		"Injected":  {"an id is no list of verdicts", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"1,1=posted:2"}}, 400, ""},
+		"NoWord":    {"a form without a verdict has none", x, url.Values{"target": {"0"}}, 400, ""},
+		"LookAgain": {"to look again is no answer", x, url.Values{"target": {"0"}, "verdict": {"look-again"}}, 303, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(inDoubt(tc.on))
+			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
+			stored := w.posts[acme+"/p-1"].Annotations
+			if got := stored[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
+				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
+			}
+			if _, asks := stored[v1alpha1.ListCandidatesAnnotation]; asks != (name == "LookAgain") {
+				t.Errorf("%s: the manager is asked to list posts: %v", tc.reason, asks)
+			}
+		})
+	}
+}
+
+// TestSettleSaysWhatToEnter holds that a person learns, before and after a wrong answer, what names a post on its platform.
+func TestSettleSaysWhatToEnter(t *testing.T) {
+	t.Parallel()
+	for platform, want := range map[v1alpha1.Platform]string{
+		v1alpha1.PlatformX: "/status/", v1alpha1.PlatformTikTok: "/photo/", v1alpha1.PlatformYouTube: "11 characters", v1alpha1.PlatformFacebook: "time below the name",
+		v1alpha1.PlatformInstagram: "/reel/", v1alpha1.PlatformThreads: "Copy link",
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.put(inDoubt(platform))
+		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1")
+		help, _ := attribute(withID(t, page, "found-0"), "aria-describedby")
+		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
+			t.Errorf("the form of %s says %q, want %q", platform, said, want)
+		}
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
+		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+platform.Title()) || !strings.Contains(said, want) {
+			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
+		}
+	}
+}
+
+// TestVerdictPage holds what a person is asked, and what they can answer.
+func TestVerdictPage(t *testing.T) {
+	t.Parallel()
+	listed := func(target *v1alpha1.TargetStatus) {
+		target.Candidates = []v1alpha1.Candidate{
+			{ExternalID: "187", ExternalURL: "https://x.com/acme/status/187", Text: "Is it <this>?", PostedAt: v1alpha1.NewTimePtr(now.Add(-time.Minute))},
+			{ExternalID: "186"},
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason     string
+		edit       func(*v1alpha1.Post)
+		want, lack []string
+	}{
+		"Listed": {"each has its text, its time, its address and a button", func(p *v1alpha1.Post) { listed(&p.Status.Targets[0]) },
+			[]string{"Is it one of these?", "Is it <this>?", "Open on X", "A post without text", "Yes, it is this one", "Look again", "It was published, but I have no address", "It was not published", "it is published twice"}, []string{"annotation", "target 0"}},
+		"None":    {"nothing is offered that is not there", func(*v1alpha1.Post) {}, []string{"has found no post", "Look again"}, []string{"Is it one of these?"}},
+		"Looking": {"it is asked once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is looking at the account now"}, []string{"Look again"}},
+		"Refused": {"a person learns what was wrong, without what is for kubectl", func(p *v1alpha1.Post) {
+			p.Status.Targets[0].AnswerProblem = `target 0: the post of "https://x" was not found. If it is, answer that it was published, without the address ("0=posted")`
+		}, []string{`Herald could not take over your last answer: The post of "https://x" was not found.`, "without the address."}, []string{"target 0", "0=posted"}},
+		"Thread": {"a part that others reply to needs its id", func(p *v1alpha1.Post) {
+			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
+		}, []string{"Herald needs its address to go on"}, []string{"I have no address"}},
+		"LastPart": {"nothing replies to the last one", func(p *v1alpha1.Post) {
+			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
+			p.Status.Targets[0].Cards = []v1alpha1.CardStatus{{ExternalID: "1"}}
+		}, []string{"I have no address"}, []string{"Herald needs its address"}},
+		"Answered": {"an answer is taken over once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.SettleAnnotation] = "0=posted" }, []string{"is taking over what you said"}, []string{"Look again", "It was not published"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			post := inDoubt(v1alpha1.PlatformX)
+			post.Annotations = map[string]string{}
+			tc.edit(post)
+			w.put(post)
+			page := textOf(parsed(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
+			for _, want := range tc.want {
+				if !strings.Contains(page, want) {
+					t.Errorf("%s: the page does not say %q: %s", tc.reason, want, page)
+				}
+			}
+			for _, lack := range tc.lack {
+				if strings.Contains(page, lack) {
+					t.Errorf("%s: the page says %q: %s", tc.reason, lack, page)
+				}
+			}
+			if page := textOf(parsed(t, w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1", nil)).Body.String())); strings.Contains(page, "It was not published") {
+				t.Error("who may only look is asked")
+			}
+		})
+	}
+}
