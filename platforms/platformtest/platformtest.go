@@ -111,6 +111,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("LookupLag", s.testLookupLag)
 	t.Run("LookupPages", s.testLookupPages)
 	t.Run("Confirm", s.testConfirm)
+	t.Run("Recent", s.testRecent)
 	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)

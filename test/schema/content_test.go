@@ -169,6 +169,8 @@ var _ = DescribeTable("a tree when its status is written", statusOf(asTree),
 	}, ""),
 	Entry("the second card declared posted by a person", func(p *v1alpha1.Post) { carded(1)(p); outcome(v1alpha1.OutcomeUnknown)(p) },
 		func(p *v1alpha1.Post) { card(p, 1); outcome(v1alpha1.OutcomePosted)(p) }, ""),
+	Entry("the last card posted by the word of a person who has no id", func(p *v1alpha1.Post) { carded(1)(p); outcome(v1alpha1.OutcomeUnknown)(p) },
+		func(p *v1alpha1.Post) { outcome(v1alpha1.OutcomePosted)(p); stands(v1alpha1.TargetPosted)(p) }, ""),
 	Entry("the second card claimed, the first not recorded", claimed, func(p *v1alpha1.Post) { claim(p, 1) }, "first card that is not recorded"),
 	Entry("the second card claimed, the first refused", func(p *v1alpha1.Post) { claimed(p); outcome(v1alpha1.OutcomeRefused)(p) },
 		func(p *v1alpha1.Post) { claim(p, 1) }, "first card that is not recorded"),
@@ -184,6 +186,28 @@ var _ = DescribeTable("a tree when its status is written", statusOf(asTree),
 	Entry("a card's record is removed", recorded(2), func(p *v1alpha1.Post) { p.Status.Targets[0].Cards = p.Status.Targets[0].Cards[:1] }, "record of a card is never removed"),
 	Entry("all records are removed", recorded(1), func(p *v1alpha1.Post) { p.Status.Targets[0].Cards = nil }, "record of a card is never removed"),
 )
+
+var _ = DescribeTable("what a person is shown of a text in doubt", statusOf(asText),
+	Entry("as many posts as there may be", claimed, listing(v1alpha1.MostCandidates, func(*v1alpha1.Candidate) {}), ""),
+	Entry("one more", claimed, listing(v1alpha1.MostCandidates+1, func(*v1alpha1.Candidate) {}), "must have at most 10 items"),
+	Entry("a longer id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID += "1" }), "externalID"),
+	Entry("no id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID = "" }), "externalID"),
+	Entry("a longer address", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalURL += "u" }), "externalURL"),
+	Entry("a longer text", claimed, listing(1, func(c *v1alpha1.Candidate) { c.Text += "é" }), "text"),
+	Entry("why an answer was not taken", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].AnswerProblem = strings.Repeat("é", 1024) }, ""),
+	Entry("that in more words", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].AnswerProblem = strings.Repeat("é", 1025) }, "answerProblem"),
+)
+
+// listing gives the target candidates, the largest that there may be but for an edit.
+func listing(n int, edit func(*v1alpha1.Candidate)) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		for range n {
+			c := candidates()[0]
+			edit(&c)
+			p.Status.Targets[0].Candidates = append(p.Status.Targets[0].Candidates, c)
+		}
+	}
+}
 
 // card records one more card.
 func card(p *v1alpha1.Post, index int32) {

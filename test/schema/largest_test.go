@@ -92,6 +92,18 @@ func toldOf(index int32, cards int) v1alpha1.TargetStatus {
 	return t
 }
 
+// candidates are as many posts of an account as a target lists, each as large as the schema allows.
+func candidates() (all []v1alpha1.Candidate) {
+	now := v1alpha1.NewTime(time.Now())
+	for range v1alpha1.MostCandidates {
+		all = append(all, v1alpha1.Candidate{
+			ExternalID: strings.Repeat("1", v1alpha1.MaxCandidateID), ExternalURL: strings.Repeat("u", v1alpha1.MaxCandidateURL),
+			Text: strings.Repeat("é", v1alpha1.MaxCandidateText), PostedAt: &now,
+		})
+	}
+	return all
+}
+
 var _ = DescribeTable("the largest post that is admitted has room for all that is ever recorded of it",
 	func(ctx SpecContext, post *v1alpha1.Post) {
 		most := min(posting.MaxPost, posting.Room(post))
@@ -127,6 +139,9 @@ var _ = DescribeTable("the largest post that is admitted has room for all that i
 			t := &post.Status.Targets[i]
 			t.Attempt.Outcome, t.Attempt.Duplicate, t.Attempt.OperationID = v1alpha1.OutcomeUnknown, true, strings.Repeat("o", 64)
 			t.ExternalURL = strings.Repeat("u", 200)
+		}
+		for i := range post.Status.Targets {
+			posting.SetCandidates(post, &post.Status.Targets[i], candidates())
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "what was published must never be lost")
 		stored, err := json.Marshal(post)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -104,18 +105,22 @@ const (
 	earlier = 24 * time.Hour
 	// mostByAddress is among how many posts it is looked for: one page of every platform's list.
 	mostByAddress = 100
+	// longestShown is how much of an address a message repeats, in characters: what to do
+	// stands behind it.
+	longestShown = 200
 )
 
 // read finds the post of an address. unreachable says why the platform cannot be asked, if
 // so. The error is for the person who named the address.
 func (q *question) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
+	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostReader)
 	if !reads {
-		return found, fmt.Errorf("%q cannot be read as an address of %s; answer with the id of the post", address, q.target.Platform)
+		return found, fmt.Errorf("%q cannot be read as an address of %s; answer with the id of the post", shown, q.target.Platform)
 	}
 	named, ok := reader.ReadPost(q.account, address)
 	if !ok {
-		return found, fmt.Errorf("%q names no post of %s; answer with %s", address, q.target.Platform.Title(), reader.PostHint())
+		return found, fmt.Errorf("%q names no post of %s; answer with %s", shown, q.target.Platform.Title(), reader.PostHint())
 	}
 	found.ExternalID, found.ExternalURL = named.ID, named.URL
 	if named.ID != "" {
@@ -130,7 +135,7 @@ func (q *question) read(ctx context.Context, address string, unreachable error) 
 		return found, nil //nolint:nilerr // the address is all that is known of the post
 	}
 	return found, fmt.Errorf("the post of %q was not found: %w. See that the address is of a post of this account. If it is, answer that it was published, without the address (\"%d=posted\")",
-		address, err, q.target.Index)
+		shown, err, q.target.Index)
 }
 
 // errUnlisted is that the account's list has no post with an address.
