@@ -53,7 +53,8 @@ type PostReader interface {
 type PostName struct {
 	// ID is the platform's id of the post; empty if what was entered does not hold it.
 	ID string
-	// Code is what stands for the id in the address. Two addresses of one post have one code.
+	// Code names the post in the address in place of the id. Two addresses of one post have
+	// one code.
 	Code string
 	// URL is the address, without what was added to it to follow people; empty if an id was
 	// entered.

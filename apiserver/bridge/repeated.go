@@ -20,7 +20,7 @@ import (
 // RepeatedError is that a person has published the same to the same accounts a moment ago.
 // Nothing was created.
 type RepeatedError struct {
-	// ID is that of the post that was created then, and At when that was.
+	// ID names the post that was created then, and At is when.
 	ID string
 	At time.Time
 }
@@ -73,7 +73,7 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 }
 
 // recent knows what people have published in the last minutes, on every replica: the watch
-// tells of what others created. Of each post it keeps some 100 bytes, and drops them after
+// reports what others created. Of each post it keeps some 100 bytes, and drops them after
 // repeatedFor.
 type recent struct {
 	mu     sync.Mutex

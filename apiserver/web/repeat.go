@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fieldRepeat is the field of a form by which a person publishes again what they published a moment ago.
+// fieldRepeat is the field by which a person confirms that the same is published again.
 const fieldRepeat = "repeat"
 
 // askToRepeat asks a person who is about to publish what they published a moment ago. They may have pressed Back, or have the form open in

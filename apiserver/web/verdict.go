@@ -63,7 +63,7 @@ func (a *asking) candidates(found []v1alpha1.Candidate) g.Node {
 		again = h.P(h.Class("soft"), g.Text("Herald is looking at the account now. What it finds is shown here in a few seconds; load the page again if nothing changes."))
 	}
 	if len(found) == 0 {
-		return g.Group{h.P(g.Text("Herald has found no post on the account that could be this one. The platform may show it later.")), again}
+		return g.Group{h.P(g.Text("No post of the account is listed here that could be this one. The platform may show it later.")), again}
 	}
 	return g.Group{
 		h.H3(g.Text("Is it one of these?")),

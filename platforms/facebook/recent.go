@@ -42,14 +42,14 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// The forms of ids: those of a post, with and without that of its Page before it.
+// The forms of ids: a post's number alone, and with the id of its Page before it.
 var (
 	numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
 	postForm   = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
 )
 
-// codeForm is that of what stands for an id in addresses: Facebook writes pfbid and letters
-// there, and other codes into the addresses that its button Share makes.
+// codeForm matches the codes that addresses have in place of an id: pfbid and letters, and
+// others in the addresses that the button Share makes.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
 
 // ReadPost reads an id, or an address. Facebook has many addresses for one post. A few of
@@ -73,14 +73,14 @@ func (p *Platform) ReadPost(account platforms.Account, entered string) (name pla
 	case story != "":
 		name.ID, name.Code = pagePost(cmp.Or(account.ID, at.Query.Get("id")), story), story
 	case slices.Contains(at.Parts, "posts"):
-		// A part with the beginning of the text may stand before the last one.
+		// A part with the beginning of the text may precede the last one.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
 	case postForm.MatchString(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
 	default:
-		// The number of a photo or of a video is not that of its post.
+		// A photo or a video has another number than its post.
 		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel", "videos"))
 	}
 	if name.ID == "" && !codeForm.MatchString(name.Code) {
@@ -93,8 +93,8 @@ func (p *Platform) ReadPost(account platforms.Account, entered string) (name pla
 }
 
 // pagePost is the id of a Page's post, from that id or from the number of the post alone. An
-// address may name the Page by another id, that of its profile; the account's is the one
-// that counts.
+// address may name the Page by the id of its profile; the account's id is the one that
+// counts.
 func pagePost(page, post string) string {
 	switch {
 	case postForm.MatchString(post):

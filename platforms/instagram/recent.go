@@ -40,7 +40,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// codeForm is that of the shortcodes in addresses.
+// codeForm matches the shortcodes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
 // ReadPost reads an id, or an address such as https://www.instagram.com/p/DAbC123/, which

@@ -70,6 +70,6 @@ func (s *Suite) testRecent(t *testing.T) {
 		f.clearFaults(t)
 	}
 	if reader.PostHint() == "" {
-		t.Error("people are not told what to enter")
+		t.Error("nothing says what a person enters")
 	}
 }

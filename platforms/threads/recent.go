@@ -41,7 +41,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// codeForm is that of the codes in addresses.
+// codeForm matches the codes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
 // ReadPost reads an id, or an address such as https://www.threads.com/@acme/post/DAbC123,

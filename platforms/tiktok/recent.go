@@ -48,7 +48,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// withoutQuery is the listed address of a post without what tells who shares it.
+// withoutQuery is the listed address of a post, without the parameters that name who shares it.
 func withoutQuery(listed jsondoc.Text) string {
 	address, _, _ := strings.Cut(listed.Web(), "?")
 	return address

@@ -71,7 +71,7 @@ func (p *Platform) listed(account platforms.Account, posts []listedPost, which p
 	return listing.Newest(out, which)
 }
 
-// numberForm is that of ids in addresses.
+// numberForm matches the ids in addresses.
 var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // ReadPost reads an id, or an address such as https://x.com/acme/status/1991.

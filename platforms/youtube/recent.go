@@ -53,7 +53,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// elevenForm is that of the ids of videos, as addresses have them.
+// elevenForm matches the ids of videos, as addresses have them.
 var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
 
 // ReadPost reads an id, or an address of the page, the Short or the share button of a video.

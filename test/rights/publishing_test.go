@@ -46,7 +46,7 @@ func sent(namespace string, edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 func draft() *v1alpha1.Post {
 	return sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Name, p.Labels, p.Finalizers = "launch", map[string]string{"app": "a"}, []string{"example.com/kept"}
-		p.Annotations = map[string]string{"note": "ours", v1alpha1.BornAnnotation: "2026-12-01T09:00:00Z", v1alpha1.SettleAnnotation: "0=not-sent"}
+		p.Annotations = map[string]string{"note": "ours", v1alpha1.BornAnnotation: "2026-12-01T09:00:00Z", v1alpha1.SettleAnnotation: "0=not-sent", v1alpha1.ListCandidatesAnnotation: "now"}
 		p.Spec.Draft = true
 	})
 }
@@ -107,6 +107,7 @@ var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: o
 	Entry("publishes it for nobody", `{"spec":{"draft":null}}`, policy, "for a person"),
 	Entry("changes what it says for nobody", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person"),
 	Entry("cancels it and changes what it says", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person"),
+	Entry("asks for the posts of the accounts, for a person", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
 	Entry("enters a verdict of nobody", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person"),
 	Entry("takes a verdict back", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "nothing in the metadata"),
 	Entry("frees a restored post to go out again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "nothing in the metadata"),
@@ -159,6 +160,7 @@ var _ = DescribeTable("With the roles that it is installed with, of a Post the m
 },
 	Entry("puts its finalizer on", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"]}}`, nobody),
 	Entry("removes a verdict that it has taken over", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
+	Entry("removes a request that it has answered", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":null}}}`, nobody),
 	Entry("does both", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"],"annotations":{"social.herald.dev/settle":null}}}`, nobody),
 	Entry("changes what it says", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "nothing in the spec"),
 	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "nothing in the spec"),

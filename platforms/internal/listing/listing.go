@@ -57,8 +57,8 @@ func (m Matches) Result() platforms.LookupResult {
 	return r
 }
 
-// Newest returns those of the listed posts that were asked for by their time, the newest
-// first. What has no time comes last.
+// Newest returns the listed posts of the time that was asked for, the newest first, up to
+// the limit. What has no time comes last.
 func Newest(posts []platforms.ListedPost, which platforms.Recent) []platforms.ListedPost {
 	since := which.Since.Truncate(time.Second)
 	kept := slices.DeleteFunc(posts, func(p platforms.ListedPost) bool { return !p.At.IsZero() && p.At.Before(since) })

@@ -32,8 +32,8 @@ func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.Ta
 			return found
 		}
 	}
-	to, tells := f.Platforms[t.Platform].(platforms.Confirmer)
-	if found.ExternalID == "" || !tells || unreachable != nil {
+	to, confirms := f.Platforms[t.Platform].(platforms.Confirmer)
+	if found.ExternalID == "" || !confirms || unreachable != nil {
 		return found
 	}
 	ctx, cancel := context.WithTimeout(ctx, asked.timeout)
@@ -101,12 +101,12 @@ func (q *question) since() time.Time {
 
 const (
 	// earlier is how much further back a post is looked for by its address: Meta does not say
-	// whether the time that is listed is that of the container, which may be a day older.
+	// whether it lists the time of the container, which may be a day older.
 	earlier = 24 * time.Hour
 	// mostByAddress is among how many posts it is looked for: one page of every platform's list.
 	mostByAddress = 100
 	// longestShown is how much of an address a message repeats, in characters: what to do
-	// stands behind it.
+	// follows it.
 	longestShown = 200
 )
 
