@@ -172,8 +172,10 @@ func TestCompose(t *testing.T) {
 					t.Errorf("%s: %+v by %q", tc.reason, post.Spec, post.Annotations[v1alpha1.AuthorAnnotation])
 				}
 			}
-			// A new form is a new post, with the same words too.
-			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", tc.fields))))
+			// A new form is a new post, with the same words too, if the person says so.
+			other := w.compose(t, "posts/new", tc.fields)
+			other.Set(fieldRepeat, "yes")
+			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", other)))
 			if len(w.posts) != 2 {
 				t.Errorf("two forms make %d posts", len(w.posts))
 			}

@@ -29,7 +29,7 @@ func (s *Site) askToRepeat(w http.ResponseWriter, v *visit, repeated *bridge.Rep
 	s.render(w, v, http.StatusConflict, view{
 		title: "You published this a moment ago", place: placePosts,
 		content: []g.Node{h.Section(h.ID("repeated"), h.Class("card"),
-			note(caution, h.P(g.Text("The same text went to the same accounts "), v.about(repeated.At), g.Text(". Nothing more was published."))),
+			note(caution, h.P(g.Text("You sent the same to the same accounts on "), v.moment(repeated.At), g.Text(". Nothing more was published."))),
 			h.P(h.Class("actions"), link(v.path("posts/"+repeated.ID), "Open that post", "primary")),
 			form(v.path("posts/new"), "", fields, submit("Publish it again", "danger")),
 		)},

@@ -240,7 +240,7 @@ var _ = Describe("What can go wrong with a post", func() {
 				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
 				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
 			)
-			text := "Lost on the way, " + fault
+			text := "Lost on the way, " + fault + ": " + want
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))
@@ -278,9 +278,16 @@ var _ = Describe("What can go wrong with a post", func() {
 			Expect(times).To(Equal(1), want)
 		},
 		Entry("it is there: the person enters its address", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
-			must(page.GetPart("textbox", "Yes").Fill(found))
+			must(page.GetPart("textbox", "Its address").Fill(found))
 			must(page.Get("button", "It was published").Follow())
 		}, "what was found is not sent again"),
+		Entry("it is listed: the person chooses it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
+			must(sandboxtest.Client{URL: herald().Sandbox()}.ClearFaults(context.Background()))
+			must(page.Get("button", "Look again").Follow())
+			Eventually(readable(page), unsure).Should(ContainSubstring("Is it one of these?"))
+			inEveryLook(page, "verdict-candidates")
+			must(page.Get("button", "Yes, it is this one").Follow())
+		}, "what was chosen is not sent again"),
 		Entry("it is not there: Herald sends it", "drop_before", BeEmpty(), func(page *chrome.Page, _ string) {
 			must(page.Get("button", "It was not published").Click())
 			dialog := page.Get("dialog", "")
