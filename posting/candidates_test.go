@@ -24,16 +24,25 @@ func TestSetCandidates(t *testing.T) {
 		others int
 		found  []v1alpha1.Candidate
 		want   int
+		// left is how many bytes the post leaves of its room; 0 for nearly all.
+		left int
 	}{
-		"None":      {"an account may have published nothing", 0, nil, 0},
-		"Few":       {"all are kept", 0, many(3, 60), 3},
-		"Many":      {"a person looks through ten", 0, many(20, 60), 10},
-		"Full":      {"other targets have taken what a post may list", 40, many(10, 840), 0},
-		"AlmostAll": {"as many are kept as fit", 35, many(10, 840), 2},
+		"None":      {"an account may have published nothing", 0, nil, 0, 0},
+		"Few":       {"all are kept", 0, many(3, 60), 3, 0},
+		"Many":      {"a person looks through ten", 0, many(20, 60), 10, 0},
+		"Full":      {"other targets have taken what a post may list", 40, many(10, 840), 0, 0},
+		"AlmostAll": {"as many are kept as fit", 35, many(10, 840), 2, 0},
+		"Large":     {"the record of a delivery comes first", 0, many(10, 840), 0, 100},
+		"LargeToo":  {"what is left of its room is used", 0, many(10, 840), 1, 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: make([]v1alpha1.TargetStatus, 5)}}
+			post.Spec.Targets = make([]v1alpha1.PostTarget, 5)
+			if tc.left > 0 {
+				post.Spec.Targets[0].Caption = "a"
+				post.Spec.Targets[0].Caption += strings.Repeat("a", Room(post)-Size(post)-tc.left)
+			}
 			rest := many(tc.others, 840)
 			for i := 1; len(rest) > 0; i++ {
 				n := min(len(rest), v1alpha1.MostCandidates)

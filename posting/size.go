@@ -86,7 +86,7 @@ func Footprint(post *v1alpha1.Post) int64 {
 // new post MaxPost holds as well.
 func Room(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
-	return maxObject - roomAround - MaxCandidates - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
+	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
 // counted adds to sum what a text takes more than the one letter that stands for it

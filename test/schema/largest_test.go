@@ -142,6 +142,7 @@ var _ = DescribeTable("the largest post that is admitted has room for all that i
 		}
 		for i := range post.Status.Targets {
 			posting.SetCandidates(post, &post.Status.Targets[i], candidates())
+			post.Status.Targets[i].Prepared, post.Status.Targets[i].AnswerProblem = nil, strings.Repeat("p", 1024)
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "what was published must never be lost")
 		stored, err := json.Marshal(post)
