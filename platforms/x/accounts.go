@@ -4,9 +4,11 @@
 package x
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -78,12 +80,19 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 	return resp, nil
 }
 
+// ofAccess are the classes of errors that say something about the account or the
+// app, whatever was asked for.
+var ofAccess = []platforms.Class{platforms.ClassReconnect, platforms.ClassQuota, platforms.ClassRestricted}
+
 // silentRefusal reads an answer that has the status of a success and not what
 // was asked for: X reports some errors so, in a list beside the data.
 func silentRefusal(resp *transport.Response, failure *platforms.Error) *platforms.Error {
 	if said, explained := parseProblem(resp.Body); explained {
-		if known := forbidden(said); known.Class == platforms.ClassReconnect || known.Class == platforms.ClassQuota {
-			failure = &known
+		// The errors in the list are those of status 403.
+		a := &answer{Response: &transport.Response{Status: http.StatusForbidden, Header: resp.Header}, said: said}
+		if r := rowOf(a); r != nil && slices.Contains(ofAccess, r.error.Class) {
+			failure = new(r.error)
+			failure.Code = cmp.Or(said.code(), r.code())
 		}
 		failure.Err = fmt.Errorf("HTTP status %d with problem %v, codes %v", resp.Status, said.kinds, said.codes)
 	}

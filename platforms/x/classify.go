@@ -4,9 +4,11 @@
 package x
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,64 +16,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// kindClient is the kind of a refusal that is about the app. With the reason
-// client-not-enrolled ("App not enrolled or lacks required access", X's response
-// codes and errors) it stops all accounts, and connecting one again does not help.
-const kindClient = "client-forbidden"
-
-// legacyDuplicate is the code of the old API for a post that repeats another.
-const legacyDuplicate = "187"
-
-// What X's errors ask for. No text changes from one call to the next.
-var (
-	refresh   = platforms.Error{Class: platforms.ClassRefresh, Problem: "X does not accept the access token: it has ended or was revoked"}
-	reconnect = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it",
-		Remedy:  "connect the account again and allow reading and writing",
-	}
-	wrongToken = platforms.Error{Class: platforms.ClassReconnect, Problem: "X does not accept this kind of token", Remedy: "connect the account again, with OAuth 2.0"}
-	suspended  = platforms.Error{Class: platforms.ClassPermanent, Problem: "X has suspended this account", Remedy: "appeal to X, then connect the account again"}
-	credits    = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the credits of the X app are used up",
-		Remedy:  "the owner of the app has to add credits in X's developer console",
-	}
-	usageCap = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the X app has reached its usage cap",
-		Remedy:  "the owner of the app has to raise it, or wait for the next period",
-	}
-	notEnrolled = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the X app is not enrolled: it belongs to no project, or its plan does not allow this",
-		Remedy:  "the owner of the app has to attach it to a project in X's developer console",
-		AppWide: true,
-	}
-	appLimit = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together",
-		Remedy:  "wait, or post less",
-	}
-	dailyLimit = platforms.Error{Class: platforms.ClassQuota, Problem: "this account has reached X's limit of posts for 24 hours", Remedy: "wait, or post less"}
-	rateLimit  = platforms.Error{Class: platforms.ClassRateLimited, Problem: "X limits how often this account may be used, and the limit is reached"}
-	duplicate  = platforms.Error{
-		Class:   platforms.ClassDuplicate,
-		Problem: "X refused the post as a repetition of an earlier one of this account",
-		Remedy:  "if no earlier one exists, change the text",
-	}
-	cashtag    = platforms.Error{Class: platforms.ClassPermanent, Problem: "X allows at most one cashtag ($ABC) in a post sent by an app", Remedy: "remove the others"}
-	notAllowed = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules",
-		Remedy:  "change the text",
-	}
-	invalid = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "X found the request invalid: the text may be too long or hold characters that X refuses",
-		Remedy:  "change it",
-	}
-)
+// adviceUnknown is the remedy for a refusal whose cause X does not name.
+const adviceUnknown = "see whether X shows the account a notice at x.com; if there is none, change the post and post it again"
 
 // errGone is the cause of an error that says that X does not know, or know any
 // more, what was asked for.
@@ -92,69 +38,98 @@ func documented(status int, explained bool) bool {
 	}
 }
 
+// answer is an answer of X's that is not a success.
+type answer struct {
+	*transport.Response
+
+	said *problem
+	// reply says that it is about a post that hangs from another one.
+	reply bool
+}
+
 // classify reads an answer that is not a success: what it asks for, and
 // whether it is a documented refusal.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
+	return p.classifyPost(resp, &platforms.Content{})
+}
+
+// classifyPost is classify for the answer to the call that publishes a content.
+func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Content) (failure *platforms.Error, refused bool) {
 	said, explained := parseProblem(resp.Body)
-	known := p.meaning(resp, said)
+	a := &answer{Response: resp, said: said, reply: content.InReplyTo != ""}
+	known, remade := p.meaning(a)
 	refused = documented(resp.Status, explained)
 	if !refused && resp.Status < http.StatusInternalServerError {
 		known = *p.api.Nonsense(resp.Status, nil)
 	}
 	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
-	known.AppWide = known.AppWide || resp.Status == http.StatusPaymentRequired || said.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
 	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)
-	if resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
+	if remade || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
 		known.Err = fmt.Errorf("%w: %w", errGone, known.Err)
 	}
 	return &known, refused
 }
 
-// meaning is the table of X's errors.
-func (p *Platform) meaning(resp *transport.Response, said *problem) platforms.Error {
-	switch status := resp.Status; {
-	case status >= http.StatusInternalServerError:
-		return *p.api.Busy(nil)
-	case status == http.StatusUnauthorized && said.isKind("unsupported-authentication"):
-		return wrongToken
-	case status == http.StatusUnauthorized:
-		return refresh
-	case status == http.StatusPaymentRequired:
-		return credits
-	case status == http.StatusTooManyRequests && said.isKind("usage-capped"):
-		return usageCap
-	case status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily):
-		return appLimit
-	case status == http.StatusTooManyRequests && exhausted(resp.Header, userDaily):
-		return dailyLimit
-	case status == http.StatusTooManyRequests:
-		return rateLimit
-	case status == http.StatusForbidden:
-		return forbidden(said)
-	default:
-		return invalid
+// meaning looks an answer up in the table. remade reports that what was uploaded
+// has to be uploaded again.
+func (p *Platform) meaning(a *answer) (known platforms.Error, remade bool) {
+	if a.Status >= http.StatusInternalServerError {
+		return *p.api.Busy(nil), false
 	}
+	row := rowOf(a)
+	if row == nil {
+		return unlisted(a), false
+	}
+	known = row.error
+	known.Code = cmp.Or(a.said.code(), row.code())
+	return known, row.remakes
 }
 
-// forbidden tells apart what X says with status 403.
-func forbidden(said *problem) platforms.Error {
-	switch {
-	case said.says("duplicate content") || said.hasCode(legacyDuplicate):
-		return duplicate
-	case said.isKind("unsupported-authentication"):
-		return wrongToken
-	case said.isKind(kindClient) && said.says("client-not-enrolled"):
-		return notEnrolled
-	case said.isKind(kindClient, "oauth1-permissions", "not-authorized-for-resource"):
-		return reconnect
-	case said.isKind("user-suspended"):
-		return suspended
-	case said.isKind("usage-capped"):
-		return usageCap
-	case said.says("cashtag"):
-		return cashtag
-	default:
-		return notAllowed
+// rowOf returns the row of the table that an answer belongs to; nil if there is
+// none.
+func rowOf(a *answer) *row {
+	foreign := slices.ContainsFunc(a.said.codes, func(code string) bool { return !listed[code] }) ||
+		slices.ContainsFunc(a.said.kinds, func(kind string) bool { return kind != kindBlank && !listed[kind] })
+	for i := range table {
+		r := &table[i]
+		if (!r.replies || a.reply) && (!r.general || !foreign) && slices.ContainsFunc(r.signs, a.shows) {
+			return r
+		}
+	}
+	return nil
+}
+
+// listed has the codes and kinds of the table.
+var listed = func() map[string]bool {
+	known := map[string]bool{}
+	for i := range table {
+		for _, s := range table[i].signs {
+			known[s.kind], known[s.code] = true, true
+		}
+	}
+	return known
+}()
+
+// shows reports whether an answer has everything that belongs to a sign.
+func (a *answer) shows(s sign) bool {
+	return (s.status == 0 || s.status == a.Status) &&
+		(s.kind == "" || a.said.isKind(s.kind)) &&
+		(s.code == "" || a.said.hasCode(s.code)) &&
+		!slices.ContainsFunc(s.words, func(words string) bool { return !a.said.says(words) }) &&
+		(s.spent == "" || exhausted(a.Header, s.spent))
+}
+
+// code is the code or the kind by which X names the error of a row; empty if it
+// has words alone.
+func (r *row) code() string { return cmp.Or(r.signs[0].code, r.signs[0].kind) }
+
+// unlisted is the error of an answer that no row of the table describes. The
+// answer does not say what is at fault, and so the error does not, either.
+func unlisted(a *answer) platforms.Error {
+	code := cmp.Or(a.said.code(), fmt.Sprintf("HTTP %d", a.Status))
+	return platforms.Error{
+		Class: platforms.ClassPermanent, Code: code, Unlisted: true,
+		Problem: fmt.Sprintf("X refused the request with the error %s, which Herald does not know", code), Remedy: adviceUnknown,
 	}
 }
 

@@ -4,6 +4,7 @@
 package x
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,5 +87,23 @@ func (p *problem) isKind(names ...string) bool {
 }
 
 func (p *problem) hasCode(code string) bool { return slices.Contains(p.codes, code) }
+
+// kindBlank is the type of a problem of which X says no more than the status.
+const kindBlank = "about:blank"
+
+// codeForm is the form of the codes and kinds that X documents.
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// code is X's own name of the error: a code of the old API, the kind of a problem,
+// or the code of the token endpoint. It is empty if the answer has none, or one of
+// another form.
+func (p *problem) code() string {
+	for _, name := range slices.Concat(p.codes, p.kinds, []string{p.oauth}) {
+		if name != kindBlank && codeForm.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
 
 func (p *problem) says(words string) bool { return strings.Contains(p.words, words) }

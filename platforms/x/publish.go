@@ -6,6 +6,7 @@ package x
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -31,7 +32,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return p.api.PublishUnanswered(err)
 	}
-	result := p.judge(resp, job.Account)
+	result := p.judge(resp, &job)
+	if result.Outcome == platforms.Refused && errors.Is(result.Err, errGone) {
+		p.lost.Add(job.Checkpoint, true)
+	}
 	result.RateLimits = rateLimits(resp.Header, p.clock.Now())
 	return result
 }
@@ -56,11 +60,11 @@ func newTweet(content platforms.Content, mediaIDs []string) tweet {
 }
 
 // judge decides what an answer to POST /2/tweets says about the post.
-func (p *Platform) judge(resp *transport.Response, account platforms.Account) platforms.Result {
+func (p *Platform) judge(resp *transport.Response, job *platforms.Job) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
-		return p.confirmed(resp, account)
+		return p.confirmed(resp, job.Account)
 	}
-	failure, refused := p.classify(resp)
+	failure, refused := p.classifyPost(resp, &job.Content)
 	switch {
 	case !refused:
 		result := p.api.InDoubt(resp.Status, failure.Err)

@@ -171,9 +171,9 @@ func TestPublishVerdicts(t *testing.T) {
 			want{Verdict: platforms.Refused, Class: platforms.ClassReconnect},
 		},
 		"suspended": {
-			"no repetition helps a suspended account",
+			"the account waits until X lifts the suspension",
 			forbidden("user-suspended", "User is suspended."),
-			want{Verdict: platforms.Refused, Class: platforms.ClassPermanent},
+			want{Verdict: platforms.Refused, Class: platforms.ClassRestricted},
 		},
 		"cashtags": {
 			"the text has to change",
@@ -279,7 +279,7 @@ func FuzzJudge(f *testing.F) {
 		header := http.Header{}
 		header.Set("x-rate-limit-remaining", remaining)
 		header.Set("x-rate-limit-reset", reset)
-		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, platforms.Account{Username: "acme"})
+		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, &platforms.Job{Account: platforms.Account{Username: "acme"}})
 
 		success := status >= 200 && status < 300
 		switch r.Outcome {

@@ -6,6 +6,7 @@ package x
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -45,6 +46,7 @@ const (
 const (
 	msgNoMediaID   = "X took the file %q without saying under which id"
 	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes"
+	msgUnlisted    = "X refused the upload of the file %q with the error %s, which Herald does not know"
 	msgFileFailed  = "X could not process the file %q"
 	msgFileGone    = "X keeps the file %q no longer"
 	msgFileBusy    = "X is not done with processing the file %q"
@@ -56,9 +58,10 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 
 // Prepare uploads the files of a post and waits until X is done with them. What
 // was uploaded before, of a video a part of it, is used again as long as X knows
-// it.
+// it. Files of which X told the publishing call that it does not know them are
+// uploaded again: of images nothing else tells that.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := job.FileIDs(validID); ids != nil {
+	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
 		if failure == nil || !beginsAnew(failure) {
 			return job.Checkpoint, failure
@@ -73,6 +76,13 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		ids = append(ids, id)
 	}
 	return platforms.JoinFileIDs(ids), nil
+}
+
+// isLost reports whether X did not know the files of a checkpoint when a call was
+// to publish them.
+func (p *Platform) isLost(checkpoint string) bool {
+	_, lost := p.lost.Get(checkpoint)
+	return lost
 }
 
 // allReady waits until X is done with what was uploaded before, and fails if X has
@@ -163,7 +173,8 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		}
 	}
 	finalize := client.Call{Action: "finalize", Path: path + "/finalize", Method: http.MethodPost, Timeout: readTimeout}
-	if _, failure := p.callMedia(ctx, job, file, finalize); failure != nil {
+	resp, failure := p.callMedia(ctx, job, file, finalize)
+	if failure != nil {
 		return failure
 	}
 	if len(job.Content.Media) == 1 {
@@ -171,6 +182,11 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		if failure := job.Note(ctx, begun.id, ""); failure != nil {
 			return failure
 		}
+	}
+	if createdID(resp.Body) != "" && readProcessing(resp).State == "" {
+		// X processes nothing of it, so that it is ready ("Chunked Media Upload").
+		// STATUS would answer 404, as for images.
+		return nil
 	}
 	return p.await(ctx, job, file, begun.id)
 }
@@ -227,15 +243,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		if failure != nil {
 			return aboutFile(file, failure)
 		}
-		doc, _ := jsondoc.Decode[struct {
-			Data struct {
-				Processing struct {
-					State      jsondoc.Text `json:"state"`
-					CheckAfter jsondoc.Text `json:"check_after_secs"`
-				} `json:"processing_info"`
-			} `json:"data"`
-		}](resp.Body)
-		processing := doc.Data.Processing
+		processing := readProcessing(resp)
 		switch processing.State {
 		case "failed":
 			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("change the file, or try again later")
@@ -248,6 +256,22 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 			return platforms.Errorf(platforms.ClassTransient, msgFileBusy, file.Name).Because(err)
 		}
 	}
+}
+
+// processing is how far X is with a file. It is empty if X processes nothing of it.
+type processing struct {
+	State      jsondoc.Text `json:"state"`
+	CheckAfter jsondoc.Text `json:"check_after_secs"`
+}
+
+// readProcessing reads how far X is with a file in the answer to FINALIZE or STATUS.
+func readProcessing(resp *transport.Response) processing {
+	doc, _ := jsondoc.Decode[struct {
+		Data struct {
+			Processing processing `json:"processing_info"`
+		} `json:"data"`
+	}](resp.Body)
+	return doc.Data.Processing
 }
 
 // callMedia makes a call about a file, which may be repeated.
@@ -278,11 +302,17 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 	return id, nil
 }
 
-// aboutFile words a refusal that X gave about a file: its usual words are about
-// a text.
+// aboutFile words a refusal that X gave about a file: its usual words are about a
+// post. A code that Herald does not know is no word about the file.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
-	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
-		return platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(failure.Err)
+	if failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassDuplicate {
+		return failure
 	}
-	return failure
+	if failure.Unlisted {
+		failure.Problem = fmt.Sprintf(msgUnlisted, file.Name, failure.Code)
+		return failure
+	}
+	refused := platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(failure.Err)
+	refused.Code, refused.Subject = failure.Code, platforms.SubjectFile
+	return refused
 }

@@ -59,6 +59,10 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"title":"Invalid Request","detail":"no such media","type":"about:blank"}`)
 		return
 	}
+	if strings.HasSuffix(what, "/finalize") {
+		fmt.Fprint(w, `{"data":{"id":"7","processing_info":{"state":"pending"}}}`)
+		return
+	}
 	fmt.Fprint(w, `{"data":{"id":"7"}}`)
 }
 
@@ -156,6 +160,9 @@ func TestGoesOnWaiting(t *testing.T) {
 				switch {
 				case strings.HasSuffix(r.URL.Path, "/initialize"):
 					begun++
+				case strings.HasSuffix(r.URL.Path, "/finalize"):
+					fmt.Fprint(w, `{"data":{"id":"7","processing_info":{"state":"pending"}}}`)
+					return
 				case r.Method == http.MethodGet:
 					asked++
 					if asked == 1 {
@@ -222,7 +229,7 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 // TestAsksForFiles asks X for a video that was uploaded before.
 func TestAsksForFiles(t *testing.T) {
 	asked := []string{"GET 6"}
-	again := append(slices.Clone(asked), "POST", "POST", "POST", "GET 7")
+	again := append(slices.Clone(asked), "POST", "POST", "POST")
 	tests := map[string]struct {
 		reason string
 		// answer is what X says of it.
@@ -272,6 +279,80 @@ func TestAsksForFiles(t *testing.T) {
 			defer mu.Unlock()
 			if diff := cmp.Diff(tc.calls, calls); diff != "" {
 				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestFinalizeIsBelieved uploads a video that X does not process: the answer to
+// FINALIZE has no processing_info, and X has no state of it.
+func TestFinalizeIsBelieved(t *testing.T) {
+	tests := map[string]struct {
+		reason, finalized string
+		asks              bool
+		class             platforms.Class
+	}{
+		"ready":      {"without processing_info the media is ready", `{"data":{"id":"7","media_key":"13_7"}}`, false, ""},
+		"processed":  {"with it X is asked", `{"data":{"id":"7","processing_info":{"state":"pending","check_after_secs":1}}}`, true, platforms.ClassUnknown},
+		"unreadable": {"an answer that is cut does not tell", `{"data":{"id":"7"`, true, platforms.ClassUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, requests := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method == http.MethodGet:
+					w.WriteHeader(http.StatusNotFound)
+				case strings.HasSuffix(r.URL.Path, "/finalize"):
+					fmt.Fprint(w, tc.finalized)
+				default:
+					fmt.Fprint(w, `{"data":{"id":"7"}}`)
+				}
+			})
+			film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: zeros{}}
+			_, failure := p.Prepare(t.Context(), platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}}})
+			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {
+				t.Errorf("%s: got %v", tc.reason, failure)
+			}
+			all := requests()
+			if asks := all[len(all)-1].Method == http.MethodGet; asks != tc.asks {
+				t.Errorf("%s: X was asked for the state: %v", tc.reason, asks)
+			}
+		})
+	}
+}
+
+// TestLostFilesAreSentAgain publishes with files that X does not know any more.
+func TestLostFilesAreSentAgain(t *testing.T) {
+	fresh := snowflake(noon.Add(-time.Hour))
+	for name, tc := range map[string]struct {
+		reason, answer string
+		lost           bool
+	}{
+		"gone": {"the images are uploaded again", `{"errors":[{"parameters":{},"message":"Your media IDs are invalid."}],"title":"Invalid Request",
+			"detail":"One or more parameters to your request was invalid.","type":"https://api.x.com/2/problems/invalid-request"}`, true},
+		"old code": {"the old API has a code for the same", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
+		"other": {"another refusal says nothing about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
+			"type":"https://api.x.com/2/problems/invalid-request"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/2/tweets" {
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, tc.answer)
+					return
+				}
+				fmt.Fprint(w, `{"data":{"id":"7"}}`)
+			})
+			job := jobFor("hello")
+			job.Content.Category, job.Checkpoint = v1alpha1.CategoryImage, fresh
+			job.Content.Media = []platforms.File{{Name: "a.png", MIMEType: v1alpha1.MimePNG, Size: 1, Bytes: zeros{}}}
+			got := p.Publish(t.Context(), job)
+			if again := got.Err.Class == platforms.ClassTransient; got.Outcome != platforms.Refused || again != tc.lost {
+				t.Errorf("%s: got %s, %+v", tc.reason, got.Outcome, got.Err)
+			}
+			id, failure := p.Prepare(t.Context(), job)
+			if want := map[bool]string{true: "7", false: fresh}[tc.lost]; failure != nil || id != want {
+				t.Errorf("%s: prepared %q, %v; want %q", tc.reason, id, failure, want)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
@@ -51,6 +52,9 @@ const (
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
 
+	// mostLost is how many lost uploads are remembered.
+	mostLost = 1000
+
 	// refreshLead is how long before its end an access token is renewed; X's
 	// live for two hours.
 	refreshLead = 15 * time.Minute
@@ -81,6 +85,9 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
+	// lost has the checkpoints of which X said that it does not know the files. It
+	// ends with the process: then the next call finds out again.
+	lost *lru.Cache
 }
 
 var (
@@ -94,7 +101,7 @@ func New(c Config, way *transport.Client) *Platform {
 		dialog: c.dialog(),
 		api:    client.Client{Platform: "x", Name: "X", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), lost: lru.New(mostLost),
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: p.api, Path: "/2/oauth2/token", App: c.app, Timeout: readTimeout, Clock: p.clock,

@@ -1,0 +1,363 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"net/http"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// sign is one form in which X reports an error. Everything that is set has to be
+// in the answer.
+type sign struct {
+	status int
+	// kind is the last path segment of a problem's "type", and code a numeric code
+	// of the old API.
+	kind, code string
+	// words are parts of what the answer says, in lower case.
+	words []string
+	// spent is the beginning of the headers of a limit of which nothing is left.
+	spent string
+}
+
+// row is one error of X that Herald knows.
+type row struct {
+	// signs are the forms of the error; one of them is enough.
+	signs []sign
+	// replies limits the row to posts that hang from another one.
+	replies bool
+	// general marks an error that names no cause. A code that is in no row is worth
+	// more than such a row.
+	general bool
+	// remakes says that X has lost what was uploaded, so that it is uploaded again.
+	remakes bool
+	error   platforms.Error
+	// source is where the meaning of the error is documented, or was seen.
+	source string
+}
+
+// The sources of the table.
+const (
+	responseCodes = `X, "Response codes"`
+	problemTypes  = `X API v2, "Response Codes and Errors"`
+	managePosts   = `X API v2, "Manage Posts"`
+	createPost    = `X API v2, "Create or Edit Post"`
+	rateLimitPage = `X API v2, "Rate Limits"`
+)
+
+// The words of several rows.
+const (
+	noticeInX   = "sign in at x.com as this account and do what X asks for there"
+	waitOrLess  = "wait, or post less"
+	changeText  = "change the text"
+	notMentions = "X takes replies of an app on a self-serve plan only where the author of the post that it answers has mentioned or quoted the account"
+	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
+)
+
+// table is what Herald knows of X's errors. The first row that fits an answer
+// counts. No text of it changes from one call to the next.
+var table = []row{
+	{
+		signs: []sign{
+			{status: http.StatusUnauthorized, kind: "unsupported-authentication"},
+			{status: http.StatusForbidden, kind: "unsupported-authentication"},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+			Problem: "X does not accept this kind of token", Remedy: "connect the account again, with OAuth 2.0",
+		},
+		source: problemTypes,
+	},
+	{
+		signs: []sign{{status: http.StatusUnauthorized, code: "416"}, {status: http.StatusForbidden, code: "416"}},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "X has suspended Herald's X app", Remedy: "the owner of the app has to look at its notices in X's developer console",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{{status: http.StatusUnauthorized}},
+		error: platforms.Error{
+			Class: platforms.ClassRefresh, Subject: platforms.SubjectAccount, Problem: "X does not accept the access token: it has ended or was revoked",
+		},
+		source: problemTypes,
+	},
+	{
+		signs: []sign{{status: http.StatusPaymentRequired}},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "the credits of the X app are used up", Remedy: "the owner of the app has to add credits in X's developer console",
+		},
+		source: `X API, "Pricing": CreditsDepleted`,
+	},
+	{
+		signs: []sign{{status: http.StatusTooManyRequests, kind: "usage-capped"}, {status: http.StatusForbidden, kind: "usage-capped"}},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "the X app has reached its usage cap", Remedy: "the owner of the app has to raise it, or wait for the next period",
+		},
+		source: problemTypes,
+	},
+	{
+		signs: []sign{{status: http.StatusTooManyRequests, spent: appDaily}},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together", Remedy: waitOrLess,
+		},
+		source: rateLimitPage,
+	},
+	{
+		signs: []sign{{status: http.StatusTooManyRequests, spent: userDaily}},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "this account has reached X's limit of posts for 24 hours", Remedy: waitOrLess,
+		},
+		source: rateLimitPage,
+	},
+	{
+		signs: []sign{{status: http.StatusTooManyRequests}},
+		error: platforms.Error{
+			Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount,
+			Problem: "X limits how often this account may be used, and the limit is reached",
+		},
+		source: rateLimitPage,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "187"},
+			{status: http.StatusForbidden, words: []string{"duplicate content"}},
+		},
+		error: platforms.Error{
+			Class:   platforms.ClassDuplicate,
+			Problem: "X refused the post as a repetition of an earlier one of this account", Remedy: "if no earlier one exists, change the text",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "326"},
+			{status: http.StatusForbidden, words: []string{"account is temporarily locked"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
+			Problem: "X has locked this account for now", Remedy: noticeInX + " to unlock it",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "64"},
+			{status: http.StatusForbidden, code: "63"},
+			{status: http.StatusForbidden, kind: "user-suspended"},
+			{status: http.StatusForbidden, words: []string{"account is suspended"}},
+			{status: http.StatusForbidden, words: []string{"user has been suspended"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
+			Problem: "X has suspended this account", Remedy: "appeal to X; nothing can be posted until X lifts the suspension",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "185"},
+			{status: http.StatusForbidden, words: []string{"daily status update limit"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "this account may not post more on X for now: it has used up what X allows it", Remedy: waitOrLess,
+		},
+		source: responseCodes + ": windows of unspecified duration",
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "226"},
+			{status: http.StatusForbidden, words: []string{"might be automated"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "X takes what this account does for automated, and holds it back for now", Remedy: "wait and post less, or " + noticeInX,
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "344"},
+			{status: http.StatusForbidden, words: []string{"daily limit for sending"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "this account has reached X's daily limit of posts and messages", Remedy: waitOrLess,
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, kind: "client-forbidden", words: []string{"client-not-enrolled"}},
+			{status: http.StatusForbidden, code: "453"},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "the X app is not enrolled: it belongs to no project, or its plan does not allow this",
+			Remedy:  "the owner of the app has to attach it to a project in X's developer console",
+		},
+		source: problemTypes + `: "App not enrolled or lacks required access"`,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "261"},
+			{status: http.StatusForbidden, words: []string{"cannot perform write actions"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
+			Problem: "X does not let Herald's X app write", Remedy: "the owner of the app has to look at its notices in X's developer console",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, kind: "client-forbidden"},
+			{status: http.StatusForbidden, kind: "oauth1-permissions"},
+			{status: http.StatusForbidden, kind: "not-authorized-for-resource"},
+			{status: http.StatusForbidden, code: "220"},
+			{status: http.StatusForbidden, code: "87"},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+			Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it",
+			Remedy:  "connect the account again and allow reading and writing",
+		},
+		source: problemTypes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "433"},
+			{status: http.StatusForbidden, words: []string{"reply to this conversation is not allowed"}},
+			{status: http.StatusForbidden, words: []string{"restricted who can reply"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectApp,
+			Problem: "X did not let the app post this reply: " + notMentions, Remedy: replyAdvice,
+		},
+		source: managePosts + ", and X's changelog of 23 February 2026",
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "385"},
+			{status: http.StatusForbidden, words: []string{"deleted or not visible to you"}},
+		},
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "the post that this card hangs from was deleted, or this account may not see it", Remedy: "publish the rest of the tree as a new post",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{{status: http.StatusForbidden, words: []string{"not allowed to post a video longer than"}}},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "the video is longer than X allows this account", Remedy: "make it shorter, or subscribe the account to X Premium",
+		},
+		source: createPost + ": 403 for the video's length",
+	},
+	{
+		signs: []sign{
+			{status: http.StatusForbidden, code: "186"},
+			{status: http.StatusForbidden, words: []string{"needs to be a bit shorter"}},
+			{status: http.StatusForbidden, words: []string{"text is too long"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+			Problem: "the text is longer than X allows this account", Remedy: "make it shorter",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusBadRequest, code: "407"},
+			{status: http.StatusForbidden, code: "407"},
+			{status: http.StatusForbidden, words: []string{"invalid url"}},
+			{status: http.StatusBadRequest, words: []string{"invalid url"}},
+			{status: http.StatusForbidden, words: []string{"identified by", "potentially harmful"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+			Problem: "X does not take an address in the text: it is no address, or X blocks it as harmful", Remedy: "change the address, or remove it",
+		},
+		source: responseCodes + "; the words of 403 in gitroomhq/postiz-app",
+	},
+	{
+		signs: []sign{{status: http.StatusForbidden, words: []string{"cashtag"}}, {status: http.StatusBadRequest, words: []string{"cashtag"}}},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+			Problem: "X allows at most one cashtag ($ABC) in a post sent by an app on a self-serve plan", Remedy: "remove the others",
+		},
+		source: managePosts,
+	},
+	{
+		signs: []sign{
+			{status: http.StatusBadRequest, words: []string{"media ids are invalid"}},
+			{status: http.StatusBadRequest, code: "325"},
+			{status: http.StatusForbidden, code: "325"},
+		},
+		remakes: true,
+		error: platforms.Error{
+			Class: platforms.ClassTransient, Subject: platforms.SubjectFile, Problem: "X no longer knows the uploaded files of the post",
+		},
+		source: responseCodes + "; PLhery/node-twitter-api-v2#375, tweepy/tweepy#2016",
+	},
+	{
+		signs: []sign{
+			{status: http.StatusBadRequest, code: "323"},
+			{status: http.StatusBadRequest, code: "324"},
+			{status: http.StatusForbidden, code: "323"},
+			{status: http.StatusForbidden, code: "324"},
+			{status: http.StatusForbidden, code: "386"},
+			{status: http.StatusBadRequest, words: []string{"$.media"}},
+		},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "X does not take these files together in one post", Remedy: "use up to four images, or one video",
+		},
+		source: responseCodes,
+	},
+	{
+		signs: []sign{{status: http.StatusBadRequest, words: []string{"$.text"}}},
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+			Problem: "X found the text of the post invalid: it may be too long, or hold a character that X refuses", Remedy: changeText,
+		},
+		source: problemTypes + `: the parameter that a message of "errors" begins with`,
+	},
+	{
+		signs:   []sign{{status: http.StatusForbidden, words: []string{"not permitted to perform this action"}}},
+		replies: true,
+		general: true,
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "X does not permit this reply and gives no reason; " + notMentions, Remedy: replyAdvice,
+		},
+		source: managePosts + ", and X's changelog of 23 February 2026",
+	},
+	{
+		signs:   []sign{{status: http.StatusForbidden, words: []string{"not permitted to perform this action"}}},
+		general: true,
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "X does not permit this post and gives no reason", Remedy: adviceUnknown,
+		},
+		source: problemTypes,
+	},
+	{
+		signs:   []sign{{status: http.StatusBadRequest, kind: "invalid-request"}},
+		general: true,
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "X found the request invalid and does not name a part of the post", Remedy: adviceUnknown,
+		},
+		source: problemTypes,
+	},
+}

@@ -1,0 +1,212 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/errordocs"
+)
+
+// problemOf is X's answer about a problem of a kind.
+func problemOf(kind, detail string) string {
+	return fmt.Sprintf(`{"title":"…","detail":%q,"type":"https://api.x.com/2/problems/%s"}`, detail, kind)
+}
+
+// legacy is X's answer in the form of the old API.
+func legacy(code int, message string) string {
+	return fmt.Sprintf(`{"errors":[{"code":%d,"message":%q}]}`, code, message)
+}
+
+// words is X's answer that has words alone.
+func words(detail string) string {
+	return fmt.Sprintf(`{"title":"Forbidden","detail":%q,"type":"about:blank","status":403}`, detail)
+}
+
+// facts are what an error says beside its words.
+type facts struct {
+	Class    platforms.Class
+	Subject  platforms.Subject
+	Code     string
+	AppWide  bool
+	Unlisted bool
+}
+
+func factsOf(e *platforms.Error) facts {
+	return facts{e.Class, e.Subject, e.Code, e.AppWide, e.Unlisted}
+}
+
+// TestTable has the answers of X by which each row of the table is known.
+func TestTable(t *testing.T) {
+	const (
+		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile
+		restricted, quota        = platforms.ClassRestricted, platforms.ClassQuota
+		permanent                = platforms.ClassPermanent
+	)
+	tests := []struct {
+		reason string
+		status int
+		body   string
+		reply  bool
+		header []string
+		want   facts
+		says   string
+	}{
+		{"a token of the app alone", 403, problemOf("unsupported-authentication", ""), false, nil, facts{platforms.ClassReconnect, account, "unsupported-authentication", false, false}, "kind of token"},
+		{"an app that X has suspended stops all accounts", 401, legacy(416, "Invalid / suspended application"), false, nil, facts{quota, app, "416", true, false}, "suspended Herald's X app"},
+		{"an ended token", 401, `{"title":"Unauthorized","type":"about:blank"}`, false, nil, facts{platforms.ClassRefresh, account, "", false, false}, "access token"},
+		{"the balance of the app", 402, problemOf("credits", "CreditsDepleted"), false, nil, facts{quota, app, "credits", true, false}, "credits"},
+		{"the month's cap of the app", 429, problemOf("usage-capped", ""), false, nil, facts{quota, app, "usage-capped", true, false}, "usage cap"},
+		{"the app's day", 429, ``, false, []string{"X-App-Limit-24hour-Remaining", "0"}, facts{quota, app, "", true, false}, "all its accounts"},
+		{"the account's day", 429, ``, false, []string{"X-User-Limit-24hour-Remaining", "0"}, facts{quota, account, "", false, false}, "24 hours"},
+		{"the account's quarter of an hour", 429, legacy(88, "Rate limit exceeded"), false, nil, facts{platforms.ClassRateLimited, account, "88", false, false}, "how often"},
+		{"a repetition", 403, legacy(187, "Status is a duplicate."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "repetition"},
+		{"a repetition, in the words of API v2", 403, words("You are not allowed to create a Tweet with duplicate content."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "repetition"},
+		{"a locked account", 403, legacy(326, "To protect our users from spam and other malicious activity, this account is temporarily locked."), false, nil, facts{restricted, account, "326", false, false}, "has locked this account"},
+		{"a locked account, in words alone", 403, words("Your account is temporarily locked. Please log in to https://x.com to unlock your account."), false, nil, facts{restricted, account, "326", false, false}, "has locked this account"},
+		{"a suspended account", 403, legacy(64, "Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
+		{"a suspended account, in words alone", 403, words("Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
+		{"a suspended account, as a kind", 403, problemOf("user-suspended", ""), false, nil, facts{restricted, account, "user-suspended", false, false}, "suspended this account"},
+		{"the account's limit of posts", 403, legacy(185, "User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
+		{"the account's limit of posts, in words alone", 403, words("User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
+		{"what looks automated", 403, legacy(226, "This request looks like it might be automated."), false, nil, facts{quota, account, "226", false, false}, "automated"},
+		{"what looks automated, in words alone", 403, words("This request looks like it might be automated. To protect our users …"), false, nil, facts{quota, account, "226", false, false}, "automated"},
+		{"the day's posts and messages", 403, legacy(344, "You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
+		{"the day's posts and messages, in words alone", 403, words("You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
+		{"an app in no project", 403, `{"reason":"client-not-enrolled","type":"https://api.twitter.com/2/problems/client-forbidden"}`, false, nil, facts{quota, app, "client-forbidden", true, false}, "not enrolled"},
+		{"an app that may not write", 403, legacy(261, "Application cannot perform write actions."), false, nil, facts{quota, app, "261", true, false}, "write"},
+		{"a missing permission", 403, problemOf("not-authorized-for-resource", ""), false, nil, facts{platforms.ClassReconnect, account, "not-authorized-for-resource", false, false}, "permission"},
+		{"a reply without a mention", 403, words("Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author of the post you are replying to."), true, nil, facts{permanent, app, "433", false, false}, "self-serve"},
+		{"a parent that is gone", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "hangs from"},
+		{"a video that is too long for the account", 403, words("This user is not allowed to post a video longer than 2 minutes."), false, nil, facts{permanent, file, "", false, false}, "video is longer"},
+		{"a text that is too long", 403, legacy(186, "Tweet needs to be a bit shorter."), false, nil, facts{permanent, text, "186", false, false}, "longer than"},
+		{"an address that is none", 403, words("The Tweet contains an invalid URL."), false, nil, facts{permanent, text, "407", false, false}, "address"},
+		{"an address that X blocks", 403, words("We can't complete this request because this link has been identified by X or our partners as being potentially harmful."), false, nil, facts{permanent, text, "407", false, false}, "address"},
+		{"two cashtags", 403, words("You have exceeded the maximum of one cashtag."), false, nil, facts{permanent, text, "", false, false}, "cashtag"},
+		{"files that X lost", 400, problemOf("invalid-request", "Your media IDs are invalid."), false, nil, facts{platforms.ClassTransient, file, "invalid-request", false, false}, "uploaded files"},
+		{"files that do not go together", 403, legacy(386, "The Tweet exceeds the number of allowed attachment types."), false, nil, facts{permanent, file, "386", false, false}, "these files"},
+		{"a parameter that is the text", 400, `{"errors":[{"message":"$.text: is too long"}],"type":"https://api.x.com/2/problems/invalid-request"}`, false, nil, facts{permanent, text, "invalid-request", false, false}, "text of the post"},
+		{"a reply that X refuses without a reason", 403, words("You are not permitted to perform this action."), true, nil, facts{permanent, "", "", false, false}, "self-serve"},
+		{"a post that X refuses without a reason", 403, words("You are not permitted to perform this action."), false, nil, facts{permanent, "", "", false, false}, "gives no reason"},
+		{"a request that X finds invalid", 400, problemOf("invalid-request", "One or more parameters to your request was invalid."), false, nil, facts{permanent, "", "invalid-request", false, false}, "does not name a part"},
+	}
+	p := New(Config{}, nil)
+	reached := map[*row]bool{}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			header := http.Header{}
+			for i := 0; i+1 < len(tc.header); i += 2 {
+				header.Set(tc.header[i], tc.header[i+1])
+			}
+			content := &platforms.Content{}
+			if tc.reply {
+				content.InReplyTo = "1"
+			}
+			resp := &transport.Response{Status: tc.status, Header: header, Body: []byte(tc.body)}
+			got, refused := p.classifyPost(resp, content)
+			if diff := cmp.Diff(tc.want, factsOf(got)); diff != "" || !refused || !strings.Contains(got.Problem, tc.says) {
+				t.Errorf("%s: refused %v, %v (-want +got):\n%s", tc.reason, refused, got, diff)
+			}
+			said, _ := parseProblem(resp.Body)
+			reached[rowOf(&answer{Response: resp, said: said, reply: tc.reply})] = true
+		})
+	}
+	for i := range table {
+		r := &table[i]
+		if !reached[r] {
+			t.Errorf("no answer of this test belongs to the row %q", r.error.Problem)
+		}
+		if r.source == "" || r.error.Class == permanent && r.error.Remedy == "" {
+			t.Errorf("the row %q has no source, or does not say what to do", r.error.Problem)
+		}
+	}
+}
+
+// TestUnlisted has answers that are in no row: they blame neither text nor file, and
+// their code is reported.
+func TestUnlisted(t *testing.T) {
+	tests := []struct {
+		reason string
+		status int
+		body   string
+		code   string
+	}{
+		{"a code of the old API", 403, legacy(999, "Something new."), "999"},
+		{"a kind of problem", 403, problemOf("brand-new", "Something new."), "brand-new"},
+		{"words alone have the status", 403, words("Something new."), "HTTP 403"},
+		{"a new code is worth more than general words", 403, legacy(999, "You are not permitted to perform this action."), "999"},
+		{"a name in a form that X does not use is not repeated", 403, problemOf(`x%20y`, "Something new."), "HTTP 403"},
+		{"an invalid request of a new kind", 400, problemOf("brand-new", "One or more parameters to your request was invalid."), "brand-new"},
+	}
+	p := New(Config{}, nil)
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			got, refused := p.classify(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
+			want := facts{platforms.ClassPermanent, "", tc.code, false, true}
+			if diff := cmp.Diff(want, factsOf(got)); diff != "" || !refused || !strings.Contains(got.Problem, tc.code) {
+				t.Errorf("%s: refused %v, %v (-want +got):\n%s", tc.reason, refused, got, diff)
+			}
+			if strings.Contains(got.Error(), "text") {
+				t.Errorf("%s: the text is blamed: %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestErrorTable compares the table with its section of docs/platform-errors.md.
+func TestErrorTable(t *testing.T) {
+	var rows []errordocs.Row
+	for i := range table {
+		r := &table[i]
+		listed := errordocs.Row{Code: r.String(), Kind: r.error.Problem, Error: r.error, Source: r.source}
+		if r.remakes {
+			listed.Also = "uploads the files before that"
+		}
+		rows = append(rows, listed)
+	}
+	errordocs.Check(t, "x", rows)
+}
+
+// String returns a sign as it is listed in docs/platform-errors.md.
+func (s sign) String() string {
+	var parts []string
+	for _, name := range []string{s.code, s.kind} {
+		if name != "" {
+			parts = append(parts, name)
+		}
+	}
+	for _, words := range s.words {
+		parts = append(parts, fmt.Sprintf("%q", words))
+	}
+	if s.spent != "" {
+		parts = append(parts, s.spent+"-remaining: 0")
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("HTTP %d", s.status)
+	}
+	return strings.Join(parts, " with ")
+}
+
+// String returns the forms of an error as they are listed in docs/platform-errors.md.
+func (r *row) String() string {
+	var forms []string
+	for _, s := range r.signs {
+		if form := s.String(); !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	out := strings.Join(forms, ", ")
+	if r.replies {
+		out += ", for a reply"
+	}
+	return out
+}
