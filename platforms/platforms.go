@@ -295,6 +295,10 @@ type Capabilities struct {
 	// CaptionProblem returns what else is wrong with a caption, in words that
 	// continue "the caption …", or "".
 	CaptionProblem func(text string) string
+	// CaptionWarning returns what some apps or accounts of the platform may not
+	// publish and others may, in words that continue "the caption …", or "". Nil on
+	// a platform that has no such rule.
+	CaptionWarning func(text string) string
 
 	// MaxTitle is the greatest length of a title, counted by TitleLength; zero
 	// on a platform that has none. TitleProblem is to titles what

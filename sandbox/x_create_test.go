@@ -111,6 +111,27 @@ func TestTextComesBackAsXWritesIt(t *testing.T) {
 	}
 }
 
+func TestCashtags(t *testing.T) {
+	for _, tc := range []struct {
+		reason, text string
+		lenient      bool
+		status       int
+	}{
+		{"an app on a self-serve plan may post one", "$ACME is up", false, http.StatusCreated},
+		{"and no more", "$ACME and $ABC", false, http.StatusForbidden},
+		{"a price is none", "$5, then $10", false, http.StatusCreated},
+		{"an app on an Enterprise plan may post several", "$ACME and $ABC", true, http.StatusCreated},
+	} {
+		b := start(t, "")
+		if tc.lenient {
+			b = startLenient(t)
+		}
+		if r := b.tweet(textBody(tc.text)); r.status != tc.status || r.status == http.StatusForbidden && !strings.Contains(r.text("detail"), "cashtag") {
+			t.Errorf("%s: %d %s", tc.reason, r.status, r.body)
+		}
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	b := start(t, "")
 	other := b.control(http.MethodPut, "/accounts/x/2", "", http.StatusCreated).text("data", "access_token")

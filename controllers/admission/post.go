@@ -167,7 +167,7 @@ func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warn
 		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
 	}
 	env.Stored = stored
-	warnings = p.lateness(post)
+	warnings = append(p.lateness(post), rules.Warnings(post, env)...)
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))

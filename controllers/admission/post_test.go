@@ -294,6 +294,13 @@ var _ = Describe("applying a post", func() {
 		Expect(warnings.take()).To(ConsistOf(ContainSubstring(`"later"`)))
 	})
 
+	It("warns of what some apps of a platform may not post", func(ctx SpecContext) {
+		p := post(to("x"))
+		p.Spec.Targets[0].Caption = "$ACME and $ABC"
+		Expect(apply(ctx, user, p)).To(Succeed())
+		Expect(warnings.take()).To(ConsistOf(And(ContainSubstring("spec.targets[0].caption"), ContainSubstring("cashtags"))))
+	})
+
 	It("judges an edit, the promotion of a draft above all, but never a cancel", func(ctx SpecContext) {
 		p := post(edit(draft), videoOf("mp4"), to("youtube"))
 		Expect(apply(ctx, user, p)).To(Succeed())

@@ -11,6 +11,7 @@ package x
 import (
 	"cmp"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -139,6 +140,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:          "weighted characters",
 		CaptionLength:        tweettext.Length,
 		CaptionProblem:       captionProblem,
+		CaptionWarning:       captionWarning,
 		PreparedLasts:        mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.listingLag,
@@ -164,4 +166,18 @@ func captionProblem(text string) string {
 	default:
 		return ""
 	}
+}
+
+// cashtag is a $ABC in a text: one to six letters, and two more behind a dot or an
+// underscore (twitter-text, regexp/cashtag).
+var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
+
+// captionWarning names what X refuses of apps on its self-serve plans: a second
+// cashtag ("Manage Posts"). Enterprise apps may post several, and Herald does not
+// know the plan of its app.
+func captionWarning(text string) string {
+	if len(cashtag.FindAllString(text, 2)) < 2 {
+		return ""
+	}
+	return "has several cashtags ($ABC); X refuses more than one from an app without an Enterprise plan"
 }

@@ -133,3 +133,22 @@ func TestSnowflake(t *testing.T) {
 		t.Errorf("before X existed there is no id; got %q", got)
 	}
 }
+
+// TestCashtags warns of what an app on a self-serve plan may not post.
+func TestCashtags(t *testing.T) {
+	warning := New(Config{}, nil).Capabilities().CaptionWarning
+	for text, want := range map[string]bool{
+		"":                           false,
+		"$ACME is up":                false,
+		"$ACME and $abc":             true,
+		"$ACME $ABC":                 true,
+		"$ACME, ($ABC) and $BRK.B":   true,
+		"a$ACME b$ABC":               false,
+		"costs $5 and $10":           false,
+		"$TOOLONGNAME and $OTHERTOO": false,
+	} {
+		if got := warning(text); (got != "") != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}

@@ -147,6 +147,9 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 	if with := checkText(draft.Text, body.Media != nil); with != nil {
 		return state.Draft{}, with
 	}
+	if p.tooManyCashtags(draft.Text) {
+		return state.Draft{}, forbidden("You have exceeded the maximum of one cashtag per post.", typeBlank)
+	}
 	var (
 		kept detail
 		with *problem

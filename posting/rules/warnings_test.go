@@ -1,0 +1,67 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// TestWarnings warns of what some apps of a platform may not post. The platform of
+// this test minds two dollar signs.
+func TestWarnings(t *testing.T) {
+	env := Env{
+		Connection: func(name string) *v1alpha1.Connection {
+			if name == "later" {
+				return nil
+			}
+			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.Platform(name)}}
+		},
+		Capabilities: func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
+			switch p {
+			case v1alpha1.PlatformX:
+				return platforms.Capabilities{CaptionWarning: func(text string) string {
+					if strings.Count(text, "$") > 1 {
+						return "is about money"
+					}
+					return ""
+				}}, true
+			case v1alpha1.PlatformThreads:
+				return platforms.Capabilities{}, true
+			default:
+				return platforms.Capabilities{}, false
+			}
+		},
+	}
+	to := func(conn, caption string) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: conn}, Caption: caption}
+	}
+	const words = ": the caption is about money"
+	tests := map[string]struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		want   []string
+	}{
+		"caption":     {"the target is named", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$"), to("x", "$$")}}, []string{"spec.targets[1].caption" + words}},
+		"others":      {"other platforms do not mind", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("threads", "$$"), to("later", "$$"), to("youtube", "$$")}}, nil},
+		"nothing odd": {"what every app may post gets no warning", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$")}}, nil},
+		"tree": {
+			"the text of a card is warned of once, to however many accounts it goes",
+			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", ""), to("x", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "$$"}, {Caption: "$"}}}},
+			[]string{"spec.tree.cards[0].caption" + words},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Warnings(&v1alpha1.Post{Spec: tc.spec}, env)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
