@@ -86,6 +86,9 @@ type Suite struct {
 	// Refusals are answers of the platform that its posts may get although they are
 	// online, by name, beside those that every suite has.
 	Refusals map[string]Answer
+	// Remakes are categories whose upload is begun again if the platform finds
+	// the call invalid that publishes: that call sends a part of the upload.
+	Remakes []v1alpha1.Category
 
 	accounts atomic.Int64
 }

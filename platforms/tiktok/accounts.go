@@ -61,7 +61,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	user := said.Data.User
 	switch {
 	case !said.ok():
-		return platforms.Identity{}, p.refused(said.status, said.Error.Code.String())
+		return platforms.Identity{}, p.ofAccount(said.said())
 	case user.OpenID == "":
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	}
@@ -100,20 +100,19 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	now := p.clock.Now()
 	switch code := said.Error.Code; {
 	case code == codePostCap:
-		return full(platforms.PostsPerDay, false, now), nil
+		return full(platforms.PostsPerDay, now), nil
 	case code == codeUserCap:
-		return full(platforms.AppPostsPerDay, true, now), nil
-	case code == codeBanned:
-		return platforms.AccountInfo{}, new(refusals[codeBanned])
+		// Others who posted through the app before may go on.
+		return full(platforms.AppPostsPerDay, now), nil
 	case !said.ok():
-		return platforms.AccountInfo{}, p.refused(said.status, code.String())
+		return platforms.AccountInfo{}, p.ofAccount(said.said())
 	}
 	return choices(&said.Data)
 }
 
 // full is what an account tells that takes no more posts.
-func full(name string, appWide bool, now time.Time) platforms.AccountInfo {
-	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause), AppWide: appWide}}}
+func full(name string, now time.Time) platforms.AccountInfo {
+	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }
 
 // choices reads what a creator may choose. That an account takes posts again is

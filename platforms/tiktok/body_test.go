@@ -210,7 +210,7 @@ func TestCreator(t *testing.T) {
 		"just so long":   {"the bound is in", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + 40*time.Millisecond, "", ""},
 		"too long":       {"the bound is named", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + time.Second, platforms.ClassPermanent, "at most 3m0s"},
 		"cap within 200": {"an error may come with the status of a success", `{"data":{},"error":{"code":"spam_risk_too_many_posts"}}`, time.Second, platforms.ClassQuota, "24 hours"},
-		"ban within 200": {"likewise", `{"data":{},"error":{"code":"spam_risk_user_banned_from_posting"}}`, time.Second, platforms.ClassPermanent, "banned"},
+		"ban within 200": {"likewise", `{"data":{},"error":{"code":"spam_risk_user_banned_from_posting"}}`, time.Second, platforms.ClassRestricted, "banned"},
 		"app within 200": {"likewise", `{"data":{},"error":{"code":"reached_active_user_cap"}}`, time.Second, platforms.ClassQuota, "audit the app"},
 	}
 	for name, tc := range tests {
@@ -247,8 +247,8 @@ func TestErrors(t *testing.T) {
 		says    string
 		outcome platforms.Outcome
 	}{
-		{400, "invalid_param", platforms.ClassPermanent, "change the post", platforms.Refused},
-		{400, "invalid_params", platforms.ClassPermanent, "change the post", platforms.Refused},
+		{400, "invalid_param", platforms.ClassPermanent, "does not name a part", platforms.Refused},
+		{400, "invalid_params", platforms.ClassPermanent, "does not name a part", platforms.Refused},
 		{400, "app_version_check_failed", platforms.ClassPermanent, "update TikTok's app", platforms.Refused},
 		{400, "invalid_publish_id", platforms.ClassPermanent, "does not know", platforms.Refused},
 		{400, "token_not_authorized_for_specified_publish_id", platforms.ClassPermanent, "not for this account", platforms.Refused},
@@ -258,7 +258,7 @@ func TestErrors(t *testing.T) {
 		{403, "spam_risk_too_many_posts", platforms.ClassQuota, "24 hours", platforms.Refused},
 		{200, "spam_risk_too_many_posts", platforms.ClassQuota, "24 hours", platforms.Refused},
 		{403, "spam_risk_too_many_pending_share", platforms.ClassQuota, "five unfinished drafts", platforms.Refused},
-		{403, "spam_risk_user_banned_from_posting", platforms.ClassPermanent, "banned", platforms.Refused},
+		{403, "spam_risk_user_banned_from_posting", platforms.ClassRestricted, "banned", platforms.Refused},
 		{403, "reached_active_user_cap", platforms.ClassQuota, "24 hours", platforms.Refused},
 		{403, "unaudited_client_can_only_post_to_private_accounts", platforms.ClassPermanent, "audit", platforms.Refused},
 		{403, "url_ownership_unverified", platforms.ClassPermanent, "developer portal", platforms.Refused},
@@ -272,13 +272,24 @@ func TestErrors(t *testing.T) {
 		{307, "invalid_params", platforms.ClassUnknown, "307", platforms.Unknown},
 		{200, "", platforms.ClassUnknown, "200", platforms.Unknown},
 		{400, "", platforms.ClassUnknown, "400", platforms.Unknown},
-		{403, "something_new", platforms.ClassUnknown, "403", platforms.Unknown},
+		{400, "invalid_file_upload", platforms.ClassPermanent, "change the file", platforms.Refused},
+		{403, "something_new", platforms.ClassPermanent, "something_new", platforms.Refused},
+		{409, "something_new", platforms.ClassPermanent, "something_new", platforms.Refused},
+		{200, "something_new", platforms.ClassPermanent, "something_new", platforms.Refused},
+		{500, "something_new", platforms.ClassTransient, "has trouble", platforms.Unknown},
+		{408, "invalid_params", platforms.ClassUnknown, "408", platforms.Unknown},
+		{404, "unsigned", platforms.ClassUnknown, "404", platforms.Unknown},
+		{403, "unsigned", platforms.ClassUnknown, "403", platforms.Unknown},
 	}
 	for _, tc := range tests {
 		t.Run(tc.code, func(t *testing.T) {
 			d, p := newDesk(t)
 			for _, path := range []string{pathVideo, pathPhotos} {
-				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…"}}`
+				logID := "2026112012000001"
+				if tc.code == "unsigned" {
+					logID = "" // TikTok's own answers have one
+				}
+				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…","log_id":"`+logID+`"}}`
 			}
 			_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, film(900)))
 			if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {

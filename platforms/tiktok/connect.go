@@ -18,6 +18,11 @@ var _ platforms.Connector = (*Platform)(nil)
 // "Scopes Overview"). An account that grants drafts alone takes drafts.
 var needed = oauth2.Needs{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
 
+// dialog shows TikTok the hash of a secret in hex, which is the form of "Login Kit for
+// Desktop". "Login Kit for Web" names no challenge and does not say that it refuses
+// one; clients report both (better-auth#3114, passport-tiktok#9), and none of it could
+// be tried here. The hash stays, since it binds a code to the attempt that asked for it
+// (RFC 9700, section 2.1.1).
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
 		Name: v1alpha1.PlatformTikTok.Title(), Setting: "tiktok", URL: client.Address(c.AuthorizeURL, DefaultAuthorizeURL) + "/v2/auth/authorize/",

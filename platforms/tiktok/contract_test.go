@@ -46,6 +46,7 @@ func contract() *platformtest.Suite {
 		First:      v1alpha1.CategoryVideo,
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
 		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},
+		Remakes:    []v1alpha1.Category{v1alpha1.CategoryVideo},
 	}
 }
 

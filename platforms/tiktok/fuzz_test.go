@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Whatever TikTok answers: it says what a person can do, repeats no text of a stranger, and takes only documented words for a refusal.
+// Whatever TikTok answers: it says what a person can do, repeats no text of a stranger, and takes no outage for a refusal.
 func FuzzClassify(f *testing.F) {
 	f.Add(400, "invalid_params")
 	f.Add(200, "spam_risk_too_many_posts")
@@ -20,12 +20,15 @@ func FuzzClassify(f *testing.F) {
 	f.Add(-1, "<script>")
 	p := New(Config{}, nil)
 	f.Fuzz(func(t *testing.T, status int, code string) {
-		bad := p.classify(status, code)
+		bad := p.classify(said{status: status, code: code, signed: true})
 		if bad == nil || bad.Error == nil || bad.Problem == "" {
 			t.Fatal("no error is made of it")
 		}
 		if bad.documented && (bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown) {
 			t.Errorf("%d %q is documented as a refusal, of class %v", status, code, bad.Class)
+		}
+		if bad.Unlisted && (bad.Subject != "" || bad.Class != platforms.ClassPermanent || bad.Code != word(code)) {
+			t.Errorf("%d %q is in no table and makes %+v", status, code, bad.Error)
 		}
 		if bad.gone() && status >= http.StatusInternalServerError {
 			t.Errorf("%d %q proves that nothing was published", status, code)

@@ -71,22 +71,22 @@ func TestInspectAnswers(t *testing.T) {
 		return says(status, `{"data":{},"error":{"code":"`+code+`","message":"","log_id":"1"}}`)
 	}
 	tests := map[string]struct {
-		reason  string
-		scopes  string
-		answer  http.HandlerFunc
-		class   platforms.Class
-		appWide bool
-		none    bool
+		reason string
+		scopes string
+		answer http.HandlerFunc
+		class  platforms.Class
+		none   bool
 	}{
-		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", false, true},
-		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, false, true},
-		"scope missing":   {"a person has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, false, true},
-		"banned":          {"a person has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassPermanent, false, true},
-		"too often":       {"it is asked later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, false, true},
-		"app full":        {"the app has as many users as it may, which no account can help", "", code(200, "reached_active_user_cap"), "", true, false},
-		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, false, true},
-		"no levels":       {"an account that may choose nothing is no answer", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, false, true},
-		"not even theirs": {"nor is what something in between says", "", says(200, `hello`), platforms.ClassUnknown, false, true},
+		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", true},
+		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},
+		"scope missing":   {"a person has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
+		"banned":          {"a person has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
+		"too often":       {"it is asked later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
+		"app full":        {"the app has as many users as it may; those who are among them may go on", "", code(200, "reached_active_user_cap"), "", false},
+		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
+		"no levels":       {"an account that may choose nothing is no answer", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
+		"new code":        {"a refusal of the question says nothing about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
+		"not even theirs": {"nor is what something in between says", "", says(200, `hello`), platforms.ClassUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestInspectAnswers(t *testing.T) {
 			if class(err) != tc.class || got.TikTok != nil || (len(got.RateLimits) == 0) != tc.none {
 				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
 			}
-			if !tc.none && (got.RateLimits[0].AppWide != tc.appWide || !got.RateLimits[0].BlockedUntil.Equal(noon.Add(time.Hour))) {
+			if !tc.none && (got.RateLimits[0].AppWide || !got.RateLimits[0].BlockedUntil.Equal(noon.Add(time.Hour))) {
 				t.Errorf("%s: got %+v", tc.reason, got.RateLimits[0])
 			}
 		})

@@ -163,7 +163,7 @@ func TestFailures(t *testing.T) {
 		"spam_risk":                          {platforms.ClassPermanent, "spam"},
 		"spam_risk_text":                     {platforms.ClassPermanent, "caption"},
 		"spam_risk_too_many_posts":           {platforms.ClassQuota, "24 hours"},
-		"spam_risk_user_banned_from_posting": {platforms.ClassPermanent, "banned"},
+		"spam_risk_user_banned_from_posting": {platforms.ClassRestricted, "banned"},
 		"spam_risk_too_many_pending_share":   {platforms.ClassQuota, "finish or delete"},
 		"something_new":                      {platforms.ClassPermanent, "something_new"},
 		"<b>anything else</b>":               {platforms.ClassPermanent, "unspecified"},

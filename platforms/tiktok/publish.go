@@ -68,12 +68,12 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
 	case bad == nil && found.partial(file.Size):
-		failure := p.uploadRefused(file, resp.Status)
-		if known, _, ok := p.readSession(job.Secret, file.Size); ok && known.From > 0 && failure.Class == platforms.ClassPermanent {
-			// It may be about where the call began, and not about the file.
-			failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
+		known, _, ok := p.readSession(job.Secret, file.Size)
+		if addressEnded(resp.Status) || resp.Status == http.StatusBadRequest && (!ok || known.From == 0) {
+			// A call that began within a chunk may have been refused for that.
+			p.lost.Add(job.Checkpoint, true)
 		}
-		return platforms.Result{Outcome: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:
@@ -98,7 +98,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	case err != nil:
 		return p.api.PublishUnanswered(err)
 	case !said.ok():
-		bad := p.classify(said.status, said.Error.Code.String())
+		bad := p.classify(said.said())
 		if !bad.documented {
 			return p.api.InDoubt(said.status, bad.Err)
 		}

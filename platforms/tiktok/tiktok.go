@@ -23,6 +23,7 @@ import (
 	"unicode/utf16"
 
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
@@ -74,6 +75,9 @@ const (
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
 
+	// mostLost is how many lost uploads are remembered.
+	mostLost = 1000
+
 	// refreshLead is how long before its end an access token is renewed;
 	// TikTok's live for two hours since November 2026.
 	refreshLead = 15 * time.Minute
@@ -104,6 +108,9 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
+	// lost has the tickets whose upload TikTok did not let end. It ends with the
+	// process: then the next call finds out again.
+	lost *lru.Cache
 }
 
 var (
@@ -120,12 +127,14 @@ func New(c Config, way *transport.Client) *Platform {
 			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), lost: lru.New(mostLost),
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: p.api, Path: "/v2/oauth/token/", App: c.app,
 		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
-		Refused: func(resp *transport.Response, code string) *platforms.Error { return p.refused(resp.Status, code) },
+		Refused: func(resp *transport.Response, code string) *platforms.Error {
+			return p.classify(said{status: resp.Status, code: code}).Error
+		},
 	}
 	return p
 }
@@ -171,13 +180,23 @@ type answer[T any] struct {
 	Error  struct {
 		// Code is "ok" if the API did what it was asked, and empty if it did
 		// not say.
-		Code jsondoc.Text `json:"code"`
+		Code    jsondoc.Text `json:"code"`
+		Message jsondoc.Text `json:"message"`
+		LogID   jsondoc.Text `json:"log_id"`
 	} `json:"error"`
+}
+
+// codeOK is the code of a success.
+const codeOK = "ok"
+
+// said is what the answer says of an error.
+func (a *answer[T]) said() said {
+	return said{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
 }
 
 // ok reports whether the API did what it was asked. It sends some errors with
 // the status of a success.
-func (a *answer[T]) ok() bool { return a.status == http.StatusOK && a.Error.Code == "ok" }
+func (a *answer[T]) ok() bool { return a.status == http.StatusOK && a.Error.Code == codeOK }
 
 func read[T any](resp *transport.Response) answer[T] {
 	a, _ := jsondoc.Decode[answer[T]](resp.Body)
@@ -204,7 +223,7 @@ func ask[T any](ctx context.Context, p *Platform, action, path string, token pla
 	case err != nil:
 		return data, &refusal{Error: p.api.Unanswered(err)}
 	case !said.ok():
-		return data, p.classify(said.status, said.Error.Code.String())
+		return data, p.classify(said.said())
 	default:
 		return said.Data, nil
 	}

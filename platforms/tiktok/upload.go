@@ -41,7 +41,7 @@ const (
 
 const (
 	msgNoTicket    = "TikTok began the upload of the file %q without saying where to"
-	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes"
+	msgPartRefused = "TikTok did not take a part of the file %q"
 	msgEnded       = "TikTok's address for the upload of the file %q has ended"
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
@@ -166,6 +166,9 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 			u.sent = u.start(before)
 		case addressEnded(resp.Status):
 			return true, nil
+		case resp.Status == http.StatusBadRequest && !u.blind:
+			p.lost.Add(u.ticket, true)
+			return false, p.uploadRefused(file, resp.Status)
 		default:
 			return false, p.uploadRefused(file, resp.Status)
 		}
@@ -216,13 +219,15 @@ func (p *Platform) put(
 }
 
 // uploadRefused reads an error of the host of uploads, which speaks in statuses. Told
-// are the two that ask for something: that it refuses the file, which a person has to
-// change, and a limit. All else is worded alike.
+// are the two that ask for something: that it takes a part not as it came, after which
+// the upload is begun again, and a limit. All else is worded alike. What is wrong with
+// a file itself TikTok says in the status of the post ("Media Transfer Guide", "Get Post
+// Status").
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
 	cause := statusOfUpload(status)
 	switch {
 	case status == http.StatusBadRequest:
-		return platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(cause)
+		return platforms.Errorf(platforms.ClassTransient, msgPartRefused, file.Name).Because(cause)
 	case status == http.StatusTooManyRequests:
 		return p.limited(cause)
 	case slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable}, status), status >= http.StatusInternalServerError:

@@ -167,22 +167,42 @@ func TestEndedAddress(t *testing.T) {
 	}
 }
 
-// TestRefusedAddress has TikTok refuse an address before its hour is over: that
-// is tried again, and once the hour is over another one is used.
-func TestRefusedAddress(t *testing.T) {
-	b := newBox(t, nil)
-	job := b.prepare(b.job(film(900)))
-	first := job.Checkpoint
-	b.fault("publish", "status", 403)
-	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassTransient {
-		t.Fatalf("got %+v", got)
+// TestLostUploads has TikTok refuse the bytes of an upload that it has not got
+// whole: it is begun again, since nothing comes of it.
+func TestLostUploads(t *testing.T) {
+	tests := map[string]struct {
+		reason, operation string
+		status, size      int
+		anew              bool
+	}{
+		"an address that has ended":   {"it does not work any more", "publish", 403, 900, true},
+		"an address that is unknown":  {"nor does this one", "publish", 404, 900, true},
+		"the last part":               {"it is cut in a way that TikTok does not take", "publish", 400, 900, true},
+		"an earlier part":             {"likewise", "upload", 400, 2*minChunk + 9, true},
+		"a limit":                     {"a limit says nothing about the upload", "publish", 429, 900, false},
+		"a range that is not in turn": {"TikTok has some of it, under this ticket", "publish", 416, 900, false},
 	}
-	b.clock.Step(time.Hour)
-	if job = b.prepare(job); job.Checkpoint == first {
-		t.Error("an address that has ended was kept")
-	}
-	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
-		t.Errorf("got %+v", got)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			b.fault(tc.operation, "status", tc.status)
+			job := b.job(film(tc.size))
+			id, failure := b.tiktok.Prepare(t.Context(), job)
+			job.Checkpoint, job.Secret = id, b.secret
+			if tc.operation == "publish" {
+				failure = b.tiktok.Publish(t.Context(), job).Err
+			}
+			if class(failure) != platforms.ClassTransient && class(failure) != platforms.ClassRateLimited || strings.Contains(failure.Error(), "change the file") {
+				t.Fatalf("%s: got %+v", tc.reason, failure)
+			}
+			first := job.Checkpoint
+			if job = b.prepare(job); (job.Checkpoint != first) != tc.anew {
+				t.Errorf("%s: %s after %s", tc.reason, job.Checkpoint, first)
+			}
+			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 

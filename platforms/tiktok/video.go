@@ -120,6 +120,10 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		return nil, nil
 	case bad != nil:
 		return nil, bad.Error
+	case found.partial(size) && p.isLost(job.Checkpoint):
+		// TikTok still lacks bytes, so that there is no post, and does not take them
+		// under this ticket.
+		return nil, nil
 	case found.partial(size), found.silent():
 		known, cut, ok := p.readSession(job.Secret, size)
 		switch {
@@ -136,6 +140,12 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		// To begin anew could show the video twice.
 		return nil, platforms.Errorf(platforms.ClassTransient, msgNoState)
 	}
+}
+
+// isLost reports whether TikTok did not let the upload of a ticket end.
+func (p *Platform) isLost(ticket string) bool {
+	_, lost := p.lost.Get(ticket)
+	return lost
 }
 
 // complete makes sure that only the last call is left of an upload.

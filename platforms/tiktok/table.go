@@ -1,0 +1,275 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// row is one error of TikTok that Herald knows.
+type row struct {
+	codes []string
+	// message is a part of the message that has to be there, in lower case; empty
+	// for any.
+	message string
+	// reason says that a post which TikTok gave up has the codes as its fail_reason,
+	// and call that the answer to a call has them.
+	reason, call bool
+	// remakes says that the upload is begun again.
+	remakes bool
+	error   platforms.Error
+	// source is where the meaning of the error is documented.
+	source string
+}
+
+// The codes that more than the table looks at.
+const (
+	codeUnknownID  = "invalid_publish_id"
+	codeAnothersID = "token_not_authorized_for_specified_publish_id"
+	codePostCap    = "spam_risk_too_many_posts"
+	codeUserCap    = "reached_active_user_cap"
+)
+
+// The sources of the table.
+const (
+	errorHandling = `TikTok API v2, "Error Handling"`
+	directPost    = `Content Posting API, "Direct Post"`
+	postStatus    = `Content Posting API, "Get Post Status"`
+	sharing       = `"Content Sharing Guidelines"`
+	tokens        = `TikTok, "Manage User Access Tokens"`
+)
+
+// table is what Herald knows of TikTok's errors. The first row that fits counts. No
+// text of it changes from one call to the next.
+var table = []row{
+	{
+		codes: []string{"access_token_invalid"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassRefresh, Subject: platforms.SubjectAccount, Problem: "TikTok does not accept the access token: it has ended or was revoked",
+		},
+		source: errorHandling,
+	},
+	{
+		codes: []string{"scope_not_authorized", "scope_permission_missed"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+			Problem: "TikTok refuses Herald's access to this account, because a permission is missing", Remedy: "connect the account again and grant all of them",
+		},
+		source: errorHandling,
+	},
+	{
+		codes: []string{"auth_removed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
+			Problem: "access to this account was withdrawn while TikTok processed the post", Remedy: "connect the account again",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"rate_limit_exceeded"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount, Problem: "this account was used more often than TikTok allows in a minute",
+		},
+		source: errorHandling,
+	},
+	{
+		codes: []string{"internal_error", "server_error", "temporarily_unavailable"}, call: true,
+		error:  platforms.Error{Class: platforms.ClassTransient, Problem: "TikTok has trouble and did not do what it was asked"},
+		source: errorHandling + "; " + tokens,
+	},
+	{
+		codes: []string{"internal"}, reason: true,
+		error:  platforms.Error{Class: platforms.ClassTransient, Problem: "TikTok failed to process the post, by an error of its own"},
+		source: postStatus,
+	},
+	{
+		codes: []string{codePostCap}, call: true, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15", Remedy: "wait, or post less",
+		},
+		source: directPost,
+	},
+	{
+		codes: []string{"spam_risk_too_many_pending_share"}, call: true, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount, PostOnly: true,
+			Problem: "the inbox of this account is full: TikTok keeps five unfinished drafts", Remedy: "finish or delete some in TikTok's app",
+		},
+		source: `Content Posting API, "Upload"`,
+	},
+	{
+		// Those who posted already within the 24 hours go on: the cap holds the
+		// account that met it, and no other one.
+		codes: []string{codeUserCap}, call: true, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
+			Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours, and this account was not among them",
+			Remedy:  "wait, or have TikTok audit the app",
+		},
+		source: sharing,
+	},
+	{
+		codes: []string{"spam_risk_user_banned_from_posting"}, call: true, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
+			Problem: "TikTok has banned this account from posting", Remedy: "open TikTok's app with this account and do what it asks for",
+		},
+		source: directPost,
+	},
+	{
+		codes: []string{"spam_risk"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
+			Problem: "TikTok takes what this account posts for spam, and refused the post", Remedy: "wait before posting again, and post something else",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"spam_risk_text"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
+			Problem: "TikTok refused the caption of the post as spam or as breaking its rules", Remedy: "change the caption",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"app_version_check_failed"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
+			Problem: "TikTok takes drafts only for people whose app has version 31.8 or later",
+			Remedy:  "update TikTok's app on the phone of the account's owner, then post again",
+		},
+		source: `Content Posting API, "Upload"`,
+	},
+	{
+		codes: []string{"unaudited_client_can_only_post_to_private_accounts"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectApp,
+			Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only",
+			Remedy:  "make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
+		},
+		source: directPost,
+	},
+	{
+		codes: []string{"url_ownership_unverified"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectInstallation,
+			Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app",
+			Remedy:  "the administrator has to verify the address of the media store in TikTok's developer portal",
+		},
+		source: directPost,
+	},
+	{
+		codes: []string{"video_pull_failed", "photo_pull_failed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
+			Problem: "TikTok could not fetch a file of the post from the media store", Remedy: "check that the store can be reached from the internet",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"privacy_level_option_mismatch"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
+			Problem: "this account cannot choose the privacy level of the post any more",
+			Remedy:  "check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
+		},
+		source: directPost,
+	},
+	{
+		codes: []string{"invalid_file_upload"}, call: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "TikTok does not take a file of the post: it is not as TikTok's API wants files", Remedy: "change the file",
+		},
+		source: errorHandling,
+	},
+	{
+		codes: []string{"file_format_check_failed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "TikTok does not take the format of a file of the post", Remedy: "change the file",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"duration_check_failed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "TikTok does not take a video of this length for this account", Remedy: "make it shorter or longer",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"frame_rate_check_failed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second", Remedy: "change the video",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"picture_size_check_failed"}, reason: true,
+		error: platforms.Error{
+			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+			Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920",
+			Remedy:  "change the file",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"publish_cancelled"}, reason: true,
+		error:  platforms.Error{Class: platforms.ClassPermanent, Problem: "the post was cancelled at TikTok", Remedy: "post it again"},
+		source: postStatus,
+	},
+	{
+		codes: []string{codeUnknownID, codeAnothersID}, call: true,
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "TikTok does not know the upload of this post any more, or not for this account", Remedy: "post it again",
+		},
+		source: postStatus,
+	},
+	{
+		codes: []string{"invalid_param", "invalid_params"}, message: "chunk", call: true, remakes: true,
+		error: platforms.Error{
+			Class: platforms.ClassTransient, Problem: "TikTok did not accept the sizes of the chunks in which the video comes",
+		},
+		source: `Content Posting API, "Media Transfer Guide"; DayMoonDevelopment/post-for-me#327`,
+	},
+	{
+		codes: []string{"invalid_param", "invalid_params"}, call: true,
+		error: platforms.Error{
+			Class:   platforms.ClassPermanent,
+			Problem: "TikTok found the request invalid and does not name a part of the post", Remedy: adviceUnknown,
+		},
+		source: errorHandling,
+	},
+}
+
+// callRow returns the row of the answer to a call; nil if there is none.
+func callRow(code, message string) *row {
+	return find(func(r *row) bool {
+		return r.call && r.has(code) && strings.Contains(strings.ToLower(message), r.message)
+	})
+}
+
+// reasonRow returns the row of a fail_reason; nil if there is none.
+func reasonRow(reason string) *row {
+	return find(func(r *row) bool { return r.reason && r.has(reason) })
+}
+
+func find(fits func(*row) bool) *row {
+	for i := range table {
+		if fits(&table[i]) {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+func (r *row) has(code string) bool { return slices.Contains(r.codes, code) }
