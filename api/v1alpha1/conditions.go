@@ -50,7 +50,8 @@ const (
 
 	// ConditionPublishingRefused is True while a platform does not let a
 	// Connection publish, by its latest answer to a post, although it still
-	// answers questions: a permission may be missing. It is absent otherwise.
+	// answers questions: a permission may be missing (Refused), or the account be
+	// locked (AccountRestricted). It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
 
 	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds
@@ -106,7 +107,9 @@ const (
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
 	// ReasonAccountRestricted: the platform keeps the account from posting until its
-	// owner acts there. The PublishingRefused condition of Connections has it as well.
+	// owner acts there. The conditions PublishingRefused and Ready of Connections have
+	// it as well: the one if the answer to a post says so, the other if the answer to a
+	// probe does.
 	ReasonAccountRestricted = "AccountRestricted"
 	// ReasonRecordUnavailable: it cannot be looked up whether an earlier post of this name
 	// was published.

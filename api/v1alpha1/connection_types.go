@@ -252,6 +252,7 @@ type TikTokAccount struct {
 // +kubebuilder:printcolumn:name="Account",type=string,JSONPath=`.status.accountName`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Refused",type=string,JSONPath=`.status.conditions[?(@.type=="PublishingRefused")].reason`
 // +kubebuilder:printcolumn:name="Token expires",type=string,JSONPath=`.status.tokenExpiresAt`
 // +kubebuilder:printcolumn:name="Account ID",type=string,priority=1,JSONPath=`.spec.accountID`
 // +kubebuilder:printcolumn:name="Probed",type=date,priority=1,JSONPath=`.status.lastProbedAt`

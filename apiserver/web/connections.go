@@ -41,8 +41,10 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
 			tone: bad, label: "Not ready", text: sentence(ready.Message),
-			reconnect: !slices.Contains([]string{v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonPlanLimit, v1alpha1.ReasonNoTeam}, ready.Reason),
+			reconnect: !slices.Contains([]string{v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonAccountRestricted, v1alpha1.ReasonPlanLimit, v1alpha1.ReasonNoTeam}, ready.Reason),
 		}
+	case restricted(c) != "":
+		return accountState{tone: bad, label: "Restricted", text: sentence(restricted(c))}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
 		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
 	case by != nil && by.Sub(now) < 0:
@@ -52,6 +54,15 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	default:
 		return accountState{tone: good, label: "Ready"}
 	}
+}
+
+// restricted is why the platform does not let an account publish until its owner acts
+// there; empty if it does.
+func restricted(c *v1alpha1.Connection) string {
+	if refused := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionPublishingRefused); refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted {
+		return refused.Message
+	}
+	return ""
 }
 
 // accounts are those of the team, by platform and name; none if the person may not see them.

@@ -127,16 +127,24 @@ func nameOf(identity platforms.Identity) string {
 const triesAgain = "; Herald tries again"
 
 // ofFailure maps a platform's error to an outcome. Only a fault that a person can
-// mend disconnects the account; everything else passes.
+// mend disconnects the account; everything else passes. A code that Herald does not
+// know says nothing about the account.
 func ofFailure(failure *platforms.Error) outcome {
 	o := outcome{asked: true, message: failure.Error()}
-	switch failure.Class {
+	class := failure.Class
+	if failure.Unlisted {
+		class = platforms.ClassUnknown
+	}
+	switch class {
 	case platforms.ClassReconnect, platforms.ClassPermanent:
 		o.reason = v1alpha1.ReasonRevoked
+	case platforms.ClassRestricted:
+		o.reason = v1alpha1.ReasonAccountRestricted
+		o.message += "; Herald asks again once an hour"
 	case platforms.ClassRefresh:
 		o.reason = v1alpha1.ReasonTokenExpired
 		o.message += "; connect the account again"
-	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassRestricted, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
+	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
 		o.reason = v1alpha1.ReasonPlatformUnavailable
 		o.message += triesAgain
 		o.retryAt = failure.RetryAt

@@ -55,10 +55,21 @@ func TestOfFailure(t *testing.T) {
 		platforms.ClassTransient:   v1alpha1.ReasonPlatformUnavailable,
 		platforms.ClassDuplicate:   v1alpha1.ReasonPlatformUnavailable,
 		platforms.ClassUnknown:     v1alpha1.ReasonPlatformUnavailable,
+		platforms.ClassRestricted:  v1alpha1.ReasonAccountRestricted,
 	}
 	for class, want := range tests {
 		if got := ofFailure(platforms.Errorf(class, "what it says")); got.reason != want || !got.asked || !strings.HasPrefix(got.message, "what it says") {
 			t.Errorf("%s: got %+v, want reason %s and the platform's words", class, got, want)
+		}
+	}
+}
+
+// TestUnlistedFailure has a platform refuse a question with a code that Herald does
+// not know: the account is not disconnected for that.
+func TestUnlistedFailure(t *testing.T) {
+	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassUnknown} {
+		if got := ofFailure(&platforms.Error{Class: class, Problem: "code 999", Code: "999", Unlisted: true}); got.reason != v1alpha1.ReasonPlatformUnavailable {
+			t.Errorf("%s: got %+v", class, got)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		return at
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		return status.LastProbedAt.Add(pause(conditions.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
-	case needsReconnect(reason):
+	case needsReconnect(reason), reason == v1alpha1.ReasonAccountRestricted:
 		return status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
 	default:
 		return time.Time{}
@@ -174,6 +174,8 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
 	case needsReconnect(reason):
 		return jitter.Around(secretLatest, conn.UID)
+	case reason == v1alpha1.ReasonAccountRestricted:
+		return jitter.Around(probeEvery, conn.UID)
 	default:
 		return jitter.Around(pause(since, now, secretSoonest, secretLatest), conn.UID)
 	}

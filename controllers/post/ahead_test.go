@@ -192,13 +192,13 @@ var _ = Describe("What was prepared", func() {
 	})
 })
 
-// events are the reasons and notes of what was told of a post.
-func (t team) events(ctx context.Context, p *v1alpha1.Post) (told []string) {
+// events are the reasons and notes of what was told of an object.
+func (t team) events(ctx context.Context, about client.Object) (told []string) {
 	GinkgoHelper()
 	var list eventsv1.EventList
 	Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
 	for i := range list.Items {
-		if list.Items[i].Regarding.UID == p.UID {
+		if list.Items[i].Regarding.UID == about.GetUID() {
 			told = append(told, list.Items[i].Reason+": "+list.Items[i].Note)
 		}
 	}

@@ -148,5 +148,9 @@ func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 
 // limited tells, on a connection, that its platform takes no calls for a while.
 func (r *recorder) limited(conn *v1alpha1.Connection) {
-	r.warn(conn, v1alpha1.ReasonRateLimited, fmt.Sprintf("nothing is sent before %s: %s", conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage))
+	reason := v1alpha1.ReasonRateLimited
+	if c := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionPublishingRefused); c != nil && c.Reason == v1alpha1.ReasonAccountRestricted {
+		reason = v1alpha1.ReasonAccountRestricted
+	}
+	r.warn(conn, reason, fmt.Sprintf("nothing is sent before %s: %s", conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage))
 }

@@ -27,9 +27,33 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonMediaNotReady, Problem: problem}
 	}
 	if !f.blockedUntil(i).IsZero() {
-		return new(rateLimited(f.connection(i)))
+		return new(f.heldWords(f.connection(i)))
 	}
 	return nil
+}
+
+// heldWords says why the platform of a connection takes no posts of it for now: in the
+// words of the connection, if it is the connection's own account that is held.
+func (f *Facts) heldWords(conn *v1alpha1.Connection) v1alpha1.Blocked {
+	status := &conn.Status
+	if until := status.RateLimitedUntil; until == nil || !until.After(f.Now) || status.RateLimitedMessage == "" {
+		return rateLimited(conn)
+	}
+	refused := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionPublishingRefused)
+	if refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted && refused.Message == status.RateLimitedMessage {
+		return restricted(conn, refused.Message)
+	}
+	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
+		"%s takes no posts of connection %q for now, and the status of the connection says until when: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
+}
+
+// restricted says that a platform has locked or suspended an account, in the words
+// of its connection.
+func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
+	return v1alpha1.Blocked{
+		Reason:  v1alpha1.ReasonAccountRestricted,
+		Problem: fmt.Sprintf("%s restricts the account of connection %q: %s", conn.Spec.Platform, conn.Name, why),
+	}
 }
 
 // rateLimited says that the platform of a connection takes no posts of it for now.
@@ -93,6 +117,8 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 		return nil
 	case ready.Reason == v1alpha1.ReasonPlatformUnavailable:
 		return because("", "whose account the credentials of connection %q are is not known, since the platform does not answer: %s", name, ready.Message)
+	case ready.Reason == v1alpha1.ReasonAccountRestricted:
+		return new(restricted(conn, ready.Message))
 	default:
 		return because("", "connection %q is not ready: %s", name, ready.Message)
 	}

@@ -1,0 +1,78 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
+)
+
+// locking is X that has locked one account, and looks at it again after a few seconds.
+type locking struct {
+	fast
+
+	account *atomic.Value
+	calls   *atomic.Int32
+}
+
+func (l locking) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if job.Account.ID != l.account.Load() {
+		return l.fast.Publish(ctx, job)
+	}
+	l.calls.Add(1)
+	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount, Code: "326",
+		Problem: "X has locked this account for now", Remedy: "sign in at x.com", RetryAt: time.Now().Add(4 * time.Second),
+	}}
+}
+
+var _ = Describe("An account that its platform has locked", func() {
+	const words = "X has locked this account for now; sign in at x.com"
+
+	It("is reported by its Connection, holds its own posts alone, and goes on when it is unlocked", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		var locked atomic.Value
+		var calls atomic.Int32
+		locked.Store(t.account.ID)
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms = platforms.Registry{v1alpha1.PlatformX: locking{inner, &locked, &calls}}
+		})
+		defer func() { m.stop() }()
+
+		first := t.post(ctx, "the first one")
+		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(Equal("AccountRestricted: " + words))
+		Eventually(func() string { return readyReason(ctx, first) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
+		Expect(read(ctx, first).Status.Targets[0].Message).To(HavePrefix(words))
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "it says until when nothing is sent")
+		Expect(conn.Status.AppRateLimitedUntil).To(BeNil(), "other accounts of the app are not held")
+		Eventually(func() []string { return t.events(ctx, &conn) }).Should(ContainElement(
+			And(HavePrefix("AccountRestricted: nothing is sent before "), HaveSuffix(words))))
+
+		second, foreign := t.post(ctx, "the second one"), other.post(ctx, "of another account")
+		Eventually(phase(ctx, foreign)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() string { return readyReason(ctx, second) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
+		Expect(read(ctx, second).Status.Targets[0].Message).To(And(ContainSubstring(`connection "x"`), ContainSubstring(words)))
+		Expect(read(ctx, second).Status.Targets[0].Attempt).To(BeNil(), "nothing was sent for it")
+
+		locked.Store("")
+		Eventually(phase(ctx, first), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(phase(ctx, second), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(BeEmpty())
+		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is not called again and again")
+	})
+})

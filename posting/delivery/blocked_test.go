@@ -1,0 +1,95 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestHeld has the words for which a post waits while the platform takes no posts of
+// its account: they are the connection's own, if it is that account which is held.
+func TestHeld(t *testing.T) {
+	limited := func(conn *v1alpha1.Connection, in time.Duration, why string) {
+		conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(t0.Add(in)), why
+	}
+	refused := func(conn *v1alpha1.Connection, reason, why string) {
+		conn.Status.Conditions = append(conn.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: reason, Message: why,
+		})
+	}
+	const general = `x takes no posts of connection "x" for now; the status of the connection, or of another one to x if the limit is that of the whole app, says why and until when`
+	tests := map[string]struct {
+		reason string
+		change func(conn *v1alpha1.Connection)
+		want   v1alpha1.Blocked
+	}{
+		"another account's": {
+			"what the app was told stands on another connection", func(*v1alpha1.Connection) {},
+			v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: general},
+		},
+		"its own": {
+			"what the account was told is repeated", func(c *v1alpha1.Connection) { limited(c, time.Minute, "the limit is reached") },
+			v1alpha1.Blocked{
+				Reason:  v1alpha1.ReasonRateLimited,
+				Problem: `x takes no posts of connection "x" for now, and the status of the connection says until when: the limit is reached`,
+			},
+		},
+		"its own, over": {
+			"a limit that is over holds nothing: it is the app's", func(c *v1alpha1.Connection) { limited(c, -time.Minute, "the limit is reached") },
+			v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: general},
+		},
+		"locked": {
+			"a locked account is named", func(c *v1alpha1.Connection) {
+				limited(c, time.Hour, "it is locked")
+				refused(c, v1alpha1.ReasonAccountRestricted, "it is locked")
+			},
+			v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted, Problem: `x restricts the account of connection "x": it is locked`},
+		},
+		"locked a while ago": {
+			"it is something else that holds it now", func(c *v1alpha1.Connection) {
+				limited(c, time.Minute, "the limit is reached")
+				refused(c, v1alpha1.ReasonAccountRestricted, "it is locked")
+			},
+			v1alpha1.Blocked{
+				Reason:  v1alpha1.ReasonRateLimited,
+				Problem: `x takes no posts of connection "x" for now, and the status of the connection says until when: the limit is reached`,
+			},
+		},
+		"without a permission": {
+			"that is no restriction of the account", func(c *v1alpha1.Connection) {
+				limited(c, time.Hour, "a permission is missing")
+				refused(c, v1alpha1.ReasonRefused, "a permission is missing")
+			},
+			v1alpha1.Blocked{
+				Reason:  v1alpha1.ReasonRateLimited,
+				Problem: `x takes no posts of connection "x" for now, and the status of the connection says until when: a permission is missing`,
+			},
+		},
+		"found locked by a probe": {
+			"it is not called at all", func(c *v1alpha1.Connection) { ready(c, metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted) },
+			v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted, Problem: `x restricts the account of connection "x": so it is`},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) {
+				tc.change(s.conn)
+				s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
+			})
+			got := f.blocked(0)
+			if got == nil {
+				t.Fatalf("%s: nothing holds it", tc.reason)
+			}
+			if diff := cmp.Diff(tc.want, *got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
