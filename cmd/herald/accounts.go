@@ -18,13 +18,14 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/safe"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
 // newConnections returns the controller of connections. Renewed tokens that the process before could not store are being
 // stored from now on, until ctx ends: neither the lease nor the caches are waited for.
 func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry,
-	store *credentials.Store, tokens connection.Tokens, teams *quota.Teams, now *apiclock.Clock,
+	store *credentials.Store, tokens connection.Tokens, teams *quota.Teams, errs *unlisted.Counter, now *apiclock.Clock,
 ) (*connection.Reconciler, error) {
 	folder, err := unsavedTokens(c.Credentials.Unsaved, mgr.GetLogger())
 	if err != nil {
@@ -33,7 +34,8 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
 		Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Namespaces: c.Namespaces,
-		Safe: folder, Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), MaxConcurrentReconciles: c.Concurrency.Connections,
+		Safe: folder, Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), Unlisted: errs,
+		MaxConcurrentReconciles: c.Concurrency.Connections,
 	})
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/rewound"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/internal/unlisted"
 )
 
 //go:generate go test . -count=1 -run ^TestMetricsPage$ -args -update
@@ -61,6 +62,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	apiclock.New(apiclock.Options{Base: clock.RealClock{}, Registerer: manager})
 	apiclock.New(apiclock.Options{Base: clock.RealClock{}, Registerer: server})
 	post.NewMetrics(manager)
+	unlisted.New(manager)
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
 	installation.NewWatch(nil, clock.RealClock{}, manager)
@@ -272,6 +274,7 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		"nothing waits for long":            {"herald_queue_depth", []string{"queue"}},
 		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
 		"no app stops all teams unnoticed":  {"herald_app_held", []string{"platform"}},
+		"new errors are seen on their day":  {"herald_platform_unlisted_errors_total", []string{"platform", "operation", "code"}},
 	} {
 		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
 			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)

@@ -27,6 +27,7 @@ import (
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -81,7 +82,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Owned, posts.Suspension, posts.Brake = teams.Owned, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
-	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, now)
+	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, posts.Unlisted, now)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration, LongestDelay: c.Delivery.LongestDelay.Duration,
 		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
 		Namespaces: c.Namespaces,
-		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),
+		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Unlisted: unlisted.New(metrics.Registry), Failpoint: crashPoint(),
 	}
 }
 

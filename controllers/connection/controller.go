@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -83,6 +84,8 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
+	// Unlisted counts the errors of platforms that are in no table; nil counts nothing.
+	Unlisted *unlisted.Counter
 	// Namespaces are those that are watched; empty means all.
 	Namespaces configv1alpha1.Namespaces
 	// Safe keeps renewed tokens over the end of the process until they are stored; nil keeps

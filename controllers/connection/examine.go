@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
@@ -171,9 +172,19 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	defer cancel()
 	identity, err := e.platform.Identify(ctx, platforms.Token(e.read.Token))
 	if err != nil {
-		return platforms.Identity{}, platformError(err)
+		return platforms.Identity{}, e.failed(unlisted.Identify, err)
 	}
 	return identity, nil
+}
+
+// failed returns the error of a call as a *platforms.Error, and counts one whose code
+// is in no table.
+func (e *examination) failed(operation string, err error) *platforms.Error {
+	failure := platformError(err)
+	if failure.Unlisted {
+		e.Unlisted.Count(string(e.conn.Spec.Platform), operation, failure.Code)
+	}
+	return failure
 }
 
 // platformError makes a *platforms.Error of any error.
@@ -212,7 +223,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		found.RateLimits = ratelimit.BelieveLimits(found.RateLimits, platforms.Token(e.read.Token))
 		return &found, nil
 	}
-	failure := platformError(err)
+	failure := e.failed(unlisted.Inspect, err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
 		// Asked too often: the previous answer is good enough.

@@ -4,18 +4,22 @@
 package connection
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -71,6 +75,23 @@ func TestUnlistedFailure(t *testing.T) {
 		if got := ofFailure(&platforms.Error{Class: class, Problem: "code 999", Code: "999", Unlisted: true}); got.reason != v1alpha1.ReasonPlatformUnavailable {
 			t.Errorf("%s: got %+v", class, got)
 		}
+	}
+}
+
+// TestUnlistedFailuresAreCounted counts the codes that are in no table, and no others.
+func TestUnlistedFailuresAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	e := &examination{Reconciler: &Reconciler{Options: Options{Unlisted: unlisted.New(registry)}}, conn: conn("")}
+	for _, err := range []error{
+		&platforms.Error{Class: platforms.ClassUnknown, Problem: "code 999", Code: "999", Unlisted: true},
+		&platforms.Error{Class: platforms.ClassReconnect, Problem: "a permission", Code: "220"}, errors.New("no answer"),
+	} {
+		if failure := e.failed(unlisted.Identify, err); failure == nil || failure.Problem == "" {
+			t.Errorf("%v became %+v", err, failure)
+		}
+	}
+	if n, err := testutil.GatherAndCount(registry); n != 1 || err != nil {
+		t.Errorf("%d codes are counted, %v", n, err)
 	}
 }
 

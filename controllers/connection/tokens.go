@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -83,7 +84,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 	defer cancel()
 	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
 	if err != nil {
-		failure := platformError(err)
+		failure := e.failed(unlisted.Refresh, err)
 		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return new(ofFailure(failure))
 	}

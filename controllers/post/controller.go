@@ -44,6 +44,7 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/rewound"
 	"github.com/herald-social/herald/internal/tracing"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -118,6 +119,8 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
+	// Unlisted counts the errors of platforms that are in no table; nil counts nothing.
+	Unlisted *unlisted.Counter
 	// Stopping is closed when this process is told to stop; nil never is. Another one may count the posts then.
 	Stopping <-chan struct{}
 	// Tracer traces what passes do; nil traces nothing.

@@ -10,6 +10,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -58,6 +59,7 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 func (u *publication) Answered(d *publish.Delivery) {
 	u.r.remember(u.p, d)
 	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
+	u.r.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
 }
 
 func (u *publication) Recorded(ctx context.Context, batch []*publish.Delivery) {

@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -72,6 +73,13 @@ func (r *reporter) warnTarget(p *pass, t *v1alpha1.TargetStatus) {
 	r.recorder.warn(p.post, t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
 }
 
+// unlisted counts an error of a platform if its code is in no table.
+func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *platforms.Error) {
+	if err != nil && err.Unlisted {
+		r.o.Unlisted.Count(string(platform), operation, err.Code)
+	}
+}
+
 // logResult says in the log what came of a call.
 func (r *reporter) logResult(p *pass, d *publish.Delivery) {
 	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "attempt", d.Attempt)
@@ -96,6 +104,7 @@ func problem(err *platforms.Error) string {
 // preparation reports that a preparation failed.
 func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
+	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
 	p.log.Info("not prepared", "uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "ahead", ahead,
 		"class", err.Class, "problem", err.Error(), "cause", err.Err)
 	if ahead {
@@ -113,6 +122,8 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 	t := posting.Target(p.post, a.Target)
 	r.o.Metrics.settled(t)
 	r.note(p, t, a.Note)
+	r.unlisted(t.Platform, unlisted.Lookup, a.Err)
+	r.unlisted(t.Platform, unlisted.Lookup, a.Refused)
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
 		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)

@@ -10,11 +10,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -75,4 +78,34 @@ var _ = Describe("An account that its platform has locked", func() {
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(BeEmpty())
 		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is not called again and again")
 	})
+
+	It("is told apart from a code that Herald does not know, which is counted", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		registry := prometheus.NewRegistry()
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms = platforms.Registry{v1alpha1.PlatformX: odd{inner}}
+			o.Unlisted = unlisted.New(registry)
+		})
+		defer func() { m.stop() }()
+		p := t.post(ctx, "with an odd answer")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("the error 999"))
+		Expect(t.condition(ctx, v1alpha1.ConditionPublishingRefused)()).To(BeEmpty(), "it says nothing about the account")
+		Eventually(func() ([]*dto.MetricFamily, error) { return registry.Gather() }).Should(ContainElement(HaveField("Metric", ContainElement(And(
+			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("code"))), HaveField("Value", HaveValue(Equal("999")))))),
+			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("operation"))), HaveField("Value", HaveValue(Equal(unlisted.Publish)))))),
+			HaveField("Counter.Value", HaveValue(BeNumerically(">=", 1))),
+		)))))
+	})
 })
+
+// odd is X that refuses each post with a code that is in no table.
+type odd struct{ fast }
+
+func (odd) Publish(context.Context, platforms.Job) platforms.Result {
+	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "X refused the request with the error 999", Code: "999", Unlisted: true,
+	}}
+}

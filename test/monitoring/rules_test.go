@@ -238,6 +238,21 @@ var rows = []row{
 	}, "41m", 0, "", ""},
 	{"three mistakes of a team are its own affair", "HeraldPlatformRefuses", []string{`herald_publishes_total{platform="x",outcome="refused"} 0x20 1 2 3x60`}, "41m", 0, "", ""},
 
+	{"a code is met for the first time", "HeraldPlatformErrorUnlisted", []string{
+		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} _x30 1x60`,
+	}, "35m", 1, "platform=x,code=999", "1"},
+	{"it was met before, and not since", "HeraldPlatformErrorUnlisted", []string{
+		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} 1x3000`,
+	}, "26h", 0, "", ""},
+	{"it is met again", "HeraldPlatformErrorUnlisted", []string{
+		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} 1x2000 2x1000`,
+	}, "36h", 1, "platform=x,code=999", ""},
+	{"two codes are two alerts, however often each is met", "HeraldPlatformErrorUnlisted", []string{
+		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} _x30 1+1x60`,
+		`herald_platform_unlisted_errors_total{platform="x",operation="lookup",code="999"} _x30 1+1x60`,
+		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="998"} _x30 1+1x60`,
+	}, "35m", 2, "", ""},
+
 	{"two videos will be late", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 2x20`}, "6m", 1, "namespace=acme,platform=youtube", "2"},
 	{"all are expected in time", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 0x20`}, "6m", 0, "", ""},
 	{"the rate was low for a moment", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 1x3 0x20`}, "6m", 0, "", ""},

@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package unlisted counts the errors of platforms whose code is in no table, so that
+// people see a new one on its first day.
+package unlisted
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// What was asked of a platform when it answered with such an error.
+const (
+	Publish  = "publish"
+	Prepare  = "prepare"
+	Lookup   = "lookup"
+	Identify = "identify"
+	Inspect  = "inspect"
+	Refresh  = "refresh"
+)
+
+const (
+	// mostCodes bounds how many codes of a platform have series of their own: a proxy
+	// that makes up a code for each answer must not fill the memory of Prometheus.
+	mostCodes = 50
+	// other is the code of those beyond that, and of what has not the form of a code.
+	other = "other"
+)
+
+// form is that of the codes of platforms, such as "190/463" and "HTTP 403".
+var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]{0,63}$`)
+
+// Counter counts. A nil Counter counts nothing.
+type Counter struct {
+	errors *prometheus.CounterVec
+
+	mu    sync.Mutex
+	codes map[string]map[string]bool
+}
+
+// New makes a counter and registers its metric, unless registerer is nil.
+func New(registerer prometheus.Registerer) *Counter {
+	return &Counter{
+		errors: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_platform_unlisted_errors_total",
+			Help: "Errors of platforms whose code is in no table of Herald's, by platform, by what was asked (publish, prepare, lookup, identify, inspect or refresh) " +
+				"and by the platform's code; other: it has no usable form, or there are too many.",
+		}, []string{"platform", "operation", "code"}),
+		codes: map[string]map[string]bool{},
+	}
+}
+
+// Count counts an error of a platform.
+func (c *Counter) Count(platform, operation, code string) {
+	if c != nil {
+		c.errors.WithLabelValues(platform, operation, c.label(platform, code)).Inc()
+	}
+}
+
+// label returns the code as a label.
+func (c *Counter) label(platform, code string) string {
+	if !form.MatchString(code) {
+		return other
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.codes[platform]
+	switch {
+	case known[code]:
+	case len(known) >= mostCodes:
+		return other
+	case known == nil:
+		c.codes[platform] = map[string]bool{code: true}
+	default:
+		known[code] = true
+	}
+	return code
+}

@@ -1,0 +1,50 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package unlisted
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestCount(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	c := New(registry)
+	for _, code := range []string{"999", "190/463", "HTTP 403", "999", "", "<b>", "a\nb", strings.Repeat("9", 65)} {
+		c.Count("x", Publish, code)
+	}
+	want := `
+# HELP herald_platform_unlisted_errors_total Errors of platforms whose code is in no table of Herald's, by platform, by what was asked (publish, prepare, lookup, identify, inspect or refresh) and by the platform's code; other: it has no usable form, or there are too many.
+# TYPE herald_platform_unlisted_errors_total counter
+herald_platform_unlisted_errors_total{code="190/463",operation="publish",platform="x"} 1
+herald_platform_unlisted_errors_total{code="999",operation="publish",platform="x"} 2
+herald_platform_unlisted_errors_total{code="HTTP 403",operation="publish",platform="x"} 1
+herald_platform_unlisted_errors_total{code="other",operation="publish",platform="x"} 4
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCodesAreBounded counts more codes than have series.
+func TestCodesAreBounded(t *testing.T) {
+	c := New(nil)
+	for i := range 10 * mostCodes {
+		c.Count("x", Lookup, fmt.Sprint(i))
+	}
+	c.Count("x", Publish, "0")
+	c.Count("threads", Lookup, "new")
+	if n := testutil.CollectAndCount(c.errors); n != mostCodes+3 {
+		t.Errorf("there are %d series, want one for each of %d codes, one for the others, one more for another operation and one of another platform", n, mostCodes)
+	}
+	if n := testutil.ToFloat64(c.errors.WithLabelValues("x", Lookup, other)); n != 9*mostCodes {
+		t.Errorf("%v are counted as other", n)
+	}
+	var none *Counter
+	none.Count("x", Publish, "999") // counts nothing
+}
