@@ -52,7 +52,9 @@
 // # Words, times and numbers
 //
 // Errors are worded by Herald and do not change from one call to the next. The
-// platform's own words go nowhere, and its codes into Error.Err, for logs. Times
-// come from a clock in the platform's Config. Every number says where it comes
-// from.
+// platform's own words go nowhere, and its code into Error.Code. Each platform's
+// folder has one table of the codes that it knows, which docs/platform-errors.md
+// shows. A code that is in no row has Error.Unlisted, and is the only one that stands
+// in the message: it blames neither text nor file. Times come from a clock in the
+// platform's Config. Every number says where it comes from.
 package platforms

@@ -152,15 +152,22 @@ func TestStateOf(t *testing.T) {
 		says      string
 		reconnect bool
 	}{
-		"Good":       {"nothing is to be done", func(*v1alpha1.Connection) {}, "good", "", false},
-		"New":        {"nothing is known yet", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
-		"Disabled":   {"whatever else there is", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
-		"Ended":      {"a new token is needed", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
-		"Down":       {"a new token is no help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
-		"Plan":       {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
-		"NoTeam":     {"nor does it bring a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
-		"NotKnown":   {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
-		"Limited":    {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "no more calls", false},
+		"Good":     {"nothing is to be done", func(*v1alpha1.Connection) {}, "good", "", false},
+		"New":      {"nothing is known yet", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
+		"Disabled": {"whatever else there is", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
+		"Ended":    {"a new token is needed", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
+		"Down":     {"a new token is no help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
+		"Plan":     {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
+		"NoTeam":   {"nor does it bring a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
+		"NotKnown": {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
+		"Limited":  {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "no more calls", false},
+		"Locked": {"its owner has to act there", func(c *v1alpha1.Connection) {
+			c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccountRestricted, Message: "it is locked",
+			})
+		}, "bad", "It is locked.", false},
+		"Suspended":  {"nor does a new token lift a suspension", ready(metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted, "it is suspended"), "bad", "It is suspended.", false},
 		"WasLimited": {"is over", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
 		"EndsSoon": {"people are told before", func(c *v1alpha1.Connection) {
 			c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore - time.Second))
