@@ -44,8 +44,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 
 // The forms of ids: a post's number alone, and with the id of its Page before it.
 var (
-	numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
-	postForm   = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
+	numberForm   = regexp.MustCompile(`^[0-9]{1,20}$`)
+	pagePostForm = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
 )
 
 // codeForm matches the codes that addresses have in place of an id: pfbid and letters, and
@@ -75,7 +75,7 @@ func (p *Platform) ReadPost(account platforms.Account, entered string) (name pla
 	case slices.Contains(at.Parts, "posts"):
 		// A part with the beginning of the text may precede the last one.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
-	case postForm.MatchString(at.Last()):
+	case pagePostForm.MatchString(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
@@ -97,7 +97,7 @@ func (p *Platform) ReadPost(account platforms.Account, entered string) (name pla
 // counts.
 func pagePost(page, post string) string {
 	switch {
-	case postForm.MatchString(post):
+	case pagePostForm.MatchString(post):
 		return post
 	case numberForm.MatchString(post) && numberForm.MatchString(page):
 		return page + "_" + post
