@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -150,7 +151,9 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 			t.account = t.connectTo(ctx, l.to, on, fmt.Sprintf("26%08d", serial.Add(1)), map[string]any{"processing_ms": 0, "listing_lag_ms": 300})
 		}
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		film, err := mediatest.Film("../..")
+		Expect(err).NotTo(HaveOccurred())
+		fileOf(ctx, t, "film", "film.mp4", v1alpha1.MimeMP4, film)
 		fault := l.answer
 		fault.Platform, fault.Account, fault.Operation, fault.Kind = on, t.account.ID, "publish", "publishes_and_refuses"
 		fault.Times = max(fault.Times, 1)

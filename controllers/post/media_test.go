@@ -27,6 +27,12 @@ func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.Mi
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", sample))
 	Expect(err).NotTo(HaveOccurred())
+	return fileOf(ctx, t, name, sample, mimeType, data)
+}
+
+// fileOf uploads a file of a team and returns its hash.
+func fileOf(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType, data []byte) string {
+	GinkgoHelper()
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
 		Spec:       v1alpha1.MediaSpec{FileName: sample, MimeType: mimeType, SizeBytes: int64(len(data))},
