@@ -36,6 +36,10 @@ func visible() map[string]func(b *box) reply {
 		"facebook feed with photos": func(b *box) reply {
 			return b.form("facebook", pagePath+"/feed", fbAttached("hello", b.fbPhoto(jpegOf(b.t, 640, 640)), b.fbPhoto(jpegOf(b.t, 320, 640))))
 		},
+		"facebook draft": func(b *box) reply {
+			id := b.fbDraft(url.Values{"message": {"hello"}})
+			return b.form("facebook", "/facebook/v25.0/"+id, url.Values{"is_published": {"true"}})
+		},
 		"facebook photo": func(b *box) reply {
 			contentType, body := fbForm(b.t, jpegOf(b.t, 640, 640), "caption", "hello")
 			return b.as("facebook", http.MethodPost, pagePath+"/photos", contentType, body)
