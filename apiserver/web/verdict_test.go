@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// inDoubt is a post to an account of a platform of which only a person can tell whether it was published.
-func inDoubt(platform v1alpha1.Platform, edits ...func(*v1alpha1.TargetStatus)) *v1alpha1.Post {
+// undecidedPost is a post to an account of a platform of which only a person can tell whether it was published.
+func undecidedPost(platform v1alpha1.Platform, edits ...func(*v1alpha1.TargetStatus)) *v1alpha1.Post {
 	return textPost("p-1", "text", func(post *v1alpha1.Post) {
 		post.Spec.Targets[0].ConnectionRef.Name = "our-" + string(platform)
 		target := v1alpha1.TargetStatus{Platform: platform, Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetUndecided}
@@ -55,7 +55,7 @@ func TestSettle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
-			w.put(inDoubt(tc.on))
+			w.put(undecidedPost(tc.on))
 			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
 			stored := w.posts[acme+"/p-1"].Annotations
 			if got := stored[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
@@ -76,7 +76,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 		v1alpha1.PlatformInstagram: "/reel/", v1alpha1.PlatformThreads: "Copy link",
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		w.put(inDoubt(platform))
+		w.put(undecidedPost(platform))
 		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1")
 		help, _ := attribute(withID(t, page, "found-0"), "aria-describedby")
 		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
@@ -122,7 +122,7 @@ func TestVerdictPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
-			post := inDoubt(v1alpha1.PlatformX)
+			post := undecidedPost(v1alpha1.PlatformX)
 			post.Annotations = map[string]string{}
 			tc.edit(post)
 			w.put(post)
