@@ -130,7 +130,7 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
 		r.thumbnail(ctx, p, a.Target, false)
 	case posted:
-		p.log.Info("found after a lost answer", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
+		p.log.Info("found by a lookup", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
 		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
 		r.thumbnail(ctx, p, a.Target, !a.Certain)
 	case !attempt.IsOpen(t.Attempt):

@@ -43,6 +43,11 @@ const (
 	// its channel's uploads: minutes, by what is believed.
 	DefaultListingLag = 5 * time.Minute
 
+	// confirmAfter is how long after a refused part the upload's session, which says
+	// itself whether it has become a video, is asked: its servers answer at once
+	// ("Resumable Uploads", checking the status of an upload).
+	confirmAfter = 10 * time.Second
+
 	// maxDescription is the greatest length of a video's description in bytes
 	// (Data API, resource "videos").
 	maxDescription = 5000
@@ -157,6 +162,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,
+		ConfirmAfter:   min(confirmAfter, p.listingLag),
 		Hosts:          hosts,
 		RefreshLead:    refreshLead,
 	}

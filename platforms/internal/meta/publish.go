@@ -56,6 +56,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 		c.notYet(refused.Err)
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
+	refused.Unpublished = bad == nil && found != StatePublished && found != StateUnread
 	switch {
 	case bad != nil, found == StatePublished, found == StateUnread && !c.Memory.isUnpublished(job.Checkpoint, c.Clock.Now()):
 		refused.Outcome = platforms.Unknown

@@ -191,8 +191,9 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, SecretHash: "s", MadeAt: at, Complete: true, Problem: "m"},
 					Attempt: &v1alpha1.Attempt{
 						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", OperationID: "h", SearchFrom: &at,
-						UnknownSince: &at, EndedAt: &at, Duplicate: true, Lookups: 1,
+						UnknownSince: &at, EndedAt: &at, Duplicate: true, Lookups: 1, Refusal: &v1alpha1.Refusal{RetryAt: &at},
 					},
+					Candidates: []v1alpha1.Candidate{{ExternalID: "9", ExternalURL: "https://example.com/9", Text: "hello", PostedAt: &at}},
 				},
 				{
 					Index: 1, Platform: v1alpha1.PlatformThreads, State: v1alpha1.TargetPosted, Phase: v1alpha1.PhasePosted, Reason: "Posted",
