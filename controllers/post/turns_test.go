@@ -260,7 +260,12 @@ var _ = Describe("The turns of posts", func() {
 		begun := time.Now()
 		draft := t.post(ctx, "a draft")
 		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonRateLimited))
-		Expect(read(ctx, draft).Status.Targets[0].NextTryAt.Time).To(BeTemporally(">=", begun.Add(ratelimit.PostQuotaPause).Truncate(time.Millisecond)))
+		pause := begun.Add(ratelimit.PostQuotaPause).Truncate(time.Millisecond)
+		Eventually(func(g Gomega) {
+			target := read(ctx, draft).Status.Targets[0]
+			g.Expect(target.Attempt.Outcome).To(Equal(v1alpha1.OutcomeRefused))
+			g.Expect(target.NextTryAt.Time).To(BeTemporally(">=", pause))
+		}).Should(Succeed())
 		Eventually(phase(ctx, t.post(ctx, "no draft"))).Should(Equal(v1alpha1.PhasePosted))
 		var conn v1alpha1.Connection
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
