@@ -174,7 +174,7 @@ func New(config Config) (*Server, error) {
 	}
 	if config.Web != nil {
 		bridgeConfig.Events = events // its rights are those of the web application
-		bridgeConfig.PageOf = func(namespace, id string) string { return config.SiteURL + "/teams/" + namespace + "/posts/" + id }
+		bridgeConfig.PageOf = config.pageOf
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
@@ -193,6 +193,11 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// pageOf is the address of a post's page.
+func (c *Config) pageOf(namespace, id string) string {
+	return c.SiteURL + "/teams/" + namespace + "/posts/" + id
 }
 
 // follow tells of changes of a post, as the feed does, which is made after what asks it.

@@ -5,33 +5,18 @@ package posting
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// Mark is what the phase of a target does not show. Lists keep it for each target of each
-// post, so it takes a byte.
-type Mark uint8
-
-// The marks.
-const (
-	// MarkNone: the phase shows everything.
-	MarkNone Mark = iota
-	// MarkWaiting: the target is due and waits for its account, which a person has to
-	// connect or enable, or which its platform restricts.
-	MarkWaiting
-	// MarkUndecided: only a person can tell whether the target is published.
-	MarkUndecided
-)
-
 // MarkOf derives the mark of target i.
-func MarkOf(post *v1alpha1.Post, i int) Mark {
+func MarkOf(post *v1alpha1.Post, i int) v1alpha1.TargetMark {
 	t := Target(post, i)
 	switch {
 	case t == nil:
-		return MarkNone
+		return v1alpha1.MarkNone
 	case StateOf(t) == v1alpha1.TargetUndecided:
-		return MarkUndecided
+		return v1alpha1.MarkUndecided
 	case !Settled(post, i) && unsettledPhase(post) == v1alpha1.PhaseProcessing && waitsForAccount(t):
-		return MarkWaiting
+		return v1alpha1.MarkWaiting
 	default:
-		return MarkNone
+		return v1alpha1.MarkNone
 	}
 }
 

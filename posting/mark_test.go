@@ -16,43 +16,49 @@ func TestMarks(t *testing.T) {
 		reason string
 		target *v1alpha1.TargetStatus
 		spec   v1alpha1.PostSpec
-		want   Mark
+		want   v1alpha1.TargetMark
 		absent bool
 	}{
-		"Nothing recorded": {"nothing is in its way", nil, v1alpha1.PostSpec{}, MarkNone, false},
-		"Posted":           {"its phase shows it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, v1alpha1.PostSpec{}, MarkNone, false},
-		"Undecided":        {"a person has to answer", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, v1alpha1.PostSpec{}, MarkUndecided, false},
+		"Nothing recorded": {"nothing is in its way", nil, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Posted":           {"its phase shows it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Undecided":        {"a person has to answer", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false},
 		"Undecided, as an older version recorded it": {
-			"phase and reason say so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown}, v1alpha1.PostSpec{}, MarkUndecided, false,
+			"phase and reason say so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false,
 		},
-		"Failed": {"nothing is out, and nothing is tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, MarkNone, true},
+		"Failed": {"nothing is out, and nothing is tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
 		"Refused": {
-			"the platform took nothing", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused}}, v1alpha1.PostSpec{},
-			MarkNone, true,
+			"the platform took nothing", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, true,
 		},
 		"Failed with an outcome that is not known": {
-			"the call may have published it", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeUnknown}}, v1alpha1.PostSpec{},
-			MarkNone, false,
+			"the call may have published it", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeUnknown}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, false,
 		},
-		"Failed behind a card":      {"a part of it is out", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, MarkNone, false},
-		"Failed for its connection": {"it waits for nothing any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, MarkNone, true},
-		"Connection not ready":      {"a person has to connect it again", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{}, MarkWaiting, false},
+		"Failed behind a card":      {"a part of it is out", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Failed for its connection": {"it waits for nothing any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Connection not ready":      {"a person has to connect it again", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkWaiting, false},
 		"Account restricted": {
-			"the platform has to lift it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted}}, v1alpha1.PostSpec{},
-			MarkWaiting, false,
+			"the platform has to lift it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkWaiting, false,
 		},
 		"Rate limited": {
-			"it goes on by itself", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited}}, v1alpha1.PostSpec{},
-			MarkNone, false,
+			"it goes on by itself", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, false,
 		},
-		"Draft": {"its time has not come", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{Draft: true}, MarkNone, false},
+		"Draft": {"its time has not come", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{Draft: true}, v1alpha1.MarkNone, false},
 		"Call open": {
-			"the outcome of the call comes first", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{}}, v1alpha1.PostSpec{},
-			MarkNone, false,
+			"the outcome of the call comes first", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, false,
 		},
 		"Refused for its connection": {
-			"the call has ended", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused}}, v1alpha1.PostSpec{},
-			MarkWaiting, false,
+			"the call has ended", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkWaiting, false,
 		},
 	} {
 		p := &v1alpha1.Post{Spec: tc.spec}

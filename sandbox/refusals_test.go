@@ -135,21 +135,27 @@ func TestPublishesAndRefusesByStatusAndBody(t *testing.T) {
 	}{
 		{
 			"status", "the platform's general words for it", `"status":503`, 503,
-			`{"title":"Service Unavailable","detail":"Service Unavailable","type":"about:blank","status":503}`, map[string]string{"X-Rate-Limit-Limit": "100"},
+			`{"title":"Service Unavailable","detail":"Service Unavailable","type":"about:blank","status":503}`,
+			map[string]string{"X-Rate-Limit-Limit": "100"},
 		},
 		{
 			"JSON", "it is answered as it is, and X's headers stay away", `"status":429,"body":{"title":"Too Many Requests"}`, 429,
-			`{"title":"Too Many Requests"}`, map[string]string{"Content-Type": "application/json", "X-Rate-Limit-Reset": ""},
+			`{"title":"Too Many Requests"}`,
+			map[string]string{"Content-Type": "application/json", "X-Rate-Limit-Reset": ""},
 		},
 		{
 			"text", "a string is answered without its quotes", `"status":502,"body":"<h1>Bad Gateway</h1>","headers":{"content-type":"text/html"}`, 502,
-			`<h1>Bad Gateway</h1>`, map[string]string{"Content-Type": "text/html"},
+			`<h1>Bad Gateway</h1>`,
+			map[string]string{"Content-Type": "text/html"},
 		},
 		{"nothing", "an empty body is one", `"status":403,"body":""`, 403, "", map[string]string{"X-Rate-Limit-Reset": ""}},
 		{"headers", "they may come alone", `"status":429,"headers":{"Retry-After":"7"}`, 429, "", map[string]string{"Retry-After": "7"}},
 		{"success", "a platform may call an error a success", `"status":200,"body":{"errors":[]}`, 200, `{"errors":[]}`, nil},
-		{"late", "a limit names when to come back", `"refusal":"rate_limit","retry_after_s":7`, 429,
-			`{"title":"Too Many Requests","detail":"Too Many Requests","type":"about:blank","status":429}`, map[string]string{"X-Rate-Limit-Reset": fmt.Sprint(newClock().Now().Unix() + 8)}},
+		{
+			"late", "a limit names when to come back", `"refusal":"rate_limit","retry_after_s":7`, 429,
+			`{"title":"Too Many Requests","detail":"Too Many Requests","type":"about:blank","status":429}`,
+			map[string]string{"X-Rate-Limit-Reset": fmt.Sprint(newClock().Now().Unix() + 8)},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

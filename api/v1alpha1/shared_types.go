@@ -154,3 +154,18 @@ const (
 	// by commas. The beginning opens nothing.
 	ShownTokensAnnotation = "social.herald.dev/shown-tokens"
 )
+
+// TargetMark is what the phase of a target does not show. Lists keep it for each target of each
+// post, so it takes a byte.
+type TargetMark uint8
+
+// The marks.
+const (
+	// MarkNone: the phase shows everything.
+	MarkNone TargetMark = iota
+	// MarkWaiting: the target is due and waits for its account, which a person has to
+	// connect or enable, or which its platform restricts.
+	MarkWaiting
+	// MarkUndecided: only a person can tell whether the target is published.
+	MarkUndecided
+)

@@ -33,7 +33,7 @@ func TestDuplicateOfAPart(t *testing.T) {
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("a"), target("b")}}}
 		for i, of := range tc.targets {
-			of.Index = int32(i) //nolint:gosec // two
+			of.Index = int32(i)
 			post.Status.Targets = append(post.Status.Targets, of)
 		}
 		s := withFiles(&files{})

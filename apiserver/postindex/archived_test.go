@@ -19,7 +19,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/archive/lists"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -59,7 +58,7 @@ func (b *both) draw(t *rapid.T) postindex.Summary {
 		s.Platforms = append(s.Platforms, postindex.PlatformStatus{Platform: p, Status: s.Status})
 	}
 	if rapid.Bool().Draw(t, "asked") && s.Status != v1alpha1.PhasePosted {
-		s.Platforms[0].Status, s.Platforms[0].Mark = v1alpha1.PhaseFailed, posting.MarkUndecided
+		s.Platforms[0].Status, s.Platforms[0].Mark = v1alpha1.PhaseFailed, v1alpha1.MarkUndecided
 	}
 	return s
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 )
 
 // facts are what many posts have in common: those of a team mostly go to the
@@ -93,7 +92,7 @@ func (k *kinds) release(number uint32) {
 
 // asked reports whether a person is asked about the posts of a kind.
 func (k *kind) asked() bool {
-	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == posting.MarkUndecided })
+	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 }
 
 // eachFilter visits the filters that let a post through, each once, however

@@ -15,7 +15,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/posting"
 )
 
 var (
@@ -23,7 +22,7 @@ var (
 		v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled,
 	}
 	targetPlatforms = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}
-	marks           = []posting.Mark{posting.MarkNone, posting.MarkNone, posting.MarkNone, posting.MarkWaiting, posting.MarkUndecided}
+	marks           = []v1alpha1.TargetMark{v1alpha1.MarkNone, v1alpha1.MarkNone, v1alpha1.MarkNone, v1alpha1.MarkWaiting, v1alpha1.MarkUndecided}
 	teams           = []string{"team-a", "team-b"}
 )
 
@@ -296,7 +295,7 @@ func askedOf(status v1alpha1.PostPhase) []postindex.Asked {
 
 // passes reports whether a post is on a list that is narrowed so.
 func passes(asked postindex.Asked, s *postindex.Summary) bool {
-	is := !s.Archived && slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Mark == posting.MarkUndecided })
+	is := !s.Archived && slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 	return asked == postindex.AskedOrNot || is == (asked == postindex.AskedOnly)
 }
 

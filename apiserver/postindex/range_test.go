@@ -14,7 +14,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/posting"
 )
 
 func TestBetween(t *testing.T) {
@@ -89,7 +88,7 @@ func TestBetweenIsAPartOfTheList(t *testing.T) {
 		counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
 		for _, s := range list {
 			counts.Status[s.Status]++
-			if s.Platforms[0].Mark == posting.MarkUndecided {
+			if s.Platforms[0].Mark == v1alpha1.MarkUndecided {
 				counts.Asked[s.Status]++
 			}
 		}

@@ -4,6 +4,7 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,9 +42,7 @@ func TestRepeatedHeaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, w := post(t.Context(), strings.NewReader(draftForX), len(draftForX)), httptest.NewRecorder()
-			for header, lines := range tc.header {
-				r.Header[header] = lines
-			}
+			maps.Copy(r.Header, tc.header)
 			handler.ServeHTTP(w, r)
 			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.says) {
 				t.Errorf("%s: answered %d %s, want %d and %q", tc.reason, w.Code, w.Body, tc.status, tc.says)

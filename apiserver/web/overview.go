@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/posting"
 )
 
 const (
@@ -123,7 +122,7 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 func inDoubt(p *postindex.Summary) string {
 	var names []string
 	for _, t := range p.Platforms {
-		if name := t.Platform.Title(); t.Mark == posting.MarkUndecided && !slices.Contains(names, name) {
+		if name := t.Platform.Title(); t.Mark == v1alpha1.MarkUndecided && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

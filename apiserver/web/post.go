@@ -211,7 +211,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 	status := posting.Target(post, i)
 	phase := posting.TargetPhaseOf(post, i)
 	mark := posting.MarkOf(post, i)
-	undecided := mark == posting.MarkUndecided
+	undecided := mark == v1alpha1.MarkUndecided
 	return h.Li(h.Class("target"),
 		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
 			standingOfTarget(postindex.PlatformStatus{Platform: platform, Status: phase, Mark: mark}, archived).badge(),

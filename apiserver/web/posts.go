@@ -39,14 +39,13 @@ type filters struct {
 
 // states are the phase and the question that lists are narrowed to. Each post that needs an answer is under that state alone.
 func (f filters) states() (v1alpha1.PostPhase, postindex.Asked) {
-	switch f.status {
-	case "":
+	if f.status == "" {
 		return "", postindex.AskedOrNot
-	case stateUndecided:
-		return "", postindex.AskedOnly
-	default:
-		return f.status, postindex.NotAsked
 	}
+	if f.status == stateUndecided {
+		return "", postindex.AskedOnly
+	}
+	return f.status, postindex.NotAsked
 }
 
 // filtersOf reads the filters of an address. It ignores unknown values.

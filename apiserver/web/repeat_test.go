@@ -4,6 +4,7 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,9 +23,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := func(caption string, more url.Values) url.Values {
 		fields := url.Values{"caption": {caption}, "target": {"our-x"}}
-		for name, values := range more {
-			fields[name] = values
-		}
+		maps.Copy(fields, more)
 		return fields
 	}
 	became := func(edit func(*v1alpha1.Post)) func(*world) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/posting"
 )
 
 // standing is how a post, or one of its targets, stands: in a word, and in a class for styles.
@@ -35,11 +34,11 @@ func standingOf(p *postindex.Summary) standing {
 	posted, waits := 0, false
 	for _, t := range p.Platforms {
 		switch {
-		case t.Mark == posting.MarkUndecided && p.Archived:
+		case t.Mark == v1alpha1.MarkUndecided && p.Archived:
 			return notKnown
-		case t.Mark == posting.MarkUndecided:
+		case t.Mark == v1alpha1.MarkUndecided:
 			return needsAnswer
-		case t.Mark == posting.MarkWaiting:
+		case t.Mark == v1alpha1.MarkWaiting:
 			waits = true
 		case t.Status == v1alpha1.PhasePosted:
 			posted++
@@ -58,11 +57,11 @@ func standingOf(p *postindex.Summary) standing {
 // standingOfTarget is how one target of a post stands.
 func standingOfTarget(t postindex.PlatformStatus, archived bool) standing {
 	switch {
-	case t.Mark == posting.MarkUndecided && archived:
+	case t.Mark == v1alpha1.MarkUndecided && archived:
 		return notKnown
-	case t.Mark == posting.MarkUndecided:
+	case t.Mark == v1alpha1.MarkUndecided:
 		return needsAnswer
-	case t.Mark == posting.MarkWaiting:
+	case t.Mark == v1alpha1.MarkWaiting:
 		return standing{waitsForAnAccount.class, "Waiting for the account"}
 	default:
 		return standing{string(t.Status), phases[t.Status]}

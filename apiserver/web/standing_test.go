@@ -11,16 +11,15 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/posting"
 )
 
 func TestStandings(t *testing.T) {
 	t.Parallel()
 	posted := postindex.PlatformStatus{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted}
 	failed := postindex.PlatformStatus{Platform: v1alpha1.PlatformThreads, Status: v1alpha1.PhaseFailed}
-	unknown := postindex.PlatformStatus{Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: posting.MarkUndecided}
+	unknown := postindex.PlatformStatus{Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: v1alpha1.MarkUndecided}
 	pending := postindex.PlatformStatus{Platform: v1alpha1.PlatformTikTok, Status: v1alpha1.PhaseProcessing}
-	waiting := postindex.PlatformStatus{Platform: v1alpha1.PlatformTikTok, Status: v1alpha1.PhaseProcessing, Mark: posting.MarkWaiting}
+	waiting := postindex.PlatformStatus{Platform: v1alpha1.PlatformTikTok, Status: v1alpha1.PhaseProcessing, Mark: v1alpha1.MarkWaiting}
 	for name, tc := range map[string]struct {
 		reason   string
 		status   v1alpha1.PostPhase
@@ -35,13 +34,17 @@ func TestStandings(t *testing.T) {
 		"Failed":   {"nothing is out", v1alpha1.PhaseFailed, []postindex.PlatformStatus{failed, failed}, false, "Failed", "2 accounts on Threads: Failed"},
 		"Question": {"what may be out is no failure", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, unknown}, false, "Needs your answer", "X: Posted, Threads: Failed, Facebook: Needs your answer"},
 		"Question while it goes on": {
-			"a person can answer before the rest is settled", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{pending, unknown}, false,
+			"a person can answer before the rest is settled", v1alpha1.PhaseProcessing,
+			[]postindex.PlatformStatus{pending, unknown},
+			false,
 			"Needs your answer", "TikTok, Facebook: Needs your answer",
 		},
 		"Question in the archive": {"no answer is taken any more", v1alpha1.PhaseFailed, []postindex.PlatformStatus{unknown}, true, "Not known", "Facebook: Not known"},
 		"Being published":         {"it goes on by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
 		"Waiting": {
-			"a person has to connect the account again", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, waiting}, false,
+			"a person has to connect the account again", v1alpha1.PhaseProcessing,
+			[]postindex.PlatformStatus{posted, waiting},
+			false,
 			"Waiting for an account", "X: Posted, TikTok: Waiting for the account",
 		},
 	} {
@@ -72,7 +75,7 @@ func became(states ...v1alpha1.TargetState) func(*v1alpha1.Post) {
 		for i, state := range states {
 			platform := platformOrder[i]
 			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}, Caption: caption})
-			target := v1alpha1.TargetStatus{Index: int32(i), Platform: platform, State: state, Attempt: &v1alpha1.Attempt{ID: "a", Outcome: v1alpha1.OutcomeRefused}} //nolint:gosec // six at most
+			target := v1alpha1.TargetStatus{Index: int32(i), Platform: platform, State: state, Attempt: &v1alpha1.Attempt{ID: "a", Outcome: v1alpha1.OutcomeRefused}}
 			switch state {
 			case v1alpha1.TargetPosted:
 				target.ExternalID, target.Attempt.Outcome = "1", v1alpha1.OutcomePosted

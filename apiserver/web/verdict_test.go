@@ -103,8 +103,11 @@ func TestVerdictPage(t *testing.T) {
 		edit       func(*v1alpha1.Post)
 		want, lack []string
 	}{
-		"Listed": {"each has its text, its time, its address and a button", func(p *v1alpha1.Post) { listed(&p.Status.Targets[0]) },
-			[]string{"Is it one of these?", "Is it <this>?", "Open on X", "A post without text", "Yes, it is this one", "Look again", "It was published, but I have no address", "It was not published", "it is published twice"}, []string{"annotation", "target 0"}},
+		"Listed": {
+			"each has its text, its time, its address and a button", func(p *v1alpha1.Post) { listed(&p.Status.Targets[0]) },
+			[]string{"Is it one of these?", "Is it <this>?", "Open on X", "A post without text", "Yes, it is this one", "Look again", "It was published, but I have no address", "It was not published", "it is published twice"},
+			[]string{"annotation", "target 0"},
+		},
 		"None":    {"nothing is offered that is not there", func(*v1alpha1.Post) {}, []string{"No post of the account is listed", "Look again"}, []string{"Is it one of these?"}},
 		"Looking": {"it is asked once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is looking at the account now"}, []string{"Look again"}},
 		"Refused": {"a person learns what was wrong, without what is for kubectl", func(p *v1alpha1.Post) {

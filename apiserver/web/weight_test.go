@@ -37,7 +37,8 @@ func crowded() *world {
 			Status: states[i%len(states)], Category: v1alpha1.CategoryText,
 			// Posts of which some accounts failed show the most.
 			Platforms: []postindex.PlatformStatus{
-				{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted}, {Platform: v1alpha1.PlatformThreads, Status: states[i%len(states)]},
+				{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted},
+				{Platform: v1alpha1.PlatformThreads, Status: states[i%len(states)]},
 				{Platform: v1alpha1.PlatformFacebook, Status: states[i%len(states)]},
 			},
 			DisplayAt: now.Add(time.Duration(i-2000) * 9 * time.Minute),

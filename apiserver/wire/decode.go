@@ -41,7 +41,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	case "":
 		target = anyTarget // the category decides which other fields there are
 	case v1alpha1.CategoryTree:
-	default:
+	case v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo:
 		target = func(v strictjson.Value) v1alpha1.PostTarget {
 			target := postTarget(v)
 			out.Problems = append(out.Problems, combinations(v, spec.Category, target.TikTok)...)

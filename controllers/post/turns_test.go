@@ -258,6 +258,8 @@ var _ = Describe("The turns of posts", func() {
 		}))
 		defer m.stop()
 		begun := time.Now()
+		// The call itself publishes nothing: a refusal is confirmed.
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1})
 		draft := t.post(ctx, "a draft")
 		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonRateLimited))
 		pause := begun.Add(ratelimit.PostQuotaPause).Truncate(time.Millisecond)

@@ -200,7 +200,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 
 	It("fails a post whose connection never comes into being", func(ctx SpecContext) {
 		Eventually(func() bool { return read(ctx, nobody).Status.Finished }).Should(BeTrue())
-		Expect(readyReason(ctx, nobody)).To(Equal(v1alpha1.ReasonConnectionNotFound))
+		Expect(readyReason(ctx, nobody)).To(Equal(v1alpha1.ReasonMissedSchedule))
 		lonely.connect(ctx, "never")
 		Consistently(phase(ctx, nobody), time.Second).Should(Equal(v1alpha1.PhaseFailed))
 	})

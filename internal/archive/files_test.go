@@ -139,10 +139,14 @@ func longKeys(t *testing.T) *store.Store {
 }
 
 func list(w io.Writer, files map[string]string, prefix string) {
-	type contents struct{ Key, LastModified, ETag string }
+	type contents struct {
+		Key          string `xml:"Key"`
+		LastModified string `xml:"LastModified"`
+		ETag         string `xml:"ETag"`
+	}
 	var found struct {
-		XMLName  xml.Name `xml:"ListBucketResult"`
-		Contents []contents
+		XMLName  xml.Name   `xml:"ListBucketResult"`
+		Contents []contents `xml:"Contents"`
 	}
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasPrefix(key, prefix) {

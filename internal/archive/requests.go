@@ -80,9 +80,12 @@ func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Tim
 		case !object.ModifiedAt.Before(before):
 			continue
 		}
-		if err := a.store.Delete(ctx, object.Key); err == nil {
+		if err := a.store.Delete(ctx, object.Key); err != nil {
+			failed.add(err)
+		} else {
 			removed++
-		} else if failed.add(err); failed.many() {
+		}
+		if failed.many() {
 			break
 		}
 	}

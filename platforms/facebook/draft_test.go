@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"testing"
@@ -55,9 +56,7 @@ func TestDraftIsExactlyOneRequest(t *testing.T) {
 	created := says(200, `{"id":"42_9"}`)
 	unpublished := func(more url.Values) url.Values {
 		form := url.Values{"published": {"false"}, "unpublished_content_type": {"DRAFT"}}
-		for name, value := range more {
-			form[name] = value
-		}
+		maps.Copy(form, more)
 		return form
 	}
 	tests := map[string]struct {
@@ -201,8 +200,10 @@ func TestLookupDraft(t *testing.T) {
 		"published":   {"the post says so", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
 		"unpublished": {"and so does a draft, with proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
 		"gone, listed": {
-			"what Facebook does not show by its id may be listed", []http.HandlerFunc{problem(400, 100, 33, false), list},
-			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon}, "",
+			"what Facebook does not show by its id may be listed",
+			[]http.HandlerFunc{problem(400, 100, 33, false), list},
+			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon},
+			"",
 		},
 		"gone":       {"and else nothing is proven", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
 		"no word":    {"an answer without the word proves nothing", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},

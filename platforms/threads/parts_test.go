@@ -57,15 +57,18 @@ func TestPartsAreMadeAgain(t *testing.T) {
 	}{
 		"once": {
 			"new parts go into the next carousel", "", 1,
-			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "5", "",
+			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
+			"5", "",
 		},
 		"parts of an earlier preparation": {
 			"those that were noted are not used once more", "items:8,9", 1,
-			[]string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
+			[]string{"around 8,9", "1", "2", "around 1,2"},
+			"3", "",
 		},
 		"again and again": {
 			"it is tried again later, and not for ever now", "", 9,
-			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "", platforms.ClassTransient,
+			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
+			"", platforms.ClassTransient,
 		},
 	}
 	for name, tc := range tests {

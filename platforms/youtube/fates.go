@@ -13,14 +13,14 @@ import (
 // fates are the ends of YouTube's work on a video by which people cannot watch it. The
 // file went to YouTube whole, so that no other call with the same file would do better.
 var fates = []errorRow{
-	rejected("claim", platforms.SubjectFile, "somebody claims a right to what it shows or plays", "dispute the claim in YouTube Studio, or change the video"),
-	rejected("copyright", platforms.SubjectFile, "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),
-	rejected("duplicate", platforms.SubjectFile, "the channel has the same video already", "delete the other one in YouTube Studio first, or change the video"),
-	rejected("inappropriate", platforms.SubjectFile, "YouTube finds it inappropriate", "appeal in YouTube Studio, or change the video"),
-	rejected("legal", platforms.SubjectFile, "of a legal complaint", "look at the complaint in YouTube Studio"),
-	rejected("length", platforms.SubjectFile, "it is longer than the channel may upload", "verify the channel by phone at youtube.com/verify, or make the video shorter"),
-	rejected("termsOfUse", platforms.SubjectFile, "it breaks YouTube's terms of use", "appeal in YouTube Studio, or change the video"),
-	rejected("trademark", platforms.SubjectFile, "it infringes a trademark", "dispute that in YouTube Studio, or change the video"),
+	rejected("claim", "somebody claims a right to what it shows or plays", "dispute the claim in YouTube Studio, or change the video"),
+	rejected("copyright", "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),
+	rejected("duplicate", "the channel has the same video already", "delete the other one in YouTube Studio first, or change the video"),
+	rejected("inappropriate", "YouTube finds it inappropriate", "appeal in YouTube Studio, or change the video"),
+	rejected("legal", "of a legal complaint", "look at the complaint in YouTube Studio"),
+	rejected("length", "it is longer than the channel may upload", "verify the channel by phone at youtube.com/verify, or make the video shorter"),
+	rejected("termsOfUse", "it breaks YouTube's terms of use", "appeal in YouTube Studio, or change the video"),
+	rejected("trademark", "it infringes a trademark", "dispute that in YouTube Studio, or change the video"),
 	{code: "rejected/uploaderAccountClosed", kind: "closed channel", err: closed, source: sourceRejection},
 	{code: "rejected/uploaderAccountSuspended", kind: "suspended channel", err: closed, source: sourceRejection},
 	failed("codec", sourceFailure, "it does not know the codec", "convert the video to H.264 and AAC in an MP4 file"),
@@ -39,9 +39,9 @@ var fates = []errorRow{
 }
 
 // rejected is the row of a video that YouTube does not want to show.
-func rejected(reason string, about platforms.Subject, because, remedy string) errorRow {
+func rejected(reason, because, remedy string) errorRow {
 	return errorRow{code: "rejected/" + reason, kind: "rejected after the upload", source: sourceRejection, err: platforms.Error{
-		Class: platforms.ClassPermanent, Subject: about, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
 	}}
 }
 

@@ -83,7 +83,8 @@ func TestGoOnAtTheSameSession(t *testing.T) {
 					says(308, "", headers...)(w, r)
 				}
 			}
-			p, g := newGoogle(t, begun, next(chunk), next(chunk+unit), next(chunk+unit), says(200, published), shown(videoID))
+			again := next(chunk + unit)
+			p, g := newGoogle(t, begun, next(chunk), again, again, says(200, published), shown(videoID))
 			job := videoJob(size)
 			checkpoint, failure := p.Prepare(t.Context(), job)
 			if failure != nil {

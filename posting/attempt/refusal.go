@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -156,6 +157,7 @@ func stand(t *v1alpha1.TargetStatus, now time.Time) {
 		}
 		if !inTime(t, follows.retryAt) {
 			follows.retryAt = time.Time{}
+			follows.blocked.Remedy = cmp.Or(follows.blocked.Remedy, "post again")
 		}
 	}
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil

@@ -48,15 +48,19 @@ func TestRefusalIsConfirmed(t *testing.T) {
 		next    *v1alpha1.Time
 	}{
 		{
-			"found", "the platform published and answered an error", platforms.ClassPermanent, time.Time{},
-			platforms.LookupResult{Matches: 1, ExternalID: "7"}, 13 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
+			"found", "the platform published and answered an error", platforms.ClassPermanent,
+			time.Time{},
+			platforms.LookupResult{Matches: 1, ExternalID: "7"},
+			13 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
 			"found before the listing can be complete", "what is there is there", platforms.ClassRateLimited, at(5 * time.Minute),
-			platforms.LookupResult{Matches: 1, ExternalID: "7"}, 2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
+			platforms.LookupResult{Matches: 1, ExternalID: "7"},
+			2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
-			"missing, for good", "nothing speaks against the refusal", platforms.ClassPermanent, time.Time{},
+			"missing, for good", "nothing speaks against the refusal", platforms.ClassPermanent,
+			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 		{
@@ -64,24 +68,31 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(5 * time.Minute),
 		},
 		{
-			"missing, and the pause is over", "the next call may be made at once", platforms.ClassTransient, time.Time{},
+			"missing, and the pause is over", "the next call may be made at once", platforms.ClassTransient,
+			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(13 * time.Second),
 		},
 		{
-			"missing after the deadline", "the next try comes too late", platforms.ClassTransient, time.Time{},
+			"missing after the deadline", "the next try comes too late", platforms.ClassTransient,
+			time.Time{},
 			none, 2 * time.Hour, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"missing too early", "the listing may be behind", platforms.ClassPermanent, time.Time{},
+			"missing too early", "the listing may be behind", platforms.ClassPermanent,
+			time.Time{},
 			none, 12 * time.Second, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(13 * time.Second),
 		},
 		{
-			"several", "a person can tell them apart", platforms.ClassPermanent, time.Time{},
-			platforms.LookupResult{Matches: 2}, 13 * time.Second, v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
+			"several", "a person can tell them apart", platforms.ClassPermanent,
+			time.Time{},
+			platforms.LookupResult{Matches: 2},
+			13 * time.Second, v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
 		},
 		{
-			"given up by the platform", "the state of the call is its latest word", platforms.ClassTransient, time.Time{},
-			platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "damaged")}, 2 * time.Second,
+			"given up by the platform", "the state of the call is its latest word", platforms.ClassTransient,
+			time.Time{},
+			platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "damaged")},
+			2 * time.Second,
 			v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 	} {

@@ -41,7 +41,7 @@ func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" ||
 // where a number and "=" follow one.
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
-	for len(value) > 0 || resolutions == nil {
+	for value != "" || resolutions == nil {
 		entry := value
 		if at := entryStart.FindStringIndex(value); at != nil {
 			entry, value = value[:at[0]], value[at[0]+1:]

@@ -116,12 +116,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		return
 	}
 	if b := f.blocked(i); b != nil {
-		d.forInputs = true
-		d.changed = f.held().outlast(t, f.blockedUntil(i), f.Now) || d.changed
-		if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
-			return // the words stay the same however often that is put off: a post that waits costs one write
-		}
-		d.changed = attempt.Block(t, *b) || d.changed
+		f.waitBlocked(d, i, t, b)
 		return
 	}
 	if problem := f.credentialsProblem(i); problem != "" {
@@ -136,6 +131,16 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		return
 	}
 	f.decidePrepared(d, i, t)
+}
+
+// waitBlocked enters what keeps a target from being sent now.
+func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
+	d.forInputs = true
+	d.changed = f.held().outlast(t, f.blockedUntil(i), f.Now) || d.changed
+	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
+		return // the words stay the same however often that is put off: a post that waits costs one write
+	}
+	d.changed = attempt.Block(t, *b) || d.changed
 }
 
 // decidePrepared decides about a target of which only the preparation may be

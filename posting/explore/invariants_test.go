@@ -221,7 +221,7 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows one of unknown outcome", id)
 		}
 	case v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent:
-		if why := w.mayStillBe(prev.ID); why != "" && !(w.x.dedupes && prev.Outcome == v1alpha1.OutcomeRefused) {
+		if why := w.mayStillBe(prev.ID); why != "" && (!w.x.dedupes || prev.Outcome != v1alpha1.OutcomeRefused) {
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:

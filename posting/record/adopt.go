@@ -135,7 +135,7 @@ func (r *Record) FirstSent() (first time.Time) {
 				continue
 			}
 			at := t.Attempt.StartedAt.Time
-			if from := t.Attempt.SearchFrom; from != nil && from.Time.Before(at) {
+			if from := t.Attempt.SearchFrom; from != nil && from.Before(at) {
 				at = from.Time
 			}
 			if first.IsZero() || at.Before(first) {

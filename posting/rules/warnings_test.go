@@ -24,19 +24,15 @@ func TestWarnings(t *testing.T) {
 			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.Platform(name)}}
 		},
 		Capabilities: func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
-			switch p {
-			case v1alpha1.PlatformX:
+			if p == v1alpha1.PlatformX {
 				return platforms.Capabilities{CaptionWarning: func(text string) string {
 					if strings.Count(text, "$") > 1 {
 						return "is about money"
 					}
 					return ""
 				}}, true
-			case v1alpha1.PlatformThreads:
-				return platforms.Capabilities{}, true
-			default:
-				return platforms.Capabilities{}, false
 			}
+			return platforms.Capabilities{}, p == v1alpha1.PlatformThreads
 		},
 	}
 	to := func(conn, caption string) v1alpha1.PostTarget {

@@ -69,7 +69,11 @@ func (c *campaign) heard(ctx SpecContext) {
 			c.sum.lies += lies - f.Times
 		}
 	}
-	Expect(c.sum.lies > 0).To(Equal(os.Getenv("LIES") != "0"), "platforms have lied")
+	if os.Getenv("LIES") == "0" {
+		Expect(c.sum.lies).To(BeZero())
+		return
+	}
+	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
 }
 
 // aroundARefusal are the points between a refusal and what comes of it.

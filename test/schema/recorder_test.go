@@ -83,7 +83,11 @@ func steps(cards int) []step {
 	}
 	for _, policy := range []v1alpha1.UnknownOutcomePolicy{v1alpha1.OnUnknownFail, v1alpha1.OnUnknownRetry} {
 		for _, finding := range []platforms.LookupResult{
-			{Matches: 1, ExternalID: "7"}, {Matches: 2}, {}, {Proof: true}, {Refused: platforms.Errorf(platforms.ClassPermanent, "given up")},
+			{Matches: 1, ExternalID: "7"},
+			{Matches: 2},
+			{},
+			{Proof: true},
+			{Refused: platforms.Errorf(platforms.ClassPermanent, "given up")},
 			{OperationID: "p_pub_url~v2-1.2"},
 		} {
 			for _, authoritative := range []bool{true, false} {

@@ -10,7 +10,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 )
 
 // FuzzDecode shows that no payload makes a reader fall, and that what is decoded says the same
@@ -19,7 +18,7 @@ func FuzzDecode(f *testing.F) {
 	known := newKinds()
 	e := Entry{
 		Kind: Kind{Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, Agent: "a", Targets: []Target{
-			{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseFailed}, {Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: posting.MarkUndecided},
+			{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseFailed}, {Platform: v1alpha1.PlatformFacebook, Status: v1alpha1.PhaseFailed, Mark: v1alpha1.MarkUndecided},
 		}},
 		Name: "p", UID: "12345678-1234-4234-8234-123456789abc", Title: "t", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(10), Bytes: 7,
 	}
@@ -57,7 +56,7 @@ func TestMarks(t *testing.T) {
 	t.Parallel()
 	var rows []*Row
 	known := newKinds()
-	for i, mark := range []posting.Mark{posting.MarkUndecided, posting.MarkNone} {
+	for i, mark := range []v1alpha1.TargetMark{v1alpha1.MarkUndecided, v1alpha1.MarkNone} {
 		row, err := rowOf(&Entry{
 			Kind: Kind{Status: v1alpha1.PhaseFailed, Targets: []Target{{v1alpha1.PlatformFacebook, v1alpha1.PhaseFailed, mark}}},
 			Name: string(rune('a' + i)), UID: "x", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(9),

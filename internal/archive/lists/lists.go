@@ -35,7 +35,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/posting"
 )
 
 // ErrDamaged is that a file in the store is not what was written there.
@@ -68,9 +67,9 @@ func (t Team) segment(id ID) string { return fmt.Sprintf("%s%x", t.segments(), i
 type Target struct {
 	Platform v1alpha1.Platform
 	Status   v1alpha1.PostPhase
-	// Mark is what the status does not show. The archive keeps posting.MarkUndecided alone:
+	// Mark is what the status does not show. The archive keeps v1alpha1.MarkUndecided alone:
 	// nothing that is finished waits.
-	Mark posting.Mark
+	Mark v1alpha1.TargetMark
 }
 
 // undecided stands in the files in place of the status of a target that has failed, and whose
@@ -79,7 +78,7 @@ const undecided = "undecided"
 
 // word is the status of a target as the files hold it.
 func (t Target) word() string {
-	if t.Mark == posting.MarkUndecided {
+	if t.Mark == v1alpha1.MarkUndecided {
 		return undecided
 	}
 	return string(t.Status)
@@ -87,7 +86,7 @@ func (t Target) word() string {
 
 func targetOf(platform, word string) Target {
 	if word == undecided {
-		return Target{v1alpha1.Platform(platform), v1alpha1.PhaseFailed, posting.MarkUndecided}
+		return Target{v1alpha1.Platform(platform), v1alpha1.PhaseFailed, v1alpha1.MarkUndecided}
 	}
 	return Target{Platform: v1alpha1.Platform(platform), Status: v1alpha1.PostPhase(word)}
 }

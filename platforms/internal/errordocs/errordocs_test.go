@@ -30,11 +30,13 @@ func TestTable(t *testing.T) {
 		want   string
 	}{
 		"a file": {
-			"the subject of a refusal is named", Row{Code: "324", Kind: "bad image", Error: platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}, Source: "docs"},
+			"the subject of a refusal is named",
+			Row{Code: "324", Kind: "bad image", Error: platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}, Source: "docs"},
 			"| `324` | bad image | the author of the post | fails the target and names the file | docs |",
 		},
 		"no subject": {
-			"a code that names nothing blames nothing", Row{Code: "1|2", Kind: "refused", Error: platforms.Error{Class: platforms.ClassPermanent}, Source: "docs"},
+			"a code that names nothing blames nothing",
+			Row{Code: "1|2", Kind: "refused", Error: platforms.Error{Class: platforms.ClassPermanent}, Source: "docs"},
 			"| `1\\|2` | refused | the author of the post | fails the target with the platform's code | docs |",
 		},
 		"the whole app": {

@@ -213,12 +213,6 @@ func (e *Error) Kind() Kind {
 // of all accounts that it is connected to. The code alone does not tell: 4/2207051
 // is about one account that is suspected of spam.
 func (e *Error) isAppWide() bool {
-	switch e.Kind() {
-	case KindApp:
-		return true
-	case KindLimit:
-		return e.Code == codeAppLimit || e.Code == codeApplicationLimit
-	default:
-		return false
-	}
+	kind := e.Kind()
+	return kind == KindApp || kind == KindLimit && (e.Code == codeAppLimit || e.Code == codeApplicationLimit)
 }

@@ -132,7 +132,7 @@ func (q *question) read(ctx context.Context, address string, unreachable error) 
 		found.ExternalID, found.ExternalURL = listed.ID, listed.URL
 		return found, nil
 	case named.Other:
-		return found, nil //nolint:nilerr // the address is all that is known of the post
+		return found, nil
 	}
 	return found, fmt.Errorf("the post of %q was not found: %w. See that the address is of a post of this account. If it is, answer that it was published, without the address (\"%d=posted\")",
 		shown, err, q.target.Index)
