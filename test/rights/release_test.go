@@ -54,7 +54,7 @@ var _ = Describe("Whatever roles the release has, its policy holds it", Ordered,
 		Entry("such as entering that a post is out", func(ctx context.Context) error {
 			return changeStatus(ctx, ofRelease, held(), `{"status":{"finished":true}}`)
 		}, policy, "herald-release"),
-		Entry("such as publishing", func(ctx context.Context) error { return ofRelease.Create(ctx, born("new"), client.DryRunAll) }, policy, "herald-release"),
+		Entry("such as publishing", func(ctx context.Context) error { return ofRelease.Create(ctx, born("fresh"), client.DryRunAll) }, policy, "herald-release"),
 		Entry("such as giving a team another plan", func(ctx context.Context) error { return change(ctx, ofRelease, acme(), richer) }, policy, "herald-release"),
 		Entry("such as deleting a team", func(ctx context.Context) error { return ofRelease.Delete(ctx, acme(), client.DryRunAll) }, policy, "herald-release"),
 		Entry("such as revoking a key", func(ctx context.Context) error { return change(ctx, ofRelease, key(), `{"spec":{"revoked":true}}`) }, policy, "herald-release"),
