@@ -223,13 +223,6 @@ var _ = Describe("An APIKey", func() {
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(planted), planted)).To(Succeed(), "what is not Herald's is not deleted")
 	})
-
-	It("gets a reason that helps when its name is too long for a Secret", func(ctx SpecContext) {
-		key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: strings.Repeat("k", 250)}}
-		Expect(k8s.Create(ctx, key)).To(Succeed())
-		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False SecretRefused")))
-		Expect(meta.FindStatusCondition(key.Status.Conditions, "Ready").Message).To(ContainSubstring("another name"))
-	})
 })
 
 func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
