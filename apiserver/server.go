@@ -172,9 +172,8 @@ func New(config Config) (*Server, error) {
 		Clock:        config.Clock,
 		Log:          config.Log,
 	}
-	if config.Web != nil {
-		bridgeConfig.Events = events // its rights are those of the web application
-		bridgeConfig.PageOf = config.pageOf
+	if config.Web != nil { // the rights to events are its own
+		bridgeConfig.Events, bridgeConfig.PageOf = events, config.pageOf
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)

@@ -83,8 +83,11 @@ func TestGoOnAtTheSameSession(t *testing.T) {
 					says(308, "", headers...)(w, r)
 				}
 			}
-			again := next(chunk + unit)
-			p, g := newGoogle(t, begun, next(chunk), again, again, says(200, published), shown(videoID))
+			answers := []http.HandlerFunc{begun, next(chunk)}
+			for range 2 { // the question how far the upload has come, and the last part
+				answers = append(answers, next(chunk+unit))
+			}
+			p, g := newGoogle(t, append(answers, says(200, published), shown(videoID))...)
 			job := videoJob(size)
 			checkpoint, failure := p.Prepare(t.Context(), job)
 			if failure != nil {
