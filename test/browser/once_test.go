@@ -162,7 +162,8 @@ var _ = Describe("A post that is out on some of its accounts", func() {
 		must(page.Open(first))
 		must(site.Duplicate())
 		must(page.WaitText("Already posted there."))
-		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(Equal([]string{"demo-x"}))
+		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(
+			ConsistOf(MatchRegexp(`^(demo-x|x-.+)$`)), "another spec may have connected X again")
 		inEveryLook(page, "compose-duplicate-partly")
 
 		By("and the account that failed can be tried alone")
