@@ -65,7 +65,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		refused(t, f.Refused, pause(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
 	case now.Before(authoritativeFrom):
-		lookUpAgain(t, timing, now)
+		lookUpAgain(t, timing, time.Time{}, now)
 		if t.NextTryAt.After(authoritativeFrom) {
 			t.NextTryAt = v1alpha1.NewTimePtr(authoritativeFrom)
 		}
@@ -136,10 +136,7 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
-	lookUpAgain(t, timing, now)
-	if err.RetryAt.After(t.NextTryAt.Time) {
-		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
-	}
+	lookUpAgain(t, timing, err.RetryAt, now)
 	b := blockedBy(v1alpha1.ReasonProcessing, err)
 	if !taken {
 		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and the platform cannot be asked yet: "+err.Problem
@@ -148,10 +145,14 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// lookUpAgain plans another lookup, the later the longer it has been.
-func lookUpAgain(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
-	wait := min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry)
-	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(wait))
+// lookUpAgain plans another lookup, the later the longer it has been, and not before
+// the platform can be asked again.
+func lookUpAgain(t *v1alpha1.TargetStatus, timing Timing, notBefore, now time.Time) {
+	next := now.Add(min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry))
+	if notBefore.After(next) {
+		next = notBefore
+	}
+	t.NextTryAt = v1alpha1.NewTimePtr(next)
 	if t.Attempt.OperationID == "" && t.Blocked == nil {
 		setBlocked(t, blockedBy(v1alpha1.ReasonSettling, answerLost))
 	}

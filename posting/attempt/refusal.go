@@ -138,10 +138,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	case err.Class == platforms.ClassPermanent:
 		stand(t, now)
 	default:
-		lookUpAgain(t, timing, now)
-		if err.RetryAt.After(t.NextTryAt.Time) {
-			t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
-		}
+		lookUpAgain(t, timing, err.RetryAt, now)
 	}
 }
 
