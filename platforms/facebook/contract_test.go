@@ -36,7 +36,7 @@ func TestContractInTwoSteps(t *testing.T) {
 			t.Helper()
 			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook", TwoSteps: true}, transport.New(transport.Options{}))
 		},
-		Renewal: platformtest.Never,
+		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
 		// Photos are taken whole when they are uploaded, and nothing is worked on later.
 		LateProcessing: true,
 	}
