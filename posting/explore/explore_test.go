@@ -37,6 +37,9 @@ type scenario struct {
 	listing    listing
 	containers bool
 	works      bool
+	// tells: the platform tells of what it works on also who does not know its name,
+	// as an upload session does.
+	tells bool
 	// dedupes: the platform takes no repetition, and calls it one.
 	dedupes bool
 	targets int
@@ -157,6 +160,10 @@ func scenarios() []scenario {
 		}),
 		text("a text that the platform works on for ever", func(s *scenario) {
 			s.listing, s.works, s.asked, s.faults, s.kinds = unreliable, true, true, 1, []fault{endless}
+		}),
+		text("a text that the platform works on, and tells of where its answer was lost or a refusal", func(s *scenario) {
+			s.listing, s.works, s.tells, s.asked = unreliable, true, true, true
+			s.kinds = []fault{lies, answerLost, crash, givesUp}
 		}),
 		text("a text that is published and refused", func(s *scenario) {
 			s.alone, s.asked, s.faults, s.kinds = true, true, 3, []fault{lies, crash, blind, writeLost}

@@ -181,6 +181,14 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
+		"a refusal believed of what the platform took all the same", "it is sent again, and both are published",
+		func(s *scenario) {
+			faults(2, lies, endless)(s)
+			s.listing, s.works, s.tells, s.broken.workIsAbsence = unreliable, true, true, true
+		},
+		[]Rule{I3, Lost},
+	},
+	{
 		"a refusal for the moment believed", "the platform published and refused, and the call is made again",
 		func(s *scenario) { faults(1, lies)(s); s.broken.believeRefusal = true },
 		[]Rule{I3, Lost},

@@ -222,6 +222,10 @@ func (w *world) ask(i int) {
 			w.told(name, l)
 			continue
 		}
+		if w.x.tells {
+			w.toldUnnamed(posting.Target(m.copy.post, l.Target).Attempt.ID, l)
+			continue
+		}
 		l.LookupResult = w.lookupResult(m.copy.post, l.Target)
 	}
 }

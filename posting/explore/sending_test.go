@@ -220,6 +220,11 @@ func (w *world) answers(i int, add adder) {
 // shows.
 func (w *world) lyingAnswers(i, k int, add adder) {
 	if w.x.works {
+		if w.x.tells {
+			for _, a := range []answer{later, no} {
+				add(i, "attempt "+w.manager[i].ships[k].attempt+": taken, "+string(a), lies, false, func(n *world) { n.taken(i, k, a) })
+			}
+		}
 		return
 	}
 	name := "attempt " + w.manager[i].ships[k].attempt + ": published, "

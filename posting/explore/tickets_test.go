@@ -104,6 +104,20 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
+// toldUnnamed is what the platform says of the call of an attempt to whoever does not know
+// the name that it gave that.
+func (w *world) toldUnnamed(attemptID string, l *lookup) {
+	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
+	switch {
+	case i < 0, w.tickets[i].working() && w.x.broken.workIsAbsence:
+		l.Proof = true
+	case w.tickets[i].working():
+		l.OperationID = ticketName(i + 1)
+	default:
+		w.told(ticketName(i+1), l)
+	}
+}
+
 // nameWritten reports whether the name that a process has learnt is stored, or
 // is of no use any more: its attempt was settled, or another has taken its place.
 func (w *world) nameWritten(s ship) bool {
