@@ -243,6 +243,9 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 	case result.Err != nil && result.Err.AppWide:
 		// A limit that is over by now, since the answer was recorded late.
 		return limit.freed(post)
+	case result.Outcome == platforms.Refused && limit.latest.After(now):
+		// What is wrong with one post or account may be found before the app's limit is.
+		return limit.freed(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
 		if _, asks := limit.asking[post]; asks {
 			limit.refute()
