@@ -56,8 +56,8 @@ func TestLookup(t *testing.T) {
 	}{
 		"published":               {"the container says that it is, and the list which", with(one), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
 		"published, no caption":   {"a picture needs none", with(bare), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
-		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassTransient},
-		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
 		"finished":                {"what is ready is not published", with(one), answers{holds("FINISHED")}, "", proof, ""},
 		"error":                   {"what failed never will be", with(one), answers{holds("ERROR")}, "", proof, ""},
 		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{holds("EXPIRED")}, "", proof, ""},
@@ -108,8 +108,8 @@ func TestLookupAmongOlderPosts(t *testing.T) {
 		matches int
 		class   platforms.Class
 	}{
-		"at once":       {"a post that is not listed yet may be listed later", "PUBLISHED", time.Minute, 0, platforms.ClassTransient},
-		"later":         {"however long it is not listed, an older one is another one", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassTransient},
+		"at once":       {"a post that is not listed yet may be listed later", "PUBLISHED", time.Minute, 0, platforms.ClassUnknown},
+		"later":         {"however long it is not listed, an older one is another one", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassUnknown},
 		"not published": {"what is not published is not listed", "FINISHED", 11 * time.Minute, 0, ""},
 	}
 	for name, tc := range tests {

@@ -58,8 +58,8 @@ func TestLookup(t *testing.T) {
 		class   platforms.Class
 	}{
 		"published":               {reason: "the container says that it is, and the list which", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "2", "other", later), post(t, "1", "hello", noon, `"media_type":"TEXT_POST"`, `"is_reply":false`))}), want: fits("1", noon)},
-		"published, not listed":   {reason: "what is published is never absent", answer: inTurn(answers{holds("PUBLISHED"), list()}), class: platforms.ClassTransient},
-		"published, other listed": {reason: "nor if others are listed", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}), class: platforms.ClassTransient},
+		"published, not listed":   {reason: "what is published is never absent", answer: inTurn(answers{holds("PUBLISHED"), list()}), class: platforms.ClassUnknown},
+		"published, other listed": {reason: "nor if others are listed", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}), class: platforms.ClassUnknown},
 		"finished":                {reason: "what is ready is not published", answer: holds("FINISHED"), want: proof},
 		"error":                   {reason: "what failed never will be", answer: holds("ERROR"), want: proof},
 		"expired":                 {reason: "nor what Threads has dropped unpublished", answer: holds("EXPIRED"), want: proof},

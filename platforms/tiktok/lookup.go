@@ -50,6 +50,9 @@ func (p *Platform) told(job platforms.Job, id string, found status) (platforms.L
 	switch {
 	case found.state == stateFailed:
 		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
+	case job.OperationID == "" && (found.whole(&job.Content) || p.moderating(job, found)):
+		// From now on it is asked for as long as TikTok works.
+		return platforms.LookupResult{OperationID: id}, nil
 	case p.moderating(job, found):
 		// The caller asks again after pauses that double: a dozen times at most.
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgModerated)

@@ -142,7 +142,7 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 // its files is no better the next time.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
-		return platforms.Result{Outcome: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 	}
 	return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 }

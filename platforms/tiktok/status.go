@@ -75,6 +75,14 @@ func (s status) partial(size int64) bool {
 	return s.state == stateUploading && s.uploaded >= 0 && s.uploaded < size
 }
 
+// whole reports that TikTok has all of a post and works on it.
+func (s status) whole(content *platforms.Content) bool {
+	if !isVideo(content) {
+		return s.state == stateDownloading
+	}
+	return s.state == stateUploading && s.uploaded >= content.Media[0].Size
+}
+
 // silent reports that TikTok waits for a file, or works on it, without saying how
 // much of it has arrived. Its documentation has no example of that ("Get Post
 // Status", whose only one has uploaded_bytes): it may leave the number out while it

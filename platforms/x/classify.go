@@ -60,7 +60,9 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	known, remade := p.meaning(a)
 	refused = documented(resp.Status, explained)
 	if !refused && resp.Status < http.StatusInternalServerError {
+		code, isUnlisted := known.Code, known.Unlisted
 		known = *p.api.Nonsense(resp.Status, nil)
+		known.Code, known.Unlisted = code, isUnlisted
 	}
 	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
 	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)

@@ -6,6 +6,7 @@ package x
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -51,7 +52,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		if failure == nil {
 			return s.result()
 		}
-		if failure.Class != platforms.ClassPermanent {
+		if failure.Class != platforms.ClassPermanent && !errors.Is(failure, errIgnored) {
 			break
 		}
 	}
@@ -98,12 +99,12 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 
 // fieldsIgnored is the failure of a page that does not have what was asked for: a
 // post without its files, links or references is not known again, and is no proof of
-// absence. It is permanent, so that the other names are tried.
+// absence. The other names are tried then, as where X refuses these.
 func (p *Platform) fieldsIgnored() *platforms.Error {
-	failure := *p.api.NoList()
-	failure.Class = platforms.ClassPermanent
-	return &failure
+	return p.api.NoList().Because(errIgnored)
 }
+
+var errIgnored = errors.New("X left out fields that were asked for")
 
 // add looks at a listed post.
 func (p *Platform) add(s *search, post *listedPost) {

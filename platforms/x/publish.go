@@ -69,6 +69,7 @@ func (p *Platform) judge(resp *transport.Response, job *platforms.Job) platforms
 	case !refused:
 		result := p.api.InDoubt(resp.Status, failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
+		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return result
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.

@@ -44,7 +44,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		case at.state == done:
 			return p.follow(ctx, &job, at.video.ID.String(), false)
 		case at.state == open && at.stored == size:
-			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgUnderway)
 		case at.state == open:
 			return platforms.LookupResult{Proof: true}, nil
 		}

@@ -209,7 +209,7 @@ func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platfor
 	case found.stage == dropped:
 		return platforms.LookupResult{Refused: found.why}, nil
 	case found.stage != online:
-		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgFound)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgFound)
 	}
 	match.Note = p.posted(&found.video).Note
 	return match, nil

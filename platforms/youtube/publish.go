@@ -30,16 +30,16 @@ const (
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	file, failure := videoOf(&job)
 	if failure != nil {
-		return refusal(failure)
+		return unsent(failure)
 	}
 	s, ok := p.sessionOf(&job)
 	if !ok || s.last >= file.Size || file.Size-s.last > unit {
-		return refusal(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
+		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}
 	// It is held whole, so that no trouble with the store leaves the call in doubt.
 	part, failure := readPart(ctx, file, s.last)
 	if failure != nil {
-		return refusal(failure)
+		return unsent(failure)
 	}
 	resp, err := p.put(ctx, s, client.Call{
 		Action: "publish", Header: span(s.last, int64(len(part)), file.Size), Timeout: publishTimeout,
@@ -58,8 +58,13 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// refusal is the result of a call that was not made: something is to be done
+// unsent is the result of a call that was not made: something is to be done
 // before, or it can never be.
+func unsent(failure *platforms.Error) platforms.Result {
+	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
+}
+
+// refusal is the result of a call that YouTube refused.
 func refusal(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
@@ -99,6 +104,7 @@ func (p *Platform) judge(resp *transport.Response, s session, size int64) (*vide
 	case !documented(resp.Status, reason):
 		result := p.api.UploadInDoubt(failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
+		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return nil, result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
 		failure = platforms.Errorf(platforms.ClassTransient, msgGone).Because(failure.Err)

@@ -23,6 +23,9 @@ const (
 	// idWait is for how long the id of a post is looked for whose container is
 	// published: a listing may lag by half a minute to a minute.
 	idWait = 2 * time.Minute
+	// unreadWait is for how long a listing is asked for that id which cannot be read:
+	// outages of a graph are mostly over by then.
+	unreadWait = 10 * time.Minute
 	// remembered is how many containers are remembered.
 	remembered = 1000
 )

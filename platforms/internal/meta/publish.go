@@ -147,16 +147,17 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 
 // published finds the post that a published container became. The container has
 // ended all doubt, so that what is looked for is the post's id alone. Where the
-// listing does not give it for a while, or gives several, the post is published
-// without one: a wrong id would be worse. Of a tree the id is needed, since the next
-// card hangs from it.
+// listing does not give it for a while, gives several, or cannot be read for longer,
+// the post is published without one: a wrong id would be worse. Of a tree the id is
+// needed, since the next card hangs from it: without it the outcome is unknown.
 //
 // Meta's references call the time that is listed the "creation date" of a post and
 // do not say whether that is its container's. What is as old as the container is the
 // post, then, if nothing newer is listed.
 func (c *Containers) published(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
-	waited := c.Memory.publishedFor(job.Checkpoint, now) >= idWait
+	known := c.Memory.publishedFor(job.Checkpoint, now)
+	waited := known >= idWait
 	from := job.SearchFrom
 	if at := c.Memory.madeAt(job.Checkpoint); !at.IsZero() && at.Before(from) {
 		from = at
@@ -169,14 +170,17 @@ func (c *Containers) published(ctx context.Context, job *platforms.Job, where Li
 	switch {
 	case bad == nil && (len(matches) == 1 || len(matches) > 1 && isTree):
 		return matches.Result(), nil
-	case waited && !isTree:
+	case !isTree && (bad == nil && waited || known >= unreadWait):
 		return platforms.LookupResult{Matches: 1, Certain: true}, nil
 	case bad != nil:
-		return platforms.LookupResult{}, bad
+		// Whatever keeps the listing from being read, the post is out.
+		unread := *bad
+		unread.Class = platforms.ClassUnknown
+		return platforms.LookupResult{}, &unread
 	case len(matches) > 1:
-		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post and lists several that may be it", c.Name)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, "%s has published the post and lists several that may be it", c.Name)
 	default:
-		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post but does not list it yet", c.Name)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, "%s has published the post but does not list it yet", c.Name)
 	}
 }
 

@@ -4,6 +4,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -88,7 +89,14 @@ func TestPublishedContainer(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want.Matches > 0) {
 					t.Errorf("%s: lookup %d: %v (-want +got):\n%s", tc.reason, i+1, err, diff)
 				}
-				clk.Step(idWait)
+				if said, ok := errors.AsType[*platforms.Error](err); ok && said.Class != platforms.ClassUnknown {
+					t.Errorf("lookup %d is %s: a post that is out must not count as refused", i+1, said.Class)
+				}
+				if tc.posts == gone {
+					clk.Step(unreadWait)
+				} else {
+					clk.Step(idWait)
+				}
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	result, failed := to.Lookup(ctx, job)
 	if failed == nil && result.Matches == 1 && !result.Certain {
 		if l.Owners.toldOfOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
-			return none, platforms.Errorf(platforms.ClassTransient, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
+			return none, platforms.Errorf(platforms.ClassUnknown, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
 		}
 		if err := l.ambiguous(ctx, f, t); err != nil {
 			return none, err
@@ -227,7 +227,7 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 			return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
 		}
 		if same {
-			return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
+			return platforms.Errorf(platforms.ClassUnknown, "another post says the same on the account and has no id yet, so that what was found may be that one")
 		}
 	}
 	return nil
