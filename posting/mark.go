@@ -30,12 +30,18 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 }
 
 // ProvenAbsent reports whether target i can be sent again by another post: it failed, the
-// outcome of its last call is known, and no part of a tree is out.
+// outcome of its last call is known and confirmed, and no part of a tree is out.
 func ProvenAbsent(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil || StateOf(t) != v1alpha1.TargetFailed || t.ExternalID != "" || len(t.Cards) > 0 {
 		return false
 	}
 	a := t.Attempt
-	return a == nil || a.UnknownSince == nil && (a.Outcome == v1alpha1.OutcomeRefused || a.Outcome == v1alpha1.OutcomeNotSent || a.Outcome == v1alpha1.OutcomeAbsent)
+	if a == nil {
+		return true
+	}
+	if a.UnknownSince != nil || a.Refusal != nil && a.Refusal.Unconfirmed {
+		return false
+	}
+	return a.Outcome == v1alpha1.OutcomeRefused || a.Outcome == v1alpha1.OutcomeNotSent || a.Outcome == v1alpha1.OutcomeAbsent
 }

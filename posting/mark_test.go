@@ -31,6 +31,13 @@ func TestMarks(t *testing.T) {
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, true,
 		},
+		"Refused by a platform that could not be asked": {
+			"the call may have published it", &v1alpha1.TargetStatus{
+				State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused, Refusal: &v1alpha1.Refusal{Unconfirmed: true}},
+			},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, false,
+		},
 		"Failed with an outcome that is not known": {
 			"the call may have published it", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeUnknown}},
 			v1alpha1.PostSpec{},

@@ -115,7 +115,8 @@ type Attempt struct {
 
 	// refusal is set while the platform has refused the call and has not been asked
 	// yet whether it published all the same: some platforms publish and answer an
-	// error. The attempt stays open meanwhile.
+	// error. The attempt stays open meanwhile. On a closed attempt it says that the
+	// platform could not be asked.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
@@ -142,4 +143,9 @@ type Refusal struct {
 	// retryAt is when the call is made again; absent if the refusal is final.
 	// +optional
 	RetryAt *Time `json:"retryAt,omitempty"`
+
+	// unconfirmed says of a closed attempt that the platform could not be asked
+	// whether the call published all the same. The call is not made again.
+	// +optional
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }

@@ -51,10 +51,6 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
-	if t.Attempt.Refusal != nil {
-		stand(t, now)
-		return nil
-	}
 	why := "it cannot be found out any more: the post, or the connection by which the platform is asked, was deleted"
 	unknown(t, v1alpha1.OnUnknownFail, now, why)
 	return nil

@@ -65,7 +65,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		refused(t, f.Refused, pause(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
 	case now.Before(authoritativeFrom):
-		lookUpAgain(t, timing, time.Time{}, now)
+		lookUpAgain(t, quietAt(t.Attempt, timing), time.Time{}, now)
 		if t.NextTryAt.After(authoritativeFrom) {
 			t.NextTryAt = v1alpha1.NewTimePtr(authoritativeFrom)
 		}
@@ -136,7 +136,7 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
-	lookUpAgain(t, timing, err.RetryAt, now)
+	lookUpAgain(t, quietAt(t.Attempt, timing), err.RetryAt, now)
 	b := blockedBy(v1alpha1.ReasonProcessing, err)
 	if !taken {
 		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and the platform cannot be asked yet: "+err.Problem
@@ -145,10 +145,10 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// lookUpAgain plans another lookup, the later the longer it has been, and not before
-// the platform can be asked again.
-func lookUpAgain(t *v1alpha1.TargetStatus, timing Timing, notBefore, now time.Time) {
-	next := now.Add(min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry))
+// lookUpAgain plans another lookup, the later the longer the platform has been asked, and
+// not before it can be asked again.
+func lookUpAgain(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
+	next := now.Add(min(max(now.Sub(since), firstRetry), maxRetry))
 	if notBefore.After(next) {
 		next = notBefore
 	}

@@ -103,43 +103,79 @@ func refusedCall(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
 // refusal.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns from when on a lookup that does not find the post of a refused call
-// lets the refusal stand. Another process may look, whose clock is ahead.
+// confirmFrom returns from when on the platform is asked about a refused call. Another
+// process may ask, whose clock is ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return quietAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
+}
+
+// listedFrom returns from when on the account's listing shows the post of a refused call,
+// where the platform answers from that alone.
+func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+	return quietAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
 
 // recordConfirmation enters what a lookup found after a refusal. A post that is not found
 // lets the refusal stand, also where a listing proves nothing: nothing speaks against it.
 func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
+	from := listedFrom(t.Attempt, timing)
+	if f.Proof {
+		from = confirmFrom(t.Attempt, timing)
+	}
 	switch {
 	case f.Refused != nil:
 		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil
 		refused(t, f.Refused, pause(tries(t)), now)
-	case now.Before(confirmFrom(t.Attempt, timing)):
-		t.NextTryAt = v1alpha1.NewTimePtr(confirmFrom(t.Attempt, timing))
+	case now.Before(from):
+		t.NextTryAt = v1alpha1.NewTimePtr(from)
 	default:
 		stand(t, now)
 	}
 }
 
+// askAgainFor bounds how long a platform is asked again that refuses the question as it
+// refused the call. It may refuse every question of this account, and people wait for the
+// failure; but one such answer is no more than a claim either.
+const askAgainFor = time.Minute
+
 // recordConfirmationFailure enters that a platform could not be asked about a call that it
-// had refused. One that refuses the question as well cannot be asked, and its refusal of
-// the call stands. Any other is asked for as long as after a lost answer; then the call is
-// not made again, for it may have published, and a person is asked where a listed post may
-// be the one.
+// had refused. It is asked again for as long as after a lost answer, counted from the end of
+// the pause that it announced. Then the call is not made again, for it may have published,
+// and a person is asked where a listed post may be the one.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
-	switch isOver := now.Sub(quietAt(t.Attempt, timing)) > timing.GiveUpAfter; {
+	from, notBefore, patience := quietAt(t.Attempt, timing), err.RetryAt, timing.GiveUpAfter
+	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
+		from = at.Time
+	}
+	if err.Class == platforms.ClassPermanent {
+		patience = min(patience, askAgainFor)
+		if now.Before(from) && from.After(notBefore) {
+			notBefore = from
+		}
+	}
+	switch isOver := now.Sub(from) > patience && !(err.RetryAt.After(now) && inTime(t, err.RetryAt)); {
 	case isOver && err.Class == platforms.ClassUnknown:
 		unknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
 	case isOver:
-		t.Attempt.Refusal.RetryAt = nil
-		stand(t, now)
-	case err.Class == platforms.ClassPermanent:
-		stand(t, now)
+		standUnconfirmed(t, now)
 	default:
-		lookUpAgain(t, timing, err.RetryAt, now)
+		since := quietAt(t.Attempt, timing)
+		if !now.Before(from) {
+			since = from
+		}
+		lookUpAgain(t, since, notBefore, now)
 	}
+}
+
+// standUnconfirmed closes an attempt as refused that may have published: the platform could
+// not be asked. Its call is not made again.
+func standUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
+	t.Attempt.Refusal.RetryAt = nil
+	if t.Blocked != nil {
+		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "look at the account before you post again: the platform could not be asked whether it published this one")
+	}
+	stand(t, now)
+	t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}
 }
 
 // stand closes an attempt as refused.

@@ -23,7 +23,12 @@ func confirming() Timing {
 // refusedAt is a target whose call was refused a second after its claim.
 func refusedAt(t *testing.T, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
 	t.Helper()
-	target := claimed(t)
+	return refusedOf(t, claimed(t), class, retryAt)
+}
+
+// refusedOf refuses the call of a claimed target a second after its claim.
+func refusedOf(t *testing.T, target *v1alpha1.TargetStatus, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
+	t.Helper()
 	r := refusal(class, "no")
 	r.Err.RetryAt = retryAt
 	mustDo(t, Record(target, "a1", r, 1, at(time.Second)))
@@ -133,37 +138,124 @@ func TestWhenRefusalIsConfirmed(t *testing.T) {
 }
 
 func TestRefusalThatCannotBeConfirmed(t *testing.T) {
+	none := time.Time{}
+	for _, tt := range []struct {
+		name    string
+		reason  string
+		class   platforms.Class
+		retryAt time.Time
+		asked   platforms.Class
+		askAt   time.Time
+		after   time.Duration
+		state   v1alpha1.TargetState
+		waits   string
+		next    *v1alpha1.Time
+	}{
+		{
+			"not yet", "the next question may be answered", platforms.ClassPermanent, none,
+			platforms.ClassTransient, none, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(119 * time.Second),
+		},
+		{
+			"never", "nothing speaks against the refusal", platforms.ClassPermanent, none,
+			platforms.ClassTransient, none, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
+		},
+		{
+			"never, of a call that was to be made again", "it may be out, and is not sent again unasked", platforms.ClassTransient, none,
+			platforms.ClassReconnect, none, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
+		},
+		{
+			"never, with something alike in the listing", "a person can compare them", platforms.ClassPermanent, none,
+			platforms.ClassUnknown, none, 2 * time.Hour, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
+		},
+		{
+			"after the pause that was announced", "the first question comes when the pause is over, and patience begins then", platforms.ClassRateLimited, at(90 * time.Minute),
+			platforms.ClassTransient, none, 90 * time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(90*time.Minute + time.Second),
+		},
+		{
+			"long after the pause", "it was asked for an hour", platforms.ClassRateLimited, at(90 * time.Minute),
+			platforms.ClassTransient, none, 151 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRateLimited, nil,
+		},
+		{
+			"limited as well", "an announced end of the limit is worth waiting for", platforms.ClassPermanent, none,
+			platforms.ClassRateLimited, at(2 * time.Hour), 61 * time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(2 * time.Hour),
+		},
+		{
+			"limited beyond the deadline", "people wait for the failure", platforms.ClassPermanent, none,
+			platforms.ClassRateLimited, at(4 * time.Hour), 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
+		},
+		{
+			"refused as well", "a refused question is no more than a claim either", platforms.ClassTransient, none,
+			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(24 * time.Second),
+		},
+		{
+			"refused as well, before the end of a pause", "the call is not made before that anyway", platforms.ClassQuota, at(50 * time.Minute),
+			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(50 * time.Minute),
+		},
+		{
+			"refused each time", "the call may have published, and is not made again unasked", platforms.ClassTransient, none,
+			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
+		},
+		{
+			"refused each time, for good", "this account cannot be asked", platforms.ClassPermanent, none,
+			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			target.TryUntil = timePtr(3 * time.Hour)
+			target = refusedOf(t, target, tt.class, tt.retryAt)
+			failure := platforms.Errorf(tt.asked, "cannot be asked")
+			failure.RetryAt = tt.askAt
+			mustDo(t, RecordLookupFailure(target, failure, confirming(), v1alpha1.OnUnknownRetry, at(tt.after)))
+			if target.State != tt.state || reasonOf(target) != tt.waits || !target.NextTryAt.Equal(tt.next) {
+				t.Errorf("%s (%s), next %v: %q, want %s (%s), next %v (%s)",
+					target.State, reasonOf(target), target.NextTryAt, problemOf(target), tt.state, tt.waits, tt.next, tt.reason)
+			}
+			if target.State == v1alpha1.TargetFailed && (target.Attempt.Refusal == nil || !target.Attempt.Refusal.Unconfirmed) {
+				t.Errorf("a refusal that was not confirmed is told from one that was: %+v", target.Attempt)
+			}
+		})
+	}
+}
+
+// TestRefusalOutlivesItsPause goes through the life of a post whose account is limited for an
+// hour, and whose listing is away when the hour is over.
+func TestRefusalOutlivesItsPause(t *testing.T) {
+	target := claimed(t)
+	target.TryUntil = timePtr(2 * time.Hour)
+	target = refusedOf(t, target, platforms.ClassRateLimited, at(time.Hour))
+	if first := NextLookup(target, confirming()); !first.Equal(at(time.Hour)) {
+		t.Fatalf("it is asked at %s, and a question prolongs the limit", first)
+	}
+	mustDo(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "away"), confirming(), v1alpha1.OnUnknownFail, at(time.Hour)))
+	again := NextLookup(target, confirming())
+	if !IsRefused(target.Attempt) || again.Before(at(time.Hour)) {
+		t.Fatalf("the first question had no answer: %+v, asked again at %s", target.Attempt, again)
+	}
+	mustDo(t, RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "7"}, confirming(), v1alpha1.OnUnknownFail, 1, again))
+	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
+		t.Errorf("it was published all the same: %+v", target)
+	}
+}
+
+func TestRefusalWithoutProofWaitsForTheListing(t *testing.T) {
+	timing := confirming()
+	timing.Lag = 5 * time.Minute
 	for _, tt := range []struct {
 		name   string
 		reason string
-		class  platforms.Class
-		asked  platforms.Class
-		after  time.Duration
-		state  v1alpha1.TargetState
-		waits  string
+		found  platforms.LookupResult
+		open   bool
+		next   *v1alpha1.Time
 	}{
-		{"not yet", "the next question may be answered", platforms.ClassPermanent, platforms.ClassTransient, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused},
-		{"never", "nothing speaks against the refusal", platforms.ClassPermanent, platforms.ClassTransient, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused},
-		{
-			"never, of a call that was to be made again", "it may be out, and is not sent again unasked",
-			platforms.ClassTransient, platforms.ClassReconnect, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy,
-		},
-		{
-			"never, with something alike in the listing", "a person can compare them",
-			platforms.ClassPermanent, platforms.ClassUnknown, 2 * time.Hour, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown,
-		},
-		{
-			"refused as well", "this account cannot be asked, and the call may be made again",
-			platforms.ClassTransient, platforms.ClassPermanent, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy,
-		},
-		{"refused as well, for good", "this account cannot be asked", platforms.ClassPermanent, platforms.ClassPermanent, 13 * time.Second, v1alpha1.TargetFailed, v1alpha1.ReasonRefused},
+		{"an answer about the call itself", "the upload session says that it is incomplete", platforms.LookupResult{Proof: true}, false, nil},
+		{"an answer from the listing", "the video may be listed after minutes", platforms.LookupResult{}, true, timePtr(5*time.Minute + 3*time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target := refusedAt(t, tt.class, time.Time{})
-			target.TryUntil = timePtr(3 * time.Hour)
-			mustDo(t, RecordLookupFailure(target, platforms.Errorf(tt.asked, "cannot be asked"), confirming(), v1alpha1.OnUnknownRetry, at(tt.after)))
-			if target.State != tt.state || reasonOf(target) != tt.waits {
-				t.Errorf("%s (%s): %q, want %s (%s) (%s)", target.State, reasonOf(target), problemOf(target), tt.state, tt.waits, tt.reason)
+			target := refusedAt(t, platforms.ClassPermanent, time.Time{})
+			mustDo(t, RecordLookup(target, tt.found, timing, v1alpha1.OnUnknownFail, 1, at(13*time.Second)))
+			if IsOpen(target.Attempt) != tt.open || !target.NextTryAt.Equal(tt.next) {
+				t.Errorf("open %t, next %v; want %t, %v (%s)", IsOpen(target.Attempt), target.NextTryAt, tt.open, tt.next, tt.reason)
 			}
 		})
 	}
@@ -206,8 +298,8 @@ func TestRefusalRecordedTwice(t *testing.T) {
 func TestRefusedPostThatGoes(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
 	mustDo(t, Abandon(target, at(time.Minute)))
-	if target.State != v1alpha1.TargetFailed || reasonOf(target) != v1alpha1.ReasonRefused {
-		t.Errorf("%s (%s): the platform refused it, and cannot be asked any more", target.State, reasonOf(target))
+	if target.State != v1alpha1.TargetUndecided || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
+		t.Errorf("%s (%s): it may be published, which an object of the same name has to know", target.State, target.Attempt.Outcome)
 	}
 }
 

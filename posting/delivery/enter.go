@@ -177,7 +177,7 @@ type LookupAnswer struct {
 // unknown if it does not tell: nothing is sent for such a post again.
 func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Held, now time.Time) error {
 	t := posting.Target(post, a.Target)
-	err := held.enter(t, a.Refused, now, func() error {
+	err := held.enter(t, cmp.Or(a.Refused, a.Err), now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}

@@ -72,7 +72,7 @@ func (f *Facts) held() *Held {
 	}
 }
 
-// Held is by what deadlines move. The zero Held moves none.
+// Held holds what moves deadlines. The zero Held moves none.
 type Held struct {
 	// Suspended and Suspensions are as in Facts.
 	Suspended   bool
@@ -96,11 +96,10 @@ func (h *Held) move(t *v1alpha1.TargetStatus) {
 }
 
 // outlast moves until when a target is tried behind a pause that its platform announced: the
-// starting deadline counts from the end of a pause that would leave no time for another try.
-// It reports whether it did; a pause beyond LongestDelay moves nothing, nor does one of a
-// target whose time is over.
+// starting deadline counts from the end of the pause. It reports whether it did; a pause that
+// ends after LongestDelay moves nothing, nor does one of a target whose time is over.
 func (h *Held) outlast(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
-	if t.TryUntil == nil || pause.Before(t.TryUntil.Time) || now.After(t.TryUntil.Time) {
+	if t.TryUntil == nil || !pause.After(now) || now.After(t.TryUntil.Time) {
 		return false
 	}
 	initial := t.TryUntil
@@ -114,6 +113,9 @@ func (h *Held) outlast(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bo
 	until := pause.Add(h.StartingDeadline)
 	if until.After(latest) {
 		until = latest
+	}
+	if !until.After(t.TryUntil.Time) {
+		return false
 	}
 	t.InitialDeadline, t.TryUntil = initial, v1alpha1.NewTimePtr(until)
 	return true

@@ -233,7 +233,9 @@ func TestOutlast(t *testing.T) {
 		moved            bool
 		wantUntil, wants time.Duration
 	}{
-		"within the deadline":     {"there is time for another try", time.Hour, 0, 50 * time.Minute, 0, false, time.Hour, 0},
+		"within the deadline":     {"ten minutes are not the deadline that its owner gave it", time.Hour, 0, 50 * time.Minute, 0, true, 110 * time.Minute, time.Hour},
+		"over":                    {"it moves nothing any more", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
+		"shorter than the last":   {"a deadline never moves back", 2 * time.Hour, time.Hour, 50 * time.Minute, 40 * time.Minute, false, 2 * time.Hour, time.Hour},
 		"as long as the deadline": {"the deadline counts from the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},
 		"a second pause":          {"the bound counts from the first deadline", 2 * time.Hour, time.Hour, 2 * time.Hour, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
 		"near the bound":          {"it is tried once more, and no longer", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},

@@ -109,9 +109,9 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	return on, recent
 }
 
-// heldBy is by what deadlines move, as a manager reads it that enters what ended a call.
+// heldBy returns what moves deadlines, as a manager reads it that enters what ended a call.
 func (w *world) heldBy() *delivery.Held {
-	held := &delivery.Held{StartingDeadline: w.x.settings.StartingDeadline}
+	held := &delivery.Held{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
 		held.Suspended, held.Suspensions = w.seesBrake(), w.brake.entered
 	}

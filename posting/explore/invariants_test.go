@@ -221,7 +221,7 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows one of unknown outcome", id)
 		}
 	case v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent:
-		if why := w.mayStillBe(prev.ID); why != "" && (!w.x.dedupes || prev.Outcome != v1alpha1.OutcomeRefused) {
+		if why := w.mayStillBe(prev.ID); why != "" && !w.isBelieved(prev.Outcome) {
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:
@@ -230,6 +230,12 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows %s, which is open", id, prev.ID)
 		}
 	}
+}
+
+// isBelieved reports whether a call may follow one that took effect: its refusal was
+// believed since the listing broke its word, and the platform takes no repetition.
+func (w *world) isBelieved(outcome v1alpha1.AttemptOutcome) bool {
+	return outcome == v1alpha1.OutcomeRefused && w.x.dedupes && w.x.beyond.lag > 0
 }
 
 // mayStillBe says how the call of an attempt took effect, or yet may; "" if it

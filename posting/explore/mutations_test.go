@@ -194,8 +194,11 @@ var mutations = []mutation{
 		[]Rule{I3, Lost},
 	},
 	{
-		"a search that begins with the latest attempt", "an earlier one was published and refused, and the platform would not be asked",
-		func(s *scenario) { faults(2, lies, denied)(s); s.dedupes, s.broken.searchLate = true, true },
+		"a search that begins with the latest attempt", "an earlier one was published and refused, and was listed too late",
+		func(s *scenario) {
+			faults(1, lies)(s)
+			s.dedupes, s.beyond.lag, s.broken.searchLate = true, late, true
+		},
 		[]Rule{Lost},
 	},
 	{

@@ -229,10 +229,12 @@ func (w *world) lyingAnswers(i, k int, add adder) {
 	}
 	name := "attempt " + w.manager[i].ships[k].attempt + ": published, "
 	answers := []answer{later, no}
-	if w.x.mayHappen(denied) {
-		// A platform that refuses questions as well has the last word of what it refuses
-		// for good.
-		answers = []answer{later, limited}
+	switch {
+	case w.x.beyond.lag > 0:
+		// What is listed later than that is not found by anybody.
+		answers = []answer{limited}
+	case w.x.kinds != nil:
+		answers = append(answers, limited)
 	}
 	for _, a := range answers {
 		add(i, name+string(a), lies, false, func(n *world) { n.published(i, k, false, a) })
