@@ -26,6 +26,12 @@ const (
 	// may lag by minutes.
 	unseenFor = 15 * time.Minute
 
+	// missingFor is how long after that a video is missing in every answer before it counts
+	// as deleted: one empty answer may be a fault of YouTube's.
+	missingFor = 3 * time.Minute
+	// mostMissing is how many missing videos are remembered.
+	mostMissing = 1000
+
 	// processingFor is how long a video is asked about. After that it counts as posted,
 	// with a note: YouTube has it, and has not refused it. A video of the greatest
 	// length, 12 hours, takes about as long.
@@ -83,16 +89,29 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 	}
 	for i := range list.Items {
 		if found := &list.Items[i]; found.ID.String() == id {
+			p.missing.Remove(id)
 			return found.progress(), nil
 		}
 	}
 	if len(list.Items) > 0 {
 		return progress{}, platforms.Errorf(platforms.ClassUnknown, msgUnsaid)
 	}
-	if !job.AcceptedAt.IsZero() && p.clock.Since(job.AcceptedAt) > unseenFor {
+	if !job.AcceptedAt.IsZero() && p.clock.Since(job.AcceptedAt) > unseenFor && p.missingSince(id) >= missingFor {
 		return progress{stage: dropped, why: droppedFor(codeDeleted)}, nil
 	}
 	return progress{stage: unseen}, nil
+}
+
+// missingSince returns for how long videos.list has not shown a video that it was to show,
+// now for the first time or not.
+func (p *Platform) missingSince(id string) time.Duration {
+	now := p.clock.Now()
+	since, known := p.missing.Get(id)
+	if !known {
+		p.missing.Add(id, now)
+		return 0
+	}
+	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // only times are entered
 }
 
 // What is read of a video. The details of its processing are for its owner alone

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 const videoID = "AbCdEfGhIjK"
@@ -127,13 +128,32 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestVideoGone has YouTube not show a video any more.
+// TestVideoGone looks twice at a video that YouTube does not show any more.
 func TestVideoGone(t *testing.T) {
-	p, g := newGoogle(t, none)
-	job := g.upTo(unit+7, unit)
-	job.OperationID, job.AcceptedAt = videoID, noon.Add(-unseenFor-time.Second)
-	if got, err := p.Lookup(t.Context(), job); err != nil || got.Refused == nil || got.Refused.Code != codeDeleted {
-		t.Errorf("got %+v, %v", got, err)
+	for name, tc := range map[string]struct {
+		reason        string
+		first, second http.HandlerFunc
+		after         time.Duration
+		gone          bool
+	}{
+		"missing twice":              {"it was deleted", none, none, missingFor, true},
+		"missing twice, in a moment": {"one fault of YouTube's may last as long", none, none, missingFor - time.Second, false},
+		"missing once":               {"the first answer was a fault", none, shows(videoID, uploaded, atWork), missingFor, false},
+		"not shown by a fault":       {"a look without an answer is none", fails(503, "backendError"), none, missingFor, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.first, tc.second)
+			job := g.upTo(unit+7, unit)
+			job.OperationID, job.AcceptedAt = videoID, noon.Add(-unseenFor-time.Second)
+			if got, err := p.Lookup(t.Context(), job); err == nil {
+				t.Errorf("the first look proves nothing: got %+v", got)
+			}
+			p.clock.(recorder.Clock).Step(tc.after)
+			got, err := p.Lookup(t.Context(), job)
+			if gone := err == nil && got.Refused != nil && got.Refused.Code == codeDeleted; gone != tc.gone {
+				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"unicode/utf16"
 
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
@@ -104,6 +105,9 @@ type Platform struct {
 	webURL     string
 	listingLag time.Duration
 	clock      clock.Clock
+	// missing has the videos that videos.list did not show when it was to, and since when.
+	// It ends with the process: then a video counts as deleted some minutes later.
+	missing *lru.Cache
 }
 
 var (
@@ -120,7 +124,7 @@ func New(c Config, way *transport.Client) *Platform {
 			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
-		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), missing: lru.New(mostMissing),
 	}
 	dead, _ := known(codeDeadRefresh)
 	p.tokens = oauth2.Endpoint{
