@@ -29,7 +29,8 @@ const (
 	// be known here, such as that for keys, and than it takes until the posts of a cluster that
 	// is made anew are there.
 	unneeded = 48 * time.Hour
-	// mostFaults is how many records that cannot be removed are passed over at a time.
+	// mostFaults is how many failures of the store are passed over at a time; those of one
+	// record do not count.
 	mostFaults = 16
 )
 
@@ -37,17 +38,17 @@ const (
 // the cluster, whose record it is too, or somebody else may still need it: then the daily sweep
 // of records removes it.
 //
-// One whose record cannot be removed stays in the lists, and keeps no other one there. After some of them it is the
-// store's fault, and it is not asked for the rest.
+// One whose record cannot be removed stays in the lists, and keeps no other one there. After some failures of the
+// store it is not asked for the rest.
 func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
 	group.SetLimit(keepAtOnce)
 	var mu sync.Mutex
-	failed := &lists.StayError{Names: map[string]bool{}}
+	failed, faults := &lists.StayError{Names: map[string]bool{}}, 0
 	many := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(failed.Names) >= mostFaults
+		return faults >= mostFaults
 	}
 	for _, post := range posts {
 		if many() {
@@ -58,6 +59,9 @@ func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) 
 				mu.Lock()
 				defer mu.Unlock()
 				failed.Names[post.Name], failed.Err = true, cmp.Or(failed.Err, err)
+				if !archive.OfOneRecord(err) {
+					faults++
+				}
 			}
 			return nil
 		})

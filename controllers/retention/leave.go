@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/posting/retention"
 )
 
@@ -87,8 +88,8 @@ type outcome struct {
 	archived, refused []*v1alpha1.Post
 }
 
-// mostRefused is how many records in a row are tried that the archive does not take: one may have a fault of its own, which
-// must not keep the others of its team in the cluster. After two it is the archive's.
+// mostRefused is how many records in a row are tried that the archive does not take, those left out that it refuses for
+// a fault of their own: one record must not keep the others of its team in the cluster. After two it is the archive's fault.
 const mostRefused = 2
 
 // keep has the records of posts kept: of all at once and, if that fails, of one after the other.
@@ -103,8 +104,11 @@ func (s *Sweeper) keep(ctx context.Context, posts []*v1alpha1.Post) (kept outcom
 	var problems []error
 	for i, inARow := 0, 0; i < len(posts) && inARow < mostRefused && ctx.Err() == nil; i++ {
 		if err := s.Archive.Keep(ctx, posts[i:i+1]); err != nil {
-			kept.refused, inARow = append(kept.refused, posts[i]), inARow+1
+			kept.refused = append(kept.refused, posts[i])
 			problems = append(problems, err)
+			if !archive.OfOneRecord(err) {
+				inARow++
+			}
 			continue
 		}
 		kept.archived, inARow = append(kept.archived, posts[i]), 0

@@ -185,7 +185,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	DescribeTable("whose record the archive does not take stays, and keeps no other one:", func(ctx SpecContext, sweeps int, odd ...string) {
+	DescribeTable("whose record the archive does not take stays, and keeps no other one:", func(ctx SpecContext, why error, sweeps int, odd ...string) {
 		d := newDesk(ctx)
 		d.post(ctx, "a-first", 5*day)
 		for _, name := range odd {
@@ -195,11 +195,11 @@ var _ = Describe("A finished post", func() {
 		record := d.shelf.Record
 		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error {
 			if slices.Contains(odd, post.Name) {
-				return errors.New("the store refuses the key")
+				return why
 			}
 			return record(ctx, post)
 		}
-		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("the store refuses the key")))
+		Expect(d.sweep(ctx)).To(MatchError(why))
 		for range sweeps - 1 {
 			Expect(d.sweep(ctx)).To(Succeed())
 		}
@@ -212,8 +212,9 @@ var _ = Describe("A finished post", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
 	},
-		Entry("one", 1, "b-odd"),
-		Entry("two beside each other, after which the rest has its turn in the next sweep", 2, "b-odd", "c-odd"),
+		Entry("one", errors.New("the store refuses it"), 1, "b-odd"),
+		Entry("two beside each other, after which the rest has its turn in the next sweep", errors.New("the store refuses it"), 2, "b-odd", "c-odd"),
+		Entry("neighbours, each by a fault of its own", archive.ErrNotFound, 1, "b-odd", "c-odd", "d-odd"),
 	)
 
 	It("stays for both times where there is no bucket", func(ctx SpecContext) {
