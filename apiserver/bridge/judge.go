@@ -70,8 +70,8 @@ func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[
 	return needs, connections, nil
 }
 
-// filesOfRefused is how many files a post that is wrong by itself may name for them to be read, so that the answer covers them:
-// as many as a post shows outside a thread (TikTok's images). More are read only when the rest is right, because each costs a look.
+// filesOfRefused bounds the files that are read of a post whose other fields are invalid, so that one answer names their faults,
+// too: as many as a post shows outside a thread (TikTok's images). More are read only when the rest is valid, because each costs a read.
 const filesOfRefused = 35
 
 // obeysRules refuses a post that breaks a rule, and names all that is wrong with it: with the request, the post itself, its

@@ -55,7 +55,7 @@ func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
 	return suspended || err != nil
 }
 
-// held tells by what the deadlines of a namespace's posts move. While that cannot be told, nothing is
+// held returns what moves the deadlines of a namespace's posts. While that cannot be told, nothing is
 // given up for the time that it takes: the next pass knows.
 func (r *Reconciler) held(ctx context.Context, namespace string) *delivery.Held {
 	suspended, recent, err := r.suspension(ctx, namespace)

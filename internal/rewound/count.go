@@ -38,7 +38,7 @@ type Rewind struct {
 	// Noticed is when that was found out, by the clock of the Kubernetes API. What objects
 	// from before say may be less than what happened.
 	Noticed time.Time `json:"noticed"`
-	// Why says by what it was found out.
+	// Why names the evidence.
 	Why string `json:"why"`
 }
 

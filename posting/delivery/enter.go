@@ -122,9 +122,9 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// EnterResults enters what came of calls. held says by what the deadlines of the post's
-// team move. The error joins those that came too late to be entered; the others are
-// entered all the same.
+// EnterResults enters what came of calls. held moves the deadlines of the post's targets.
+// The error joins those that came too late to be entered; the others are entered all the
+// same.
 func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Time) error {
 	var late []error
 	for i := range results {
@@ -173,8 +173,9 @@ type LookupAnswer struct {
 }
 
 // EnterLookup enters an answer about an open attempt. timing is that of its
-// platform, and held says by what the deadlines of the post's team move. Of a post that is being deleted, the last answer closes the attempt, as
-// unknown if it does not tell: nothing is sent for such a post again.
+// platform, and held moves the deadlines of the post's targets. Of a post that is being
+// deleted, the last answer closes the attempt, as unknown if it does not tell: nothing is
+// sent for such a post again.
 func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Held, now time.Time) error {
 	t := posting.Target(post, a.Target)
 	err := held.enter(t, cmp.Or(a.Refused, a.Err), now, func() error {

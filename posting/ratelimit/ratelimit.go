@@ -108,7 +108,7 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 // Believe returns what is believed of a platform's error, which a call with a token met.
 // It says when to try again if it is about a limit and the platform gave no plausible
 // time, and never later than after LongestBlock. It is about the app only if the token is
-// known to be of the installation's app: no team stops the others with an app of its own.
+// known to be of the installation's app: a team that uses its own app must not stop the others.
 // It does not change its argument.
 func Believe(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {

@@ -69,7 +69,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	}
 }
 
-// notYet words a refusal that passes.
+// notYet rewrites a refusal as one that passes: the same container may be published later.
 func (c *Containers) notYet(e *platforms.Error) {
 	e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", c.Name+" cannot publish the post yet", ""
 }

@@ -138,7 +138,7 @@ func (q *question) read(ctx context.Context, address string, unreachable error) 
 		shown, err, q.target.Index)
 }
 
-// errUnlisted is that the account's list has no post with an address.
+// errUnlisted says that none of the account's latest posts has an address.
 var errUnlisted = errors.New("the account's latest posts have no such address")
 
 // byCode looks for the post with a code in its address among the account's.

@@ -55,7 +55,7 @@ type Publisher struct {
 	Scheduler *dispatch.Scheduler
 	// Owners knows which platform ids belong to which target.
 	Owners Owners
-	// Held tells by what the deadlines of a namespace's posts move.
+	// Held returns what moves the deadlines of a namespace's posts.
 	Held func(ctx context.Context, namespace string) *delivery.Held
 	// Changed is called when a status was stored, with what it was before.
 	Changed func(post *v1alpha1.Post, before *v1alpha1.PostStatus)
