@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -75,6 +77,46 @@ func (c *campaign) heard(ctx SpecContext) {
 	}
 	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
 }
+
+// How long X limits an account that lists its posts later than X promises: a search that
+// begins with the second call would miss the post of the first, by its margin of a minute,
+// and the listing has it before the second call counts as absent.
+const (
+	limitFor   = 70 * time.Second
+	listsAfter = limitFor + 6*time.Second
+)
+
+var _ = Describe("A post that is published, refused, and listed too late", func() {
+	It("is found by the second call, which repeats it", func(ctx SpecContext) {
+		if !long {
+			Skip("it waits for more than a minute; LONG=1 runs it")
+		}
+		sum, m := newTotals(), startManager()
+		defer func() { m.kill() }()
+		tm := newTeamOn(ctx, v1alpha1.PlatformX)
+		tm.probed(ctx, v1alpha1.PlatformX)
+		account := tm.accounts[v1alpha1.PlatformX].ID
+		_, err := platform.Account(ctx, "x", account, map[string]any{"listing_lag_ms": listsAfter.Milliseconds()})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(platform.Fault(ctx, sandboxtest.Fault{
+			Platform: "x", Account: account, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "rate_limit",
+			RetryAfterS: int(limitFor.Seconds()), Times: 1,
+		})).To(Succeed())
+		sum.lies++
+		met := points.once(post.PointAfterLookup, func() { m.kill() })
+		tm.post(ctx, aText, "refused, and listed late", v1alpha1.PlatformX)
+		Eventually(met).WithTimeout(2 * limitFor).Should(BeClosed())
+		sum.kills++
+		m = startManager()
+		settle(ctx, func() { m = revive(m) }, tm)
+		sum.judge(ctx, tm)
+		fmt.Printf("listed too late: %s\n", sum)
+		all := sum.sum(everyPair)
+		Expect(all.twice).To(BeZero(), "published twice")
+		Expect(all.lost+all.denied+all.givenUp).To(BeZero(), "lost, online and failed, or left to a person")
+		Expect(all.attempts).To(BeNumerically(">", 1), "the refusal was believed")
+	})
+})
 
 // aroundARefusal are the points between a refusal and what comes of it.
 var aroundARefusal = []string{post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup}
