@@ -68,7 +68,7 @@ func TestMain(m *testing.M) {
 
 func TestAPIServer(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	RunSpecs(t, "apiserver")
 }

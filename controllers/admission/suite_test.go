@@ -50,7 +50,7 @@ import (
 
 func TestAdmission(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(10 * time.Second)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "Admission webhook")
 }
 

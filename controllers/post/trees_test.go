@@ -91,7 +91,8 @@ var _ = Describe("A tree", Ordered, func() {
 			writes.of(t.namespace)
 			p := t.post(ctx, "", target, cards(words(5)...))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-			Expect(writes.n.Load()).To(BeEquivalentTo(6), "on %s", on)
+			// On a busy machine the next card is not always prepared when the last one is recorded.
+			Expect(writes.n.Load()).To(BeNumerically("~", 7, 1), "on %s: a claim, four cards that claim the next, a card; two writes for each would be 10", on)
 		}
 	})
 

@@ -67,7 +67,7 @@ var (
 
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	env, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())

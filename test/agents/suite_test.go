@@ -31,7 +31,7 @@ var (
 
 func TestAgents(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Agents")
 }
 

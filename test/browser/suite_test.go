@@ -39,7 +39,7 @@ var (
 
 func TestBrowser(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Browser")
 }
 

@@ -39,7 +39,7 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	env, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
