@@ -218,7 +218,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+platform.Title()) }),
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
-		g.Iff(undecided && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
+		g.Iff(undecided && !archived && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
 		g.If(v.may.compose() && posting.ProvenAbsent(post, i), v.linkToSendAgain(post, i, platform)),
 	)
 }

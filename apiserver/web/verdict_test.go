@@ -146,3 +146,25 @@ func TestVerdictPage(t *testing.T) {
 		})
 	}
 }
+
+// TestSettleEndsWithTheCluster holds that a person is asked while an answer is taken, and not about a post that has left the cluster.
+func TestSettleEndsWithTheCluster(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		left   bool
+	}{
+		"In the cluster": {"the manager takes the answer", false},
+		"In the archive": {"nobody takes it any more", true},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.put(undecidedPost(v1alpha1.PlatformX))
+		if tc.left {
+			w.posts[acme+"/p-1"].ResourceVersion = ""
+		}
+		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil))
+		if asks := strings.Contains(answer.Body.String(), "/posts/p-1/settle"); answer.Code != http.StatusOK || asks == tc.left {
+			t.Errorf("%s: %d, asks %t: %s", name, answer.Code, asks, tc.reason)
+		}
+	}
+}
