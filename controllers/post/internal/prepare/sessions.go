@@ -87,15 +87,26 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 // nothing that the post's status remembers.
 func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
 	owner := ownerOf(post, target, "")
-	kept, err := p.sessions.load(ctx, owner)
-	if err != nil || !owner.remembers(&kept) {
+	secret, err := p.sessions.read(ctx, owner.post)
+	if err != nil || secret == nil {
 		return Session{}, err
 	}
-	return kept, nil
+	for _, key := range []string{keyOf(target), replacedKeyOf(target)} {
+		if kept := sessionIn(secret, key); owner.remembers(&kept) {
+			return kept, nil
+		}
+	}
+	return Session{}, nil
 }
 
 // remembers reports whether a session is the one that the post's status remembers.
 func (o *sessionOwner) remembers(kept *Session) bool { return o.noted != "" && kept.hash() == o.noted }
+
+// keyOf is the key of a target's upload in the Secret. replacedKeyOf is that of the upload
+// whose place it took: a claim that remembers that one may be on its way while another
+// process, which does not see the claim yet, begins an upload of its own.
+func keyOf(target int) string         { return strconv.Itoa(target) }
+func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced" }
 
 // sessionsName is the name of the Secret of a post's uploads.
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
@@ -111,11 +122,11 @@ func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error)
 	if err != nil || secret == nil {
 		return Session{}, err
 	}
-	return sessionIn(secret, owner.target), nil
+	return sessionIn(secret, keyOf(owner.target)), nil
 }
 
-func sessionIn(secret *corev1.Secret, target int) (kept Session) {
-	if json.Unmarshal(secret.Data[strconv.Itoa(target)], &kept) != nil {
+func sessionIn(secret *corev1.Secret, key string) (kept Session) {
+	if json.Unmarshal(secret.Data[key], &kept) != nil {
 		return Session{}
 	}
 	return kept
@@ -140,7 +151,7 @@ func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) e
 	if err != nil {
 		return fmt.Errorf("cannot write down the upload: %w", err)
 	}
-	key := strconv.Itoa(owner.target)
+	key := keyOf(owner.target)
 	for {
 		secret, err := s.read(ctx, owner.post)
 		if err != nil {
@@ -149,11 +160,15 @@ func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) e
 		if secret == nil {
 			err = s.client.Create(ctx, secretOf(owner.post, key, data))
 		} else {
-			if kept := sessionIn(secret, owner.target); kept.Checkpoint != owner.found && kept.ContentHash == owner.hash {
+			kept := sessionIn(secret, key)
+			if kept.Checkpoint != owner.found && kept.ContentHash == owner.hash {
 				return errOtherSession
 			}
 			if secret.Data == nil {
 				secret.Data = map[string][]byte{}
+			}
+			if kept.Secret != "" && kept.Checkpoint != now.Checkpoint {
+				secret.Data[replacedKeyOf(owner.target)] = secret.Data[key]
 			}
 			secret.Data[key] = data
 			if err = s.client.Update(ctx, secret); apierrors.IsNotFound(err) {

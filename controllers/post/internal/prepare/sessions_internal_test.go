@@ -6,6 +6,11 @@ package prepare
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -36,5 +41,46 @@ func TestRemembers(t *testing.T) {
 				t.Errorf("%s: remembered is %v", tc.reason, !tc.want)
 			}
 		})
+	}
+}
+
+// TestReplacedSession has a process begin an upload of its own while the claim of another one's
+// is on its way: whichever claim is stored, its upload can be asked.
+func TestReplacedSession(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	p := &Preparer{sessions: sessions{client: api, live: api}}
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", UID: "1"},
+		Status:     v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{}}},
+	}
+	first, second := Prepared{"a", "https://upload.example/?id=a"}, Prepared{"b", "https://upload.example/?id=b"}
+	for i, now := range []Prepared{first, {"a", "https://upload.example/?id=a&from=1"}, first, second} {
+		owner := ownerOf(post, 0, "content")
+		if i > 0 {
+			owner.found = "a"
+		}
+		if err := p.sessions.store(t.Context(), owner, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		noted  string
+		want   string
+	}{
+		"the last one":     {"its claim is stored", hashOf("content", second), "b"},
+		"the replaced one": {"its claim was on its way", hashOf("content", first), "a"},
+		"an older state":   {"it was replaced by the same process", hashOf("content", Prepared{"a", "https://upload.example/?id=a&from=1"}), ""},
+		"none":             {"no claim remembers an upload", "", ""},
+	} {
+		post.Status.Targets[0].Prepared = &v1alpha1.Prepared{SecretHash: tc.noted}
+		got, err := p.Session(t.Context(), post, 0)
+		if err != nil || got.Checkpoint != tc.want {
+			t.Errorf("%s: %q, %v, want %q: %s", name, got.Checkpoint, err, tc.want, tc.reason)
+		}
 	}
 }

@@ -132,7 +132,7 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 			begun.found(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
 			// Nothing was made visible by it: the claim of the call would have
-			// remembered it.
+			// remembered it. A claim that is on its way finds it as the replaced one.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
