@@ -104,7 +104,7 @@ func (p *Platform) fieldsIgnored() *platforms.Error {
 	return p.api.NoList().Because(errIgnored)
 }
 
-var errIgnored = errors.New("X left out fields that were asked for")
+var errIgnored = errors.New("fields that were asked for are left out")
 
 // add looks at a listed post.
 func (p *Platform) add(s *search, post *listedPost) {

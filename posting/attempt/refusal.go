@@ -153,7 +153,8 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 			notBefore = from
 		}
 	}
-	switch isOver := now.Sub(from) > patience && !(err.RetryAt.After(now) && inTime(t, err.RetryAt)); {
+	announced := err.RetryAt.After(now) && inTime(t, err.RetryAt)
+	switch isOver := now.Sub(from) > patience && !announced; {
 	case isOver && err.Class == platforms.ClassUnknown:
 		unknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
 	case isOver:
