@@ -138,6 +138,9 @@ var _ = Describe("A post is sent once, if a person", func() {
 })
 
 var _ = Describe("A post that is out on some of its accounts", func() {
+	// Another spec may have connected X again, under a name of its own.
+	accountOnX := MatchRegexp(`^(demo-x|x-.+)$`)
+
 	It("is sent again to the others alone", func() {
 		page, site := signedInPage()
 		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
@@ -163,14 +166,14 @@ var _ = Describe("A post that is out on some of its accounts", func() {
 		must(site.Duplicate())
 		must(page.WaitText("Already posted there."))
 		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(
-			ConsistOf(MatchRegexp(`^(demo-x|x-.+)$`)), "another spec may have connected X again")
+			ConsistOf(accountOnX))
 		inEveryLook(page, "compose-duplicate-partly")
 
 		By("and the account that failed can be tried alone")
 		must(page.Open(first))
 		must(page.Get("link", "Send again to X").Follow())
 		Expect(page.Get("textbox", "Text").Value()).To(Equal(text))
-		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(Equal([]string{"demo-x"}))
+		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(ConsistOf(accountOnX))
 		Expect(page.GetPart("link", text).Count()).To(Equal(1), "it leads to the first post")
 		inEveryLook(page, "compose-send-again")
 		must(site.Publish())
