@@ -4,15 +4,30 @@
 package metricsauth
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedauthenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestFilter(t *testing.T) {
@@ -23,10 +38,13 @@ func TestFilter(t *testing.T) {
 	}{
 		"no token":      {"anybody could ask", "", false, http.StatusUnauthorized, 0},
 		"another sort":  {"a password is no token", "Basic eDp5", false, http.StatusUnauthorized, 0},
-		"unknown token": {"it opens nothing", "Bearer unknown", false, http.StatusUnauthorized, 1},
-		"no right":      {"an account of its own is not enough", "Bearer guest", false, http.StatusForbidden, 2},
-		"right":         {"a role allows it; the second request asks nothing", "Bearer prometheus", false, http.StatusOK, 2},
-		"API away":      {"who cannot be judged is not let in", "Bearer prometheus", true, http.StatusInternalServerError, 2},
+		"unknown token": {"it opens nothing", token("unknown"), false, http.StatusUnauthorized, 1},
+		"opaque token":  {"tokens of Kubernetes are JWTs: nothing else is worth a question", "Bearer unknown", false, http.StatusUnauthorized, 0},
+		"no header":     {"nor is what only has two dots", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
+		"long token":    {"the Kubernetes API decodes what it is sent", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
+		"no right":      {"an account of its own is not enough", token("guest"), false, http.StatusForbidden, 2},
+		"right":         {"a role allows it; the second request asks nothing", token("prometheus"), false, http.StatusOK, 2},
+		"API away":      {"who cannot be judged is not let in", token("prometheus"), true, http.StatusInternalServerError, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -64,7 +82,150 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// answer is the Kubernetes API: the token is the account's name, and prometheus may get /metrics.
+// token is a header with a JSON Web Token of an account, and owner returns the account.
+func token(of string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	return "Bearer " + encode([]byte(`{"alg":"RS256"}`)) + "." + encode([]byte(of)) + ".c2ln"
+}
+
+func owner(token string) string {
+	name, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err != nil {
+		return err.Error()
+	}
+	return string(name)
+}
+
+// reviewed counts the questions that a Kubernetes API is asked.
+type reviewed struct {
+	http.RoundTripper
+
+	asked atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (v *reviewed) RoundTrip(r *http.Request) (*http.Response, error) {
+	v.asked.Add(1)
+	return v.RoundTripper.RoundTrip(r)
+}
+
+// guarded serves metrics behind a guard whose Kubernetes API is answer.
+func guarded(t *testing.T, c clock.PassiveClock) (serve func(address, header string) int, api *reviewed) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(t, w, r)
+	}))
+	t.Cleanup(server.Close)
+	api = &reviewed{RoundTripper: server.Client().Transport}
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: -1}
+	tokens, err := typedauthenticationv1.NewForConfigAndClient(config, &http.Client{Transport: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := typedauthorizationv1.NewForConfigAndClient(config, &http.Client{Transport: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(tokens.TokenReviews(), rights.SubjectAccessReviews(), c)
+	return func(address, header string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+		r.RemoteAddr = address
+		r.Header.Set("Authorization", header)
+		status, err := g.judge(w, r)
+		if err != nil {
+			t.Error(err)
+		}
+		return status
+	}, api
+}
+
+// TestFlood shows made-up tokens, from one address and from many, while Prometheus reads.
+func TestFlood(t *testing.T) {
+	c := clocktesting.NewFakePassiveClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	serve, api := guarded(t, c)
+	prometheus := token("prometheus")
+	if status := serve("10.0.0.1:1", prometheus); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	before := api.asked.Load()
+	for i := range 10_000 {
+		serve("10.0.0.2:1", token(fmt.Sprintf("unknown-%d", i)))
+	}
+	if asked := api.asked.Load() - before; asked > questionsAMinute {
+		t.Errorf("one address had %d questions put to the Kubernetes API in a minute, want at most %d", asked, questionsAMinute)
+	}
+	before = api.asked.Load()
+	for i := range 2_000 {
+		serve(fmt.Sprintf("[2001:db8::%x]:1", i+1), token(fmt.Sprintf("unknown-of-a-network-%d", i)))
+	}
+	if asked := api.asked.Load() - before; asked > questionsAMinute {
+		t.Errorf("one network of 64 bits had %d questions put to the Kubernetes API in a minute, want at most %d", asked, questionsAMinute)
+	}
+	for i := range 2_000 {
+		serve(fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), token(fmt.Sprintf("unknown-of-many-%d", i)))
+	}
+	before = api.asked.Load()
+	if status := serve("10.0.0.1:1", prometheus); status != http.StatusOK || api.asked.Load() != before {
+		t.Errorf("made-up tokens pushed out the answer about Prometheus: %d", status)
+	}
+	c.SetTime(c.Now().Add(2 * allowedFor))
+	if status := serve("10.0.0.2:1", prometheus); status != http.StatusOK {
+		t.Errorf("a known token is asked about from an address whose limit others used up: %d", status)
+	}
+}
+
+// TestQuestionsAtOnce shows made-up tokens while the Kubernetes API is slow.
+func TestQuestionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(slow{asked: new(atomic.Int32)}, nil, clock.RealClock{})
+		var log bytes.Buffer
+		logger := funcr.New(func(_, text string) { log.WriteString(text + "\n") }, funcr.Options{})
+		statuses := make(chan int, 50)
+		var mu sync.Mutex
+		for i := range 50 {
+			go func() {
+				r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+				r.RemoteAddr = fmt.Sprintf("10.0.0.%d:1", i)
+				r.Header.Set("Authorization", token(fmt.Sprintf("unknown-%d", i)))
+				status, err := g.judge(httptest.NewRecorder(), r)
+				mu.Lock()
+				g.log(logger, err)
+				mu.Unlock()
+				statuses <- status
+			}()
+		}
+		synctest.Wait()
+		if asked := g.tokens.(slow).asked.Load(); asked != questionsAtOnce {
+			t.Errorf("%d questions are under way, want %d", asked, questionsAtOnce)
+		}
+		for range 50 { // after askWithin, which passes at once here
+			if status := <-statuses; status != http.StatusServiceUnavailable && status != http.StatusInternalServerError {
+				t.Errorf("got %d", status)
+			}
+		}
+		if lines := strings.Count(log.String(), "\n"); lines > 2 {
+			t.Errorf("two causes are logged in %d lines: %s", lines, log.String())
+		}
+	})
+}
+
+// slow answers no question in time.
+type slow struct {
+	typedauthenticationv1.TokenReviewInterface
+
+	asked *atomic.Int32
+}
+
+// Create implements typedauthenticationv1.TokenReviewInterface.
+func (s slow) Create(ctx context.Context, _ *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// answer is the Kubernetes API: the token names the account, and prometheus may get /metrics.
 func answer(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	t.Helper()
 	var reply any
@@ -74,8 +235,8 @@ func answer(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 			t.Error(err)
 		}
-		review.Status.Authenticated = review.Spec.Token != "unknown"
-		review.Status.User.Username = review.Spec.Token
+		review.Status.User.Username = owner(review.Spec.Token)
+		review.Status.Authenticated = !strings.HasPrefix(review.Status.User.Username, "unknown")
 		reply = review
 	default:
 		var review authorizationv1.SubjectAccessReview
