@@ -57,7 +57,7 @@ var _ = Describe("The budget of a Team", func() {
 		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
 		q, err := resourceQuota(ctx, n)()
 		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
-		Expect(bounds(q)).To(Equal("posts=50000 media=101000 apikeys=100 connections=5000 oauthgrants=5000"))
+		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000"))
 		Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
 		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "it goes with the release")
 
@@ -169,14 +169,14 @@ var _ = Describe("The budget of a Team", func() {
 		look()
 		Expect(t.Status.Usage.Budget).To(BeEmpty(), "nothing was counted yet")
 		near(0, 0)
-		count(44_999, 512<<20)
+		count(14_399, 512<<20)
 		look()
 		Expect(t.Status.Usage.Budget).To(ConsistOf(
-			v1alpha1.BudgetUse{Item: v1alpha1.BudgetPosts, Used: 44_999, Limit: 50_000},
+			v1alpha1.BudgetUse{Item: v1alpha1.BudgetPosts, Used: 14_399, Limit: 16_000},
 			v1alpha1.BudgetUse{Item: v1alpha1.BudgetPostBytes, Used: 512 << 20, Limit: 512 << 20},
 		))
 		near(0, 1)
-		count(45_000, 0)
+		count(14_400, 0)
 		look()
 		near(1, 0)
 		clock.SetTime(clock.Now().Add(time.Hour)) // a sweep of Usages leaves this one

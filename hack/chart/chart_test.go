@@ -92,6 +92,7 @@ func find(objects []*unstructured.Unstructured, kind, name string) *unstructured
 // clusterWide are the kinds of the chart that have no namespace.
 var clusterWide = []string{
 	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"FlowSchema", "PriorityLevelConfiguration",
 	"ValidatingWebhookConfiguration",
 }
 

@@ -189,6 +189,10 @@ func TestValues(t *testing.T) {
 		{"by the manager as well", "minimal", "media: {endpoint: 'https://s3.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[2].to[*].ipBlock.cidr}", "169.254.170.23/32 169.254.169.254/32"},
 		{"keys of a Secret need no identity, which stays out of reach", "minimal", "media: {endpoint: 'https://s3.example.com', credentials: {name: s3}}", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
 		{"no store, no identity", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
+		{"the lease waits for no other operator", "minimal", "", "FlowSchema", "outreach-leases", "{.spec.rules[0].subjects[0].serviceAccount.name} {.spec.rules[0].resourceRules[0].namespaces}", `outreach-manager ["social"]`},
+		{"no FlowSchemas", "minimal", "priorityAndFairness: {enabled: false}", "FlowSchema", "outreach-leases", "", "-"},
+		{"nor levels", "minimal", "priorityAndFairness: {enabled: false}", "PriorityLevelConfiguration", "outreach-delivery", "", "-"},
+		{"a policy engine holds the rules", "minimal", "admissionPolicies: {enabled: false}", "ValidatingAdmissionPolicy", "outreach-metadata", "", "-"},
 		{"no policies", "minimal", "networkPolicy: {enabled: false}", "NetworkPolicy", "outreach-manager", "", "-"},
 
 		{"traces go to a collector", "full", "", "ConfigMap", "outreach-apiserver", config, "tracing:\n  endpoint: \"http://collector.observability.svc:4318\"\n  samplingRatio: 0.1\n"},

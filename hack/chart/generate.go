@@ -37,7 +37,12 @@ func sources() []source {
 			return when(`include "herald.webhook.selfMade" .`, installed(text))
 		}},
 		{"rbac/team_secrets_role.yaml", rights, installed},
-		{"rbac/policies.yaml", rights, installed},
+		{"rbac/policies.yaml", rights, func(text string) string {
+			return when(".Values.admissionPolicies.enabled", installed(text))
+		}},
+		{"rbac/priority.yaml", rights, func(text string) string {
+			return when(".Values.priorityAndFairness.enabled", installed(text))
+		}},
 		{"rbac/web", rights, func(text string) string { return when(`include "herald.web" .`, installed(text)) }},
 		{"rbac/metrics.yaml", rights, installed},
 		{"rbac/users", rights, installed},

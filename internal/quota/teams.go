@@ -95,6 +95,16 @@ func (t *Teams) Suspension(ctx context.Context, namespace string) (suspended boo
 	return owner.Suspended(), owner.Status.Suspensions, nil
 }
 
+// Media returns what the team of a namespace decides about its photos and videos. A namespace
+// without a team decides nothing.
+func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error) {
+	owner, err := t.owner(ctx, namespace, client.UnsafeDisableDeepCopy)
+	if err != nil || owner == nil {
+		return v1alpha1.TeamMedia{}, err
+	}
+	return owner.Spec.Media, nil
+}
+
 // SuspensionEnded passes the changes of Teams by which one is suspended no longer, and nothing
 // else. A team that is gone is not suspended.
 func SuspensionEnded() predicate.Predicate {

@@ -76,6 +76,26 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+func TestMedia(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "keeps", Media: v1alpha1.TeamMedia{KeepLocation: true}}},
+		&v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: v1alpha1.TeamSpec{Namespace: "says-nothing"}})
+	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, want := range map[string]bool{"keeps": true, "says-nothing": false, "nobodys": false} {
+		if got, err := directory.Media(t.Context(), namespace); err != nil || got.KeepLocation != want {
+			t.Errorf("the team of %s keeps places: %t, want %t (%v)", namespace, got.KeepLocation, want, err)
+		}
+	}
+}
+
 func TestTeamsNeedTheirIndex(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no such kind")

@@ -46,15 +46,18 @@ func over(g *v1alpha1.OAuthGrant) {
 	g.Name, g.Status.RevokedAt, g.Status.RevokedReason = "agent-overoveroverover", g.Status.RedeemedAt, v1alpha1.GrantReuse
 }
 
-// asPerson has the rights of a role for people in the namespace of the team.
-func asPerson(ctx context.Context, role string) client.Client {
+// asPerson acts as a person who is called after a role, and has it in the namespace of the team, with more roles beside it.
+func asPerson(ctx context.Context, role string, more ...string) client.Client {
 	GinkgoHelper()
-	b := credentials(ofTeam)
-	b.Name, b.RoleRef.Name = "person-"+role, role
-	b.Subjects[0].Kind, b.Subjects[0].APIGroup, b.Subjects[0].Namespace, b.Subjects[0].Name = "User", "rbac.authorization.k8s.io", "", "person-"+role
-	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, b))).To(Succeed())
+	person := "person-" + role
+	for _, role := range append([]string{role}, more...) {
+		b := credentials(ofTeam)
+		b.Name, b.RoleRef.Name = person+"-"+role, role
+		b.Subjects[0].Kind, b.Subjects[0].APIGroup, b.Subjects[0].Namespace, b.Subjects[0].Name = "User", "rbac.authorization.k8s.io", "", person
+		Expect(client.IgnoreAlreadyExists(admin.Create(ctx, b))).To(Succeed())
+	}
 	config := rest.CopyConfig(adminConfig)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "person-" + role}
+	config.Impersonate, config.QPS = rest.ImpersonationConfig{UserName: person}, -1
 	c, err := client.New(config, client.Options{Scheme: admin.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	return c

@@ -64,7 +64,7 @@ var _ = Describe("What is written around an object of a team", Ordered, func() {
 		Entry("a Media with as many labels as fit", media(func(m *v1alpha1.Media) { m.Labels = many(60) }), nobody),
 		Entry("a Post with more labels", func() client.Object {
 			p := born("around")
-			p.Labels = many(90)
+			p.Labels = many(130)
 			return p
 		}(), policy, "labels"),
 		Entry("texts of two bytes a letter", media(func(m *v1alpha1.Media) {

@@ -6,6 +6,7 @@ package rights_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -42,7 +43,7 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 	})
 
 	DescribeTable("is not a person's to", func(ctx SpecContext, patch string) {
-		outcomeIs(patchPost(ctx, editor, patch), policy, "must not be published twice")
+		outcomeIs(patchPost(ctx, editor, patch), policy, "social.herald.dev/")
 	},
 		Entry("take away", `{"metadata":{"annotations":null}}`),
 		Entry("move, so that a copy seems new", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2999-01-01T00:00:00.000Z"}}}`),
@@ -51,9 +52,46 @@ var _ = Describe("What Herald knows a post by", Ordered, func() {
 
 	It("hinders nothing else", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, editor, `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent","note":"x"}},"spec":{"draft":false}}`), nobody)
-		outcomeIs(editor.Create(ctx, born("restored"), client.DryRunAll), nobody)
 		outcomeIs(editor.Delete(ctx, born("marked"), client.DryRunAll), nobody)
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`), nobody)
+	})
+
+	It("comes back by whoever may restore", func(ctx SpecContext) {
+		restored := born("p" + strings.Repeat("a", 25))
+		restored.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+		restored.Annotations[v1alpha1.AuthorAnnotation] = "oidc:ada"
+		outcomeIs(editor.Create(ctx, restored.DeepCopy(), client.DryRunAll), policy, "herald-restorer")
+		outcomeIs(admin.Create(ctx, restored.DeepCopy(), client.DryRunAll), nobody)
+		backup := asPerson(ctx, "herald-restorer", "herald-editor")
+		Eventually(func() error { return backup.Create(ctx, restored.DeepCopy(), client.DryRunAll) }).Should(Succeed())
+	})
+
+	DescribeTable("is not a person's to invent", func(ctx SpecContext, edit func(*v1alpha1.Post), words ...string) {
+		invented := born("invented")
+		invented.Annotations = nil
+		edit(invented)
+		outcomeIs(editor.Create(ctx, invented, client.DryRunAll), words...)
+	},
+		Entry("nothing is invented", func(*v1alpha1.Post) {}, nobody),
+		Entry("the request of somebody's Idempotency-Key", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.RequestAnnotation: "v9:anything"}
+		}, policy, "social.herald.dev/request"),
+		Entry("the name that belongs to somebody's Idempotency-Key", func(p *v1alpha1.Post) { p.Name = "p" + strings.Repeat("a", 25) }, policy, "choose another one"),
+		Entry("a time of creation", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-12-01T09:00:00.000Z"}
+		}, policy, "social.herald.dev/born-at"),
+		Entry("an author", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ceo@example.com"}
+		}, policy, "social.herald.dev/author"),
+		Entry("an agent that waits for a person", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.AgentAnnotation: "Claude", v1alpha1.WantedAtAnnotation: v1alpha1.WantedNow}
+		}, policy, "social.herald.dev/agent, social.herald.dev/wanted-at"),
+		Entry("an origin", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} }, policy, "social.herald.dev/origin"),
+	)
+
+	It("is not a person's to add later", func(ctx SpecContext) {
+		outcomeIs(patchPost(ctx, editor, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:ceo@example.com"}}}`), policy, "social.herald.dev/author")
+		outcomeIs(patchPost(ctx, editor, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`), policy, "social.herald.dev/origin")
 	})
 
 	It("is noted by the manager for the object that it arms, and for no other", func(ctx SpecContext) {

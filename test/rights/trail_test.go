@@ -5,6 +5,7 @@ package rights_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -77,7 +78,54 @@ var _ = DescribeTable("Whatever roles they have, the policies hold both accounts
 	Entry("tells in the name of another program", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, told(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
 	}, policy, "own name only"),
+	Entry("tells of an object of Herald in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = foreign, foreign }), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("tells it in kube-system, under the reason that needs no team", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) {
+			e.Namespace, e.Regarding.Namespace, e.Reason = "kube-system", "kube-system", v1alpha1.ReasonNoTeam
+		}), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("tells that a namespace has no team", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) {
+			e.Namespace, e.Regarding.Namespace, e.Reason = foreign, foreign, v1alpha1.ReasonNoTeam
+		}), client.DryRunAll)
+	}, nobody),
+	Entry("tells of a Team, which has no namespace", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) {
+			e.Namespace, e.Regarding = metav1.NamespaceDefault, corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Team", Name: "acme"}
+		}), client.DryRunAll)
+	}, nobody),
+	Entry("hides much in the annotations of an event", func(ctx context.Context, who client.Client) error {
+		return who.Create(ctx, told(func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": strings.Repeat("a", 200<<10)} }), client.DryRunAll)
+	}, policy, "without labels, annotations"),
 )
+
+var _ = DescribeTable("The bytes of a Secret are bounded", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("the apiserver's, of an account: no quota counts them", func(ctx context.Context) error {
+		return broken.Create(ctx, ofAccount(ofTeam, filled(60<<10)), client.DryRunAll)
+	}, nobody),
+	Entry("the apiserver's, larger", func(ctx context.Context) error {
+		return broken.Create(ctx, ofAccount(ofTeam, filled(65<<10)), client.DryRunAll)
+	}, policy, "64 KiB"),
+	Entry("the manager's, of uploads to a hundred accounts", func(ctx context.Context) error {
+		s := ownedBy("Post", "herald-uploads-2")
+		filled(500 << 10)(s)
+		return powerful.Create(ctx, s, client.DryRunAll)
+	}, nobody),
+	Entry("the manager's, larger", func(ctx context.Context) error {
+		s := ownedBy("Post", "herald-uploads-2")
+		filled(513 << 10)(s)
+		return powerful.Create(ctx, s, client.DryRunAll)
+	}, policy, "512 KiB"),
+)
+
+// filled gives a Secret so many bytes.
+func filled(bytes int) func(*corev1.Secret) {
+	return func(s *corev1.Secret) { s.Data = map[string][]byte{"token": make([]byte, bytes)} }
+}
 
 var _ = DescribeTable("With the roles that it is installed with, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
