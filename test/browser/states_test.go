@@ -244,6 +244,8 @@ var _ = Describe("What can go wrong with a post", func() {
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))
+			// The title changes while the page is open.
+			Eventually(func() (string, error) { return chrome.Eval[string](page, "document.title") }).Should(HavePrefix("Needs your answer: " + text[:20]))
 			inEveryLook(page, "post-undecided-"+fault)
 			at, err := page.URL()
 			must(err)

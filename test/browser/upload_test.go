@@ -6,6 +6,7 @@ package browser
 import (
 	"bytes"
 	"image"
+	"image/color"
 	"image/png"
 	"net/http"
 	"net/url"
@@ -84,6 +85,50 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
+	DescribeTable("declares what a file is, whatever its name says",
+		func(name, content, want string) {
+			open(uploadForm("multiple", ""))
+			path := filepath.Join(GinkgoT().TempDir(), name)
+			must(save(path, []byte(content)))
+			must(chooser().Choose(path))
+			Eventually(status).Should(Equal(name + " is uploaded"))
+			Expect(f.inStore(name).contentType).To(Equal(want))
+			page.Forget() // Such a short file has no picture to show.
+		},
+		Entry("a JPEG", "a.png", "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
+		Entry("a PNG", "a.jpg", "\x89PNG\r\n\x1a\n", "image/png"),
+		Entry("a WebP", "a.jpg", "RIFF\x10\x00\x00\x00WEBPVP8 ", "image/webp"),
+		Entry("a film of its own brand", "a.jpg", "\x00\x00\x00\x18ftypisom", "video/mp4"),
+		Entry("a film of QuickTime's", "a.jpg", "\x00\x00\x00\x14ftypqt  ", "video/quicktime"),
+		Entry("a film of either type", "a.mov", "\x00\x00\x00\x18ftypisom", "video/quicktime"),
+		Entry("a film without a brand", "a.mp4", "\x00\x00\x00\x08wide\x00\x00\x00\x00mdat", "video/mp4"),
+		Entry("a HEIC picture, which the server names", "a.jpg", "\x00\x00\x00\x18ftypheic", "image/jpeg"),
+		Entry("something else", "a.png", "hello", "image/png"),
+	)
+
+	It("warns of a white picture that is transparent", func() {
+		open(uploadForm("multiple", ""))
+		logo := image.NewNRGBA(image.Rect(0, 0, 100, 100))
+		for x := range 50 {
+			logo.Set(x, 50, color.White)
+		}
+		attach := func(name string) {
+			GinkgoHelper()
+			var content bytes.Buffer
+			must(png.Encode(&content, logo))
+			path := filepath.Join(GinkgoT().TempDir(), name)
+			must(save(path, content.Bytes()))
+			must(chooser().Choose(path))
+		}
+		attach("white.png")
+		Eventually(status).Should(ContainSubstring("white.png is uploaded. It is white on a transparent ground"))
+		for x := range 50 {
+			logo.Set(x, 60, color.Black)
+		}
+		attach("black.png")
+		Eventually(status).Should(Equal("black.png is uploaded"))
+	})
+
 	It("shows how far it is, and sends nothing before it is done", func() {
 		open(uploadForm("multiple", ""))
 		f.hold = make(chan struct{})
@@ -108,7 +153,7 @@ var _ = Describe("upload.js", func() {
 			open(uploadForm("multiple", ""))
 			fail()
 			must(chooser().Choose(picture("a.png")))
-			Eventually(status).Should(Equal("a.png was not uploaded: " + want))
+			Eventually(status).Should(HavePrefix("a.png was not uploaded: " + want))
 			must(page.Get("button", "Send").Click())
 			Eventually(status).Should(Equal("a.png is not uploaded: try again, or remove it"))
 			Expect(f.forms()).To(BeEmpty(), "a post without its picture must not go out")
@@ -120,7 +165,8 @@ var _ = Describe("upload.js", func() {
 			Expect(page.Forget()).To(ConsistOf(ContainSubstring(complaint)))
 		},
 		Entry("the server refuses", func() { f.refuse = []int{http.StatusBadRequest} }, "<b>too large</b>: at most 512 MB", "400"),
-		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store answered 403", "403"),
+		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "the store answered 502", "502"),
+		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store takes exactly what was announced (403): ", "403"),
 	)
 
 	It("puts files into another order, by keyboard and by dragging", func() {

@@ -51,7 +51,7 @@ func TestStretchedFilmsAreValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := probe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond}
+			want := probe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond, FrameRate: 10, VideoCodec: "h264"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

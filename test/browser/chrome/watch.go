@@ -175,7 +175,25 @@ func (w *watch) open() []string {
 func (p *Page) Problems() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
-	return slices.Clone(p.watched.problems)
+	return withoutAborts(p.watched.problems)
+}
+
+// withoutAborts leaves out what htmx writes when a page is left while one of its requests, such as that of a preview, is
+// still under way: an htmx:afterRequest and an htmx:sendAbort. A request that failed has an htmx:sendError instead.
+func withoutAborts(problems []string) []string {
+	const after, abort = `console.error: "htmx:afterRequest`, `console.error: "htmx:sendAbort`
+	left := make([]string, 0, len(problems))
+	for _, problem := range problems {
+		last := len(left) - 1
+		switch {
+		case strings.HasPrefix(problem, abort) && last >= 0 && strings.HasPrefix(left[last], after):
+			left = left[:last]
+		case strings.HasPrefix(problem, abort):
+		default:
+			left = append(left, problem)
+		}
+	}
+	return left
 }
 
 // Forget forgets what the page has complained of, and returns it: for what is meant to be refused.
