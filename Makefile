@@ -61,8 +61,8 @@ manifests: ## Write CRDs and roles from the markers in the code, and what the ch
 # Writes the chart's generated files, and renders the chart and config/default, with Helm and Kustomize as libraries.
 chart := GOWORK=off go -C hack/chart run .
 
-# Generated files are those that .gitattributes says are.
-generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'
+# Generated files are those that .gitattributes says are, as a whole or in part.
+generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)' ':(attr:generated-part)'
 
 .PHONY: verify
 verify: ## Fail if a generated file is not what its generator writes (it is rewritten on the way)
@@ -259,11 +259,11 @@ clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
 ##@ Test
 
 # A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/agents,
-# test/crash, test/e2e, test/browser and test/perf has targets of its own.
+# test/crash, test/e2e, test/browser, test/oddfiles and test/perf has targets of its own.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
-  | sed -nE '/\/test\/(agents|browser|crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
+  | sed -nE '/\/test\/(agents|browser|crash|e2e|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
-  | sed -E '/\/test\/(agents|browser|crash|e2e|monitoring|perf)(\/|$$)/d; /^$$/d' | sort -u
+  | sed -E '/\/test\/(agents|browser|crash|e2e|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
 go_test = go test $(if $(RACE),-race) -timeout 20m
@@ -306,12 +306,12 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
 	# its exit code into a folder of its own.
 	{
-	  for target in test-upgrade test-browser test-agents test-counting; do
+	  for target in test-upgrade test-browser test-agents test-counting test-oddfiles; do
 	    own=$$beside/$$target
 	    mkdir "$$own"
 	    : >"$$own/notes"
 	    status=0
-	    HERALD_TEST_NOTES="$$own/notes" $(MAKE) $$target LONG= >"$$own/log" 2>&1 || status=$$?
+	    HERALD_TEST_NOTES="$$own/notes" $(MAKE) $$target LONG= SHORT=1 >"$$own/log" 2>&1 || status=$$?
 	    echo "$$status" >"$$own/status"
 	  done
 	} &
@@ -327,6 +327,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 	step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
 	step 'counts of captions compared with others (make test-counting), begun beside it' begun test-counting
+	step 'odd files to every platform, short (make test-oddfiles), begun beside it' begun test-oddfiles
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -490,6 +491,17 @@ test-counting: ## Compare how captions are counted with twitter-text, ICU and Au
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	COUNTING_TEXTS=$(or $(COUNTING_TEXTS),20000) go test ./test/counting -count=1 -v
+
+# Files whose encoders are missing are skipped, each with a word. `make test` says once why.
+.PHONY: test-oddfiles
+test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)
+	@if ! command -v ffmpeg >/dev/null; then
+	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
+	fi
+	go build -buildvcs=false -o $(BIN)/local ./hack/local
+	# What passes is left out of the output, and what was skipped is not.
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
+	  | sed -E '/^ *(=== |--- PASS)/d'
 
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)

@@ -29,7 +29,8 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 	Expect(admin.Create(ctx, m)).To(Succeed())
 	m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "e", SizeBytes: size, Width: 64, Height: 48}
 	if strings.HasPrefix(string(mimeType), "video/") {
-		m.Status.DurationMillis = 1500
+		// Every platform takes it, also if it has a gigabyte.
+		m.Status.Width, m.Status.Height, m.Status.DurationMillis = 720, 1280, 120_000
 	}
 	Expect(admin.Status().Update(ctx, m)).To(Succeed())
 	return m
@@ -111,6 +112,17 @@ var _ = Describe("posts with media", Ordered, func() {
 		t.verified(ctx, "mp4-512mb", v1alpha1.MimeMP4, 512*mib)
 		t.verified(ctx, "mp4-over-512mb", v1alpha1.MimeMP4, 512*mib+1)
 		t.verified(ctx, "mp4-1gb", v1alpha1.MimeMP4, 1024*mib)
+		known := func(name string, mimeType v1alpha1.MimeType, change func(*v1alpha1.MediaStatus)) {
+			GinkgoHelper()
+			m := t.verified(ctx, name, mimeType, mib)
+			change(&m.Status)
+			Expect(admin.Status().Update(ctx, m)).To(Succeed())
+		}
+		known("long", v1alpha1.MimeMP4, func(s *v1alpha1.MediaStatus) { s.DurationMillis = 1_000_000 })
+		known("4k", v1alpha1.MimeQuickTime, func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 })
+		known("slow-motion", v1alpha1.MimeQuickTime, func(s *v1alpha1.MediaStatus) { s.FrameRateMilliHertz = 240_000 })
+		known("from-a-camera", v1alpha1.MimeQuickTime, func(s *v1alpha1.MediaStatus) { s.VideoCodec, s.AudioCodec = "prores", "pcm" })
+		known("huge", v1alpha1.MimePNG, func(s *v1alpha1.MediaStatus) { s.Unconvertible = "has 20000 × 20000 pixels" })
 		lost := t.verified(ctx, "lost", v1alpha1.MimePNG, mib)
 		conditions.Apply(&lost.Status.Conditions, conditions.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: conditions.Stuck}, 1, time.Now())
 		Expect(admin.Status().Update(ctx, lost)).To(Succeed())
@@ -167,6 +179,15 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("a video to Facebook", film("mp4", aimed("facebook")), "targets[0].connection_id: facebook does not take posts of category video"),
 		Entry("a tree to Instagram", cards(showing("png"), `{"connection_id":"instagram"}`), "instagram does not take posts of category tree"),
 		Entry("a draft of a tree to TikTok", cards(showing("png"), `{"connection_id":"tiktok"}`, draft), "tiktok does not take posts of category tree"),
+		Entry("a video that is too long", film("long", aimed("youtube", "threads")), `media_id: the video "long" plays for 16 min 40 s; threads takes at most 5 min`),
+		Entry("a draft of one", film("long", aimed("instagram"), draft), "instagram takes at most 15 min"),
+		Entry("a video of more pixels", film("4k", aimed("x")), "has 3840 × 2160 pixels; x takes at most 1920 on each side"),
+		Entry("a video of more columns", film("4k", aimed("tiktok", "instagram")), "has 3840 × 2160 pixels; instagram takes at most 1920 columns"),
+		Entry("slow motion", film("slow-motion", aimed("tiktok")), "has 240 frames a second; tiktok takes at most 60"),
+		Entry("another codec", film("from-a-camera", aimed("threads")), "is encoded as prores; threads takes h264, hevc"),
+		Entry("a card with more pixels", cards(showing("4k"), toThreads), "tree_cards[0].media_ids[0]: "),
+		Entry("an image that has to be converted and cannot be", `{"category":"image","media_ids":["huge"],`+aimed("x", "instagram")+`}`,
+			`media_ids[0]: instagram does not take the image "huge" as it is, and Herald cannot convert it: it has 20000 × 20000 pixels`),
 		Entry("no images", images(0, aimed("x")), "media_ids: must have at least 1 item"),
 		Entry("36 images", images(36, aimed("tiktok")), "media_ids: must have at most 35 items"),
 		Entry("5 images to X", images(5, aimed("x")), "media_ids: x takes at most 4 images"),
@@ -183,7 +204,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("an image that the store has lost", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
 			`media_ids[0]: the store does not have the file any more, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
-		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":2`), "thumbnail_time: lies behind the end of the video"),
+		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: lies behind the end of the video"),
 		Entry("a thumbnail before the start", film("mp4", aimed("youtube"), `,"thumbnail_time":-1`), "thumbnail_time: "),
 		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),
 		Entry("an empty title", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":""}]`), "targets[0].youtube_title: must not be empty"),

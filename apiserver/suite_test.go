@@ -32,6 +32,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -167,7 +168,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		Version:         "test",
 		Files:           files,
 		Bucket:          files,
-		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}, Unconvertible: rendition.Unconvertible}).Verify,
 		Listener:        listen(),
 		HealthListener:  listen(),
 		ShutdownTimeout: 10 * time.Second,

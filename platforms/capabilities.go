@@ -56,6 +56,16 @@ type Capabilities struct {
 	// Images says which images the platform takes as they are; of others it
 	// gets a rendition.
 	Images ImageLimits
+	// Videos bounds a video by what the platform's documents say: a post with one beyond
+	// them is refused.
+	Videos VideoLimits
+	// DoubtfulVideos bounds a video by what some sources say and others, or other accounts,
+	// contradict: a person is warned. VideoDoubt says why, as a sentence.
+	DoubtfulVideos VideoLimits
+	VideoDoubt     string
+	// MaxVideoDuration returns how long a video may play that an account posts; zero if
+	// the account does not tell. Nil on a platform whose accounts are alike.
+	MaxVideoDuration func(account *v1alpha1.ConnectionStatus) time.Duration
 	// TakesThumbnail says that the platform wants a picture where a moment of
 	// the video was chosen as its thumbnail.
 	TakesThumbnail bool
@@ -127,6 +137,8 @@ type ImageLimits struct {
 	EitherWay bool
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
+	// OnePicture says that a JPEG must not hold further pictures behind the first.
+	OnePicture bool
 }
 
 // CanDeliver reports whether the publisher delivers the category today.

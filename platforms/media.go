@@ -18,6 +18,14 @@ import (
 // were verified: it was overwritten, or is gone.
 var ErrFileChanged = errors.New("the file is not the one that was verified")
 
+// FileAtFault is returned by reading a File that cannot be sent as it is, now or later.
+type FileAtFault struct {
+	// Problem goes on from the name of the file, and Remedy is what a person can do.
+	Problem, Remedy string
+}
+
+func (e *FileAtFault) Error() string { return "the file " + e.Problem }
+
 // File is a media file of a post. Its bytes lie in the store and are never held
 // in memory as a whole.
 type File struct {
@@ -31,22 +39,56 @@ type File struct {
 	Width, Height int
 	// Duration is how long a video plays; zero for an image.
 	Duration time.Duration
+	// FrameRate is how many frames a video has in a second, on average, and
+	// FrameRateVaries that they last for different times; zero if not known.
+	FrameRate       float64
+	FrameRateVaries bool
+	// VideoCodec and AudioCodec are those of a video, as ffmpeg names them; empty if not
+	// known.
+	VideoCodec, AudioCodec string
+	// Turned says that an image is to be turned or mirrored to be shown, by its metadata.
+	Turned bool
+	// MultiPicture says that a JPEG holds further pictures behind the first: another view,
+	// or the map of an HDR picture.
+	MultiPicture bool
+	// Unconvertible continues "the file …" if no other version of an image can be made; ""
+	// if one can.
+	Unconvertible string
 	// ETag marks the bytes that were verified.
 	ETag string
 	// Bytes is where they are.
 	Bytes Bytes
 }
 
+// FileOf returns what is known of the file of a Media, without its Bytes.
+func FileOf(m *v1alpha1.Media) File {
+	const milli = 1000
+	return File{
+		Name: m.Spec.FileName, MIMEType: m.Spec.MimeType, Size: m.Status.SizeBytes,
+		Width: int(m.Status.Width), Height: int(m.Status.Height),
+		Duration:  time.Duration(m.Status.DurationMillis) * time.Millisecond,
+		FrameRate: float64(m.Status.FrameRateMilliHertz) / milli, FrameRateVaries: m.Status.FrameRateVaries,
+		VideoCodec: m.Status.VideoCodec, AudioCodec: m.Status.AudioCodec,
+		Turned: m.Status.Turned, MultiPicture: m.Status.MultiPicture, Unconvertible: m.Status.Unconvertible,
+		ETag: m.Status.ETag,
+	}
+}
+
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
 // Takes reports whether the platform takes a file as it is, as far as images go.
-// A video is none, and of a file that is missing nothing is known.
+// A video is none, and of a file that is missing nothing is known. No platform says in its
+// documentation that it turns an image as its metadata says, and one that drops the
+// metadata first would show it lying: such an image is turned, if that can be done.
 func (l ImageLimits) Takes(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
 	}
 	if len(l.Types) > 0 && !slices.Contains(l.Types, f.MIMEType) || l.MaxBytes > 0 && f.Size > l.MaxBytes {
+		return false
+	}
+	if l.OnePicture && f.MultiPicture || f.Turned && f.Unconvertible == "" {
 		return false
 	}
 	if f.Width == 0 || f.Height == 0 {
@@ -73,6 +115,9 @@ func (f *File) Unreadable(err error) *Error {
 	if errors.Is(err, ErrFileChanged) {
 		return Errorf(ClassPermanent, "the file %q is not the one that was checked any more: it was overwritten or deleted", f.Name).
 			Advise("upload it again and make a new post").Because(err)
+	}
+	if fault, ok := errors.AsType[*FileAtFault](err); ok {
+		return Errorf(ClassPermanent, "the file %q %s", f.Name, fault.Problem).Advise(fault.Remedy).Because(err)
 	}
 	return Errorf(ClassTransient, "the file %q cannot be read in the media store", f.Name).Because(err)
 }
@@ -121,7 +166,7 @@ func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 type Bytes interface {
 	// Open reads length bytes from an offset on, while they are asked for. The
 	// context bounds the reading. Errors are ErrFileChanged where the file is
-	// not the one that was verified.
+	// not the one that was verified, and a *FileAtFault where another is needed.
 	Open(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 
 	// Address returns an address from which the file can be read, without a

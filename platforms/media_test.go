@@ -18,6 +18,7 @@ func TestImageLimitsTake(t *testing.T) {
 	}
 	turned := limits
 	turned.EitherWay, turned.MinAspect, turned.MaxAspect = true, 0, 0
+	single := platforms.ImageLimits{OnePicture: true}
 	file := func(mimeType v1alpha1.MimeType, size int64, width, height int) platforms.File {
 		return platforms.File{MIMEType: mimeType, Size: size, Width: width, Height: height}
 	}
@@ -41,6 +42,11 @@ func TestImageLimitsTake(t *testing.T) {
 		"no size":      {"what is not known does not count against it", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
 		"missing":      {"a missing file cannot be converted", limits, platforms.File{Name: "gone"}, true},
 		"video":        {"images are meant", limits, file(v1alpha1.MimeMP4, 1<<30, 3840, 2160), true},
+		"turned":       {"no platform promises to turn it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true}, false},
+		"stuck":        {"it cannot be turned here; platforms mostly do it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
+		"several":      {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
+		"several else": {"decoders pass over what is behind", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
+		"one":          {"there is but one", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
 		"no bounds":    {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
 		if got := tc.limits.Takes(&tc.file); got != tc.want {

@@ -40,7 +40,7 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 		return post.Spec.ScheduledAt.Add(startingDeadline), true
 	}
 	until = post.CreationTimestamp.Add(startingDeadline)
-	if wasKept := len(post.Status.Targets) > 0 && post.Status.ObservedGeneration != 0 && post.Generation > 1; wasKept || now.After(until) {
+	if wasKept := len(post.Status.Targets) > 0 && post.Status.ObservedGeneration > 0 && post.Generation > 1; wasKept || now.After(until) {
 		return now.Add(startingDeadline), false
 	}
 	return until, true

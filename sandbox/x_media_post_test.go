@@ -44,7 +44,7 @@ func TestXPostsWithMedia(t *testing.T) {
 		{"an image and a video", "kinds do not mix", "hello", "a" + film, 403, "not permitted"},
 		{"an image and a GIF", "kinds do not mix", "hello", gif + "a", 403, "not permitted"},
 		{"an image twice", "each id once", "hello", "aa", 400, "twice"},
-		{"141 seconds", "140 are the most of an ordinary account", "hello", longFilm, 403, "longer than allowed"},
+		{"1201 seconds", "20 minutes are the most of an ordinary account", "hello", longFilm, 403, "longer than allowed"},
 		{"still worked on", "it must have succeeded", "hello", working, 400, "pending"},
 		{"not finalized", "bytes are missing", "hello", unfinished, 400, "media IDs"},
 		{"unknown", "no upload gave that id", "hello", unknown, 400, "media IDs"},
@@ -54,10 +54,10 @@ func TestXPostsWithMedia(t *testing.T) {
 			b := start(t, "")
 			makers := map[string]func() string{
 				film: func() string {
-					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 140*time.Second, 0))
+					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 1200*time.Second, 0))
 				},
 				longFilm: func() string {
-					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 141*time.Second, 0))
+					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 1201*time.Second, 0))
 				},
 				gif: func() string { return b.xDone("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1)) },
 				working: func() string {

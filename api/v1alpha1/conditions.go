@@ -79,6 +79,10 @@ const (
 // without the chosen thumbnail.
 const ReasonThumbnailNotSet = "ThumbnailNotSet"
 
+// ReasonPictureBlank is the reason of an event of a Post: it is published, and an image of
+// it, white on a transparent ground, shows nothing where the platform takes no transparency.
+const ReasonPictureBlank = "PictureBlank"
+
 // Reasons of a Post's Prepared condition.
 const (
 	ReasonPrepared          = "Prepared"

@@ -37,6 +37,7 @@ type ConnectionSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
 
@@ -62,9 +63,10 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of.
+	// observedGeneration is the generation that the conditions speak of. It is
+	// -1 until Herald has looked at the object.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// accountName is the account's display name.
@@ -271,6 +273,7 @@ type Connection struct {
 
 	// status is what is.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status ConnectionStatus `json:"status,omitzero"`
 }
 

@@ -137,9 +137,10 @@ type MediaStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of.
+	// observedGeneration is the generation that the conditions speak of. It is
+	// -1 until Herald has looked at the object.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// phase tells how far the file has come.
@@ -174,6 +175,49 @@ type MediaStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DurationMillis int64 `json:"durationMillis,omitempty"`
+
+	// frameRateMilliHertz is how many frames a video shows in a thousand seconds, on
+	// average.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	FrameRateMilliHertz int32 `json:"frameRateMilliHertz,omitempty"`
+
+	// frameRateVaries says that the frames of a video last for different times, as
+	// those of phones and of recorded screens do.
+	// +optional
+	FrameRateVaries bool `json:"frameRateVaries,omitempty"`
+
+	// videoCodec is how the frames of a video are encoded, as ffmpeg names it, such as
+	// "h264" or "hevc".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	VideoCodec string `json:"videoCodec,omitempty"`
+
+	// audioCodec is how the sound of a video is encoded, as ffmpeg names it, such as
+	// "aac"; absent if it has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	AudioCodec string `json:"audioCodec,omitempty"`
+
+	// animated says that an image moves.
+	// +optional
+	Animated bool `json:"animated,omitempty"`
+
+	// turned says that an image is to be turned or mirrored to be shown, as its metadata
+	// says.
+	// +optional
+	Turned bool `json:"turned,omitempty"`
+
+	// multiPicture says that a JPEG holds further pictures behind the first, such as
+	// another view, or the gain map of a picture with a high dynamic range.
+	// +optional
+	MultiPicture bool `json:"multiPicture,omitempty"`
+
+	// unconvertible says why Herald cannot convert an image for a platform that does
+	// not take it as it is, in words that continue "the file"; absent if it can.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Unconvertible string `json:"unconvertible,omitempty"`
 
 	// uploadURL is where to send the file by HTTP PUT, with the header
 	// Content-Type set to spec.mimeType. It stands here while the file is
@@ -225,6 +269,7 @@ type Media struct {
 
 	// status is what is.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status MediaStatus `json:"status,omitzero"`
 }
 

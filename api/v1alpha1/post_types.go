@@ -161,6 +161,7 @@ type Post struct {
 
 	// status is what is.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status PostStatus `json:"status,omitzero"`
 }
 

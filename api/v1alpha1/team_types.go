@@ -73,6 +73,21 @@ type Agents struct {
 	Publishing AgentPublishing `json:"publishing,omitempty"`
 }
 
+// TeamMedia is what becomes of a team's photos and videos on their way to platforms.
+type TeamMedia struct {
+	// convert converts a video for a platform that does not take it as it is, and would take
+	// it with another size, frame rate, codec or number of bytes. Without it such a post is
+	// refused. It needs ffmpeg, and takes much time of the manager's processors.
+	// +optional
+	Convert bool `json:"convert,omitempty"`
+
+	// keepLocation sends photos and videos with the place where they were taken, by
+	// coordinates or by name, as their files say it. Without it Herald takes the place out
+	// for every platform. Neither a pixel nor a frame is touched.
+	// +optional
+	KeepLocation bool `json:"keepLocation,omitempty"`
+}
+
 // Bytes is a number of bytes: digits alone, or with one of Kubernetes' units Ki, Mi, Gi
 // and Ti, such as "128Mi". It is not a resource.Quantity, whose schema admits what cannot
 // be decoded.
@@ -223,6 +238,10 @@ type TeamSpec struct {
 	// +kubebuilder:default={}
 	Agents Agents `json:"agents,omitzero"`
 
+	// media says what becomes of photos and videos on their way to platforms.
+	// +optional
+	Media TeamMedia `json:"media,omitzero"`
+
 	// suspend is the team's brake: while it is true, posts are accepted and prepared,
 	// and nothing is published. Calls under way end and are recorded. Deadlines move
 	// along by the time suspended; what is due goes out when it is false again.
@@ -254,9 +273,10 @@ type TeamStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of.
+	// observedGeneration is the generation that the conditions speak of. It is
+	// -1 until Herald has looked at the object.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// usage is what the team has used of what its plan limits.
@@ -366,6 +386,7 @@ type Team struct {
 
 	// status is what is.
 	// +optional
+	// +kubebuilder:default={observedGeneration:-1}
 	Status TeamStatus `json:"status,omitzero"`
 }
 

@@ -315,6 +315,10 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 			})
 		}
 	}
+	if c.act == ActPublished || c.act == ActScheduled {
+		now := s.Clock.Now()
+		s.recent.add(contentBy(post.Namespace, c.caller.Author, &post.Spec), recentPost{post.Name, now}, now)
+	}
 	s.Acted(ctx, c.caller, c.act, post)
 }
 

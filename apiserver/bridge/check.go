@@ -30,6 +30,8 @@ type Check struct {
 	// BeforePublishing are the problems that a draft may have, and that must be mended
 	// before it is published.
 	BeforePublishing []Problem
+	// Warnings are what a platform may refuse, and publishes for some accounts.
+	Warnings []string
 	// Previews show the post's files, without reading again what the check has read.
 	Previews *Previews
 }
@@ -75,8 +77,11 @@ const characters = "characters"
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: *spec.DeepCopy()}
 	files := s.Previews(caller)
-	env := rules.Env{Connection: s.inMemory(caller.Namespace), Media: s.mediaToCheck(ctx, files, spec), Capabilities: s.Capabilities}
+	env := rules.Env{Connection: s.inMemory(caller.Namespace), Media: s.mediaToCheck(ctx, files, spec), Capabilities: s.Capabilities, Converts: s.converts(caller.Namespace)}
 	check := Check{Problems: s.problemsOf(post, env), Previews: files}
+	for _, w := range rules.FileWarnings(post, env) {
+		check.Warnings = append(check.Warnings, w.Message)
+	}
 	if spec.Draft {
 		published := post.DeepCopy()
 		published.Spec.Draft = false
@@ -88,6 +93,12 @@ func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.P
 	}
 	s.measure(&check, spec, env.Connection)
 	return check
+}
+
+// converts reports whether the team of a namespace has its videos converted.
+func (s *Service) converts(namespace string) bool {
+	team := s.Owner(namespace)
+	return team != nil && team.Spec.Media.Convert
 }
 
 // problemsOf returns what can be found without asking anyone: the first maxFieldProblems

@@ -33,7 +33,7 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 	case caller.Author != "":
 		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 	}
-	return post, identify(&post.ObjectMeta, &caller, "p", in.IdempotencyKey, &post.Spec)
+	return post, identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, &post.Spec)
 }
 
 // contentOf returns the media and the cards of a post as clients see them. The

@@ -20,7 +20,9 @@ import (
 )
 
 const (
-	// idLength is how many characters of 5 bits follow the "p" of a post's id:
+	// postPrefix begins the id of a post.
+	postPrefix = "p"
+	// idLength is how many characters of 5 bits follow the prefix of an id:
 	// 125 bits, so that no id can be guessed.
 	idLength = 25
 	// createTries is how often a create is sent whose answer was lost. The

@@ -11,6 +11,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,9 +47,20 @@ func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, sp
 	return nil
 }
 
+// postName matches the names that identify gives to posts.
+var postName = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", postPrefix, idLength))
+
+// IsCreated reports whether the name of a post is one that the HTTP API or the web application
+// gives. The policy herald-marks refuses such names, and annotations that name an author, to
+// everybody else.
+func IsCreated(name string) bool { return postName.MatchString(name) }
+
 // fingerprintVersion names the form in which a request is hashed: the JSON of the spec
 // that it asks for. A change of that form takes another version.
 const fingerprintVersion = "v1"
+
+// fingerprintVersions are the forms that this program and earlier ones have written.
+var fingerprintVersions = []string{fingerprintVersion}
 
 // fingerprint identifies what a request asks for, as "version:hash".
 func fingerprint(spec any) (string, error) {
@@ -60,12 +73,16 @@ func fingerprint(spec any) (string, error) {
 }
 
 // sameFingerprint reports whether two fingerprints may be of the same request. Those of
-// different versions cannot be compared: they are taken for the same, so that a request
-// that is sent again across an upgrade is answered with what it has created.
+// different versions that this program has written cannot be compared: they are taken for
+// the same, so that a request that is sent again across an upgrade is answered with what
+// it has created. A version that no program has written proves nothing.
 func sameFingerprint(a, b string) bool {
 	versionA, hashA := splitFingerprint(a)
 	versionB, hashB := splitFingerprint(b)
-	return versionA != versionB || hashA == hashB
+	if versionA == versionB {
+		return hashA == hashB
+	}
+	return slices.Contains(fingerprintVersions, versionA) && slices.Contains(fingerprintVersions, versionB)
 }
 
 // splitFingerprint reads a fingerprint. The first ones bore no version and were of v1.
@@ -104,8 +121,14 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	return detail, true, nil
 }
 
-// sameRequest reports whether two resources were created for the same request.
+// sameRequest reports whether Herald created a resource for the same request: what others
+// made under the name of a key answers for nothing.
 func sameRequest(made, asked metav1.Object) bool {
+	switch made.GetLabels()[v1alpha1.OriginLabel] {
+	case v1alpha1.OriginAPI, v1alpha1.OriginWeb:
+	default:
+		return false
+	}
 	return sameFingerprint(made.GetAnnotations()[v1alpha1.RequestAnnotation], asked.GetAnnotations()[v1alpha1.RequestAnnotation])
 }
 

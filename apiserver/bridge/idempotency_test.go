@@ -149,8 +149,8 @@ func TestFingerprintVersions(t *testing.T) {
 		"this version, another request":     {"a key is for one request", func(string) string { return "v1:" + another }, "CONFLICT"},
 		"before versions":                   {"the hash is that of v1", func(f string) string { return strings.TrimPrefix(f, "v1:") }, ""},
 		"before versions, another request":  {"a key is for one request", func(string) string { return another }, "CONFLICT"},
-		"a later version":                   {"its hash cannot be compared, and a retry is no conflict", func(string) string { return "v2:" + another }, ""},
-		"a version of a name not seen here": {"it cannot be compared either", func(string) string { return "sha3:" + another }, ""},
+		"a later version":                   {"anybody may have written it: it proves nothing", func(string) string { return "v2:" + another }, "CONFLICT"},
+		"a version of a name not seen here": {"nor does that", func(string) string { return "sha3:" + another }, "CONFLICT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := hello("a-x")
@@ -172,6 +172,23 @@ func TestFingerprintVersions(t *testing.T) {
 				t.Errorf("%s: %v, %v", tt.reason, second.ID, err)
 			}
 		})
+	}
+}
+
+// TestKeyOfAnother creates a post under the name that belongs to a client's key, as somebody may
+// who knows the key, and does not have Herald do it.
+func TestKeyOfAnother(t *testing.T) {
+	in := hello("a-x")
+	in.IdempotencyKey = "order-4711"
+	p := &posts{stored: map[string]*v1alpha1.Post{}}
+	s := service(p, inMemory("a-x"))
+	first, err := s.CreatePost(t.Context(), caller, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(p.stored[first.ID].Labels, v1alpha1.OriginLabel)
+	if second, err := s.CreatePost(t.Context(), caller, in); code(err) != "CONFLICT" {
+		t.Errorf("the client was told that %s is its post: %v", second.ID, err)
 	}
 }
 

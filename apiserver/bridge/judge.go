@@ -81,7 +81,7 @@ func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *loo
 	if j.wanted != nil {
 		asked = j.wanted
 	}
-	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored}
+	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored, Converts: s.converts(j.post.Namespace)}
 	problems := func() field.ErrorList {
 		errs := checkTime(asked)
 		if asked.Spec.Category != "" { // what is wrong otherwise follows from it

@@ -38,6 +38,8 @@ type files struct {
 	reading, signing, updating, awaiting error
 	// changed, if set, is called before a status is stored: another process came first.
 	changed func(f *files)
+	// examined, if set, is called while a file is examined: another process acts meanwhile.
+	examined func(f *files)
 	// awaited names the files of which it was recorded until when they are awaited.
 	awaited []string
 }
@@ -355,6 +357,9 @@ func TestPostWithMedia(t *testing.T) {
 		"Impossible":    {"no file can have that name: none is asked for", "../m", nil, files{reading: boom}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
 		"Unreadable":    {"the Kubernetes API does not answer", "m", nil, files{reading: boom}, nil, "internal", "", false, ""},
 		"NotUploaded":   {"the client has to upload it first", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
+		"Refused":       {"the manager refused and removed it while it was looked for", "m", nil, files{examined: becomes(v1alpha1.MediaRejected)}, store.ErrNotFound, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
+		"GoneMeanwhile": {"its Media was deleted while it was looked for", "m", nil, files{examined: func(f *files) { clear(f.stored) }}, store.ErrNotFound, "VALIDATION_ERROR", "no such media file", true, ""},
+		"UnknownAgain":  {"the Kubernetes API fails in between", "m", nil, files{examined: func(f *files) { f.reading = boom }}, store.ErrNotFound, "internal", "", true, ""},
 		"Overwritten":   {"the client has to end that upload first", "m", nil, files{}, store.ErrChanged, "VALIDATION_ERROR", "overwritten while it is examined", true, ""},
 		"StoreDown":     {"it is not known what it is", "m", nil, files{}, boom, "internal", "", true, ""},
 		"ManagerFirst":  {"what it found out counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaRejected)}, nil, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
@@ -377,6 +382,9 @@ func TestPostWithMedia(t *testing.T) {
 			s, looked := withFiles(f), false
 			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 				looked = true
+				if f.examined != nil {
+					f.examined(f)
+				}
 				return found, tc.verify
 			}
 			s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {

@@ -95,7 +95,11 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	cost.From(ctx).Whole(1)
 	status, err := s.Verify(ctx, media)
 	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrNone):
+	case errors.Is(err, store.ErrNotFound):
+		// Either the file never came, or the manager has just refused it,
+		// recorded why, and deleted it: a second read tells which.
+		return s.settled(ctx, media)
+	case errors.Is(err, store.ErrNone):
 		return media, nil
 	case errors.Is(err, store.ErrChanged):
 		// The rules tell the client. The manager checks too, and records it
@@ -112,17 +116,30 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	case err == nil:
 		return written, nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
-		// The manager came first, or the Media went: what stands there now
-		// counts, and otherwise what was just found out.
-		current, err := s.Media.Get(ctx, namespace, name)
-		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // as above
+		// The manager wrote first, or the Media was deleted.
+		current, err := s.settled(ctx, media)
+		if err != nil {
+			return media, nil //nolint:nilerr // what was just found out is the best that is known
 		}
-		if err == nil && current.Status.Phase != "" && current.Status.Phase != v1alpha1.MediaPending {
-			return current, nil
-		}
-		return media, nil
+		return current, nil
 	default:
 		return nil, fmt.Errorf("record that a media file was verified: %w", err)
+	}
+}
+
+// settled reads a media file again and returns it if the manager has settled it in
+// the meantime, nil if it was deleted, and otherwise the file as the caller knows it.
+func (s *Service) settled(ctx context.Context, known *v1alpha1.Media) (*v1alpha1.Media, error) {
+	cost.From(ctx).Parts(1)
+	current, err := s.Media.Get(ctx, known.Namespace, known.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // the rules ask for nil
+	case err != nil:
+		return nil, fmt.Errorf("read a media file again: %w", err)
+	case current.Status.Phase != "" && current.Status.Phase != v1alpha1.MediaPending:
+		return current, nil
+	default:
+		return known, nil
 	}
 }

@@ -430,15 +430,21 @@ func TestUndecidedReads(t *testing.T) {
 		page   func(namespace, id string) string
 		edit   func(*v1alpha1.TargetStatus)
 		want   string
+		left   bool
 	}{
-		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person looks at the account, opens https://herald.example/teams/team-a/posts/p1 and answers there."},
-		"Thread": {"the question is about one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online."},
-		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "reads the condition OutcomeUnknown of the Post"},
-		"Old":    {"an entry of an old version has no problem", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again"},
+		"Left":   {"the archive takes no answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is in the archive, where no answer can be recorded.", true},
+		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person looks at the account, opens https://herald.example/teams/team-a/posts/p1 and answers there.", false},
+		"Thread": {"the question is about one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online.", false},
+		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "reads the condition OutcomeUnknown of the Post", false},
+		"Old":    {"an entry of an old version has no problem", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := staged(kept(undecided(tc.edit)))
+			s := staged(kept(undecided(tc.edit), func(p *v1alpha1.Post) {
+				if tc.left {
+					p.ResourceVersion = ""
+				}
+			}))
 			s.PageOf = tc.page
 			detail, err := s.GetPost(t.Context(), caller, "p1")
 			if err != nil {

@@ -327,7 +327,7 @@ func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) st
 }
 
 // question says of a target that only a person can tell whether it was published, and where
-// the person answers. The status of a post says the same for people with kubectl.
+// the person answers; an archived post takes no answer. The status of a post says the same for people with kubectl.
 func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	what, rest := "it", ""
 	if n := len(target.Cards); n > 0 {
@@ -337,12 +337,16 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	if target.Blocked != nil {
 		why = " (" + target.Blocked.Problem + ")"
 	}
-	where := "reads the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answers as it says."
-	if s.PageOf != nil {
-		where = "opens " + s.PageOf(post.Namespace, post.Name) + " and answers there."
+	unknown := "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest
+	const look = " Do not post it again: it may be online. A person looks at the account, "
+	switch {
+	case hasLeft(post):
+		return unknown + " The post is in the archive, where no answer can be recorded. A person looks at the account before the same is posted again: it may be online."
+	case s.PageOf != nil:
+		return unknown + look + "opens " + s.PageOf(post.Namespace, post.Name) + " and answers there."
+	default:
+		return unknown + look + "reads the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answers as it says."
 	}
-	return "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest +
-		" Do not post it again: it may be online. A person looks at the account, " + where
 }
 
 // platformOf is the platform of target i: as it was recorded, or else that of

@@ -107,7 +107,7 @@ func TestReads(t *testing.T) {
 			"a card with more files than any account takes", thread(2, 21, "m", func(s *v1alpha1.PostSpec) { s.Draft = false }), "at most 4 media", 0, 0, 0, 0,
 		},
 		"too many files": {"more than any platform shows", thread(100, 21, "m"), "the post names 2100 different media files", 0, 0, 0, 0},
-		"fresh files":    {"each is looked at in the store", thread(100, 20, "p"), "nothing has been uploaded yet", 8, 0, 8, 8},
+		"fresh files":    {"each is looked at in the store, and read again in case it was just refused", thread(100, 20, "p"), "nothing has been uploaded yet", 16, 0, 8, 9},
 		"unknown accounts": {
 			"nor of accounts, and few files are read, so that the answer covers them", thread(2, 1, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers...) }), "no such connection", 2, 5, 0, 10,
 		},

@@ -12,15 +12,16 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 )
 
 // RepeatedError is that a person has published the same to the same accounts a moment ago.
-// Nothing was created.
+// Nothing was stored.
 type RepeatedError struct {
-	// ID names the post that was created then, and At is when.
+	// ID names that post, and At is when it was published.
 	ID string
 	At time.Time
 }
@@ -36,37 +37,36 @@ const repeatedFor = 10 * time.Minute
 type sameContent [16]byte
 
 // contentBy identifies what an author publishes in a namespace. When it goes out is not part
-// of it, nor are the options of platforms, which the Kubernetes API completes.
+// of it, nor are the options of platforms, which the Kubernetes API completes. Files count
+// only where there is no text: uploading a file again creates another Media.
 func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
-	hash := sha256.New()
+	hash, silent := sha256.New(), true
 	write := func(parts ...string) {
 		for _, part := range parts {
 			fmt.Fprintf(hash, "%d:%s", len(part), part)
 		}
 	}
-	files := func(refs ...v1alpha1.LocalReference) {
-		for _, ref := range refs {
-			write("file", ref.Name)
-		}
+	say := func(text string) {
+		write("text", text)
+		silent = silent && text == ""
 	}
 	write(namespace, author, string(spec.Category))
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		write("target", t.ConnectionRef.Name, t.Caption)
+		write("target", t.ConnectionRef.Name)
+		say(t.Caption)
 		if t.YouTube != nil {
-			write("title", t.YouTube.Title)
+			say(t.YouTube.Title)
 		}
-	}
-	if spec.Image != nil {
-		files(spec.Image.MediaRefs...)
-	}
-	if spec.Video != nil {
-		files(spec.Video.MediaRef)
 	}
 	if spec.Tree != nil {
 		for i := range spec.Tree.Cards {
-			write("card", spec.Tree.Cards[i].Caption)
-			files(spec.Tree.Cards[i].MediaRefs...)
+			say(spec.Tree.Cards[i].Caption)
+		}
+	}
+	if silent {
+		for _, name := range posting.MediaNames(spec) {
+			write("file", name)
 		}
 	}
 	return sameContent(hash.Sum(nil)[:len(sameContent{})])
@@ -76,8 +76,9 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 // reports what others created. Of each post it keeps some 100 bytes, and drops them after
 // repeatedFor.
 type recent struct {
-	mu     sync.Mutex
-	posts  map[sameContent]recentPost
+	mu sync.Mutex
+	// posts are those of each content, each once.
+	posts  map[sameContent][]recentPost
 	pruned time.Time
 	// underway holds a channel for each content that is being created; it is closed at the
 	// end.
@@ -89,8 +90,11 @@ type recentPost struct {
 	at   time.Time
 }
 
+// expired reports whether a repetition of the post needs no question any more.
+func (p recentPost) expired(now time.Time) bool { return now.Sub(p.at) > repeatedFor }
+
 func newRecent() *recent {
-	return &recent{posts: map[sameContent]recentPost{}, underway: map[sameContent]chan struct{}{}}
+	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
 // begin waits until nobody else creates a post of this content, and keeps others waiting
@@ -121,32 +125,72 @@ func (r *recent) begin(ctx context.Context, content sameContent) (end func(), er
 
 // note takes a post that a person published a moment ago; others are passed over.
 func (r *recent) note(post *v1alpha1.Post, now time.Time) {
-	at := posting.Created(post)
-	if post.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginWeb || post.Spec.Draft || post.Spec.Cancelled || now.Sub(at) > repeatedFor {
+	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
+	if publisher == "" || post.Spec.Draft || post.Spec.Cancelled || published.expired(now) {
 		return
 	}
-	content := contentBy(post.Namespace, post.Annotations[v1alpha1.AuthorAnnotation], &post.Spec)
+	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
+}
+
+// publisherOf returns the person who published a post: the last one to change it, or else
+// its author in the web application. It returns "" for a post that a program published.
+func publisherOf(post *v1alpha1.Post) string {
+	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; changed != "" {
+		return changed
+	}
+	if post.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginWeb {
+		return ""
+	}
+	return post.Annotations[v1alpha1.AuthorAnnotation]
+}
+
+// publishedAt returns the latest of a post's creation, its attempts and its publication: a
+// draft may have been created long before.
+func publishedAt(post *v1alpha1.Post) time.Time {
+	at := posting.Created(post)
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if t.Attempt != nil && t.Attempt.StartedAt.After(at) {
+			at = t.Attempt.StartedAt.Time
+		}
+		if t.PostedAt != nil && t.PostedAt.After(at) {
+			at = t.PostedAt.Time
+		}
+	}
+	return at
+}
+
+// add remembers a post of a content by its latest time, and drops expired ones.
+func (r *recent) add(content sameContent, post recentPost, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.pruned) > repeatedFor {
 		r.pruned = now
-		for old, known := range r.posts {
-			if now.Sub(known.at) > repeatedFor {
-				delete(r.posts, old)
+		for content, posts := range r.posts {
+			if posts = slices.DeleteFunc(posts, func(p recentPost) bool { return p.expired(now) }); len(posts) == 0 {
+				delete(r.posts, content)
+			} else {
+				r.posts[content] = posts
 			}
 		}
 	}
-	if known, ok := r.posts[content]; !ok || known.at.Before(at) {
-		r.posts[content] = recentPost{post.Name, at}
+	posts := r.posts[content]
+	if i := slices.IndexFunc(posts, func(p recentPost) bool { return p.name == post.name }); i >= 0 {
+		if post.at.After(posts[i].at) {
+			posts[i].at = post.at
+		}
+		return
 	}
+	r.posts[content] = append(posts, post)
 }
 
-// find returns the post of a content that was published last.
-func (r *recent) find(content sameContent, now time.Time) (recentPost, bool) {
+// find returns the posts of a content that have not expired, the latest first.
+func (r *recent) find(content sameContent, now time.Time) []recentPost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, ok := r.posts[content]
-	return known, ok && now.Sub(known.at) <= repeatedFor
+	found := slices.DeleteFunc(slices.Clone(r.posts[content]), func(p recentPost) bool { return p.expired(now) })
+	slices.SortStableFunc(found, func(a, b recentPost) int { return b.at.Compare(a.at) })
+	return found
 }
 
 // Observe takes a post that the watch reported, or that was just created.
@@ -154,27 +198,40 @@ func (s *Service) Observe(post *v1alpha1.Post) {
 	s.recent.note(post, s.Clock.Now())
 }
 
-// unlessRepeated refuses to create what the same person has published a moment ago. Until end
-// is called, nobody else creates the same through this replica.
+// PublishUnlessRepeated is Publish, but returns a RepeatedError if the caller published the
+// same content within the last ten minutes.
+func (s *Service) PublishUnlessRepeated(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec, at *time.Time) (*v1alpha1.Post, error) {
+	end, err := s.unlessRepeated(ctx, &caller, &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}, Spec: spec})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return s.Publish(ctx, caller, id, version, spec, at)
+}
+
+// unlessRepeated returns a RepeatedError if the caller published the content of a post
+// within the last ten minutes. Other requests with this content wait until end is called.
 func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1alpha1.Post) (end func(), err error) {
 	content := contentBy(post.Namespace, caller.Author, &post.Spec)
 	if end, err = s.recent.begin(ctx, content); err != nil {
 		return nil, err
 	}
-	known, ok := s.recent.find(content, s.Clock.Now())
-	if !ok || known.name == post.Name {
-		return end, nil
-	}
-	before, err := s.Posts.Get(ctx, post.Namespace, known.name)
-	switch {
-	case apierrors.IsNotFound(err), err == nil && isNowhere(before):
-		return end, nil
-	case err != nil:
+	for _, known := range s.recent.find(content, s.Clock.Now()) {
+		if known.name == post.Name {
+			continue
+		}
+		before, err := s.Posts.Get(ctx, post.Namespace, known.name)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && (isNowhere(before) || contentBy(before.Namespace, caller.Author, &before.Spec) != content):
+			continue
+		case err != nil:
+			end()
+			return nil, fmt.Errorf("read what was published a moment ago: %w", err)
+		}
 		end()
-		return nil, fmt.Errorf("read what was published a moment ago: %w", err)
+		return nil, &RepeatedError{ID: known.name, At: known.at}
 	}
-	end()
-	return nil, &RepeatedError{ID: known.name, At: known.at}
+	return end, nil
 }
 
 // isNowhere reports whether nothing of a post is published, nor will or may be: to publish

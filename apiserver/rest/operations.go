@@ -50,9 +50,7 @@ func (c *call) platform() v1alpha1.Platform {
 
 func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	in, err := wire.CreatePost(c.body)
-	if in.Spec.Category != "" { // without it nothing else was asked for
-		c.ignoredInBody()
-	}
+	c.ignoredInBody()
 	if unread, more := c.body.Problems(); err != nil || len(c.wrong) > 0 {
 		return h.service.RefusePost(ctx, c.caller, in, slices.Concat(c.wrong, unread), more)
 	}

@@ -78,10 +78,6 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{
 		Spec: spec, IdempotencyKey: written.key, UnlessRepeated: v.PostForm.Get(fieldRepeat) == "",
 	})
-	if repeated, ok := errors.AsType[*bridge.RepeatedError](err); ok {
-		s.askToRepeat(w, v, repeated)
-		return nil
-	}
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
@@ -129,10 +125,15 @@ func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) boo
 	return true
 }
 
-// again shows the form as it was sent, and why nothing came of it. Other errors than those that a person can do something about go up.
+// again shows the form as it was sent, and why nothing came of it; for a repetition it asks first. Other errors than those that a person can do something about go up.
 func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error) error {
-	var known *bridge.Error
+	var (
+		known    *bridge.Error
+		repeated *bridge.RepeatedError
+	)
 	switch {
+	case errors.As(err, &repeated):
+		s.askToRepeat(w, v, repeated, form.action)
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
 		s.render(w, v, httpcode.Of(known.Code), s.composer(v, form))
@@ -228,7 +229,11 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 		_, err = s.Service.UpdateDraft(v.Context(), v.caller, id, written.version, spec)
 	case post.Spec.Draft, written.when != whenLater:
 		at, _ := written.time()
-		_, err = s.Service.Publish(v.Context(), v.caller, id, written.version, spec, at)
+		publish := s.Service.PublishUnlessRepeated
+		if v.PostForm.Get(fieldRepeat) != "" {
+			publish = s.Service.Publish
+		}
+		_, err = publish(v.Context(), v.caller, id, written.version, spec, at)
 	default:
 		_, err = s.Service.EditScheduled(v.Context(), v.caller, id, written.version, spec)
 	}

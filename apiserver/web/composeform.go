@@ -194,6 +194,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 				s.dropZone(v, "media-"+n, "Pictures and videos of part "+strconv.Itoa(i+1), "image/jpeg,image/png,image/webp,video/mp4,video/quicktime", true, namesOf(card.MediaRefs)),
 			)
 		})),
+		h.P(h.Class("soft"), g.Text(v.placeRule())),
 		h.P(h.Class("actions"),
 			h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("add"), h.FormNoValidate(), g.Text("Add a part")),
 			g.If(len(c.cards) > 2, h.Button(h.Type("submit"), h.Class("button small quiet"), h.Name("do"), h.Value("drop"), h.FormNoValidate(), g.Text("Remove the last part"))),
@@ -211,7 +212,16 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 			s.dropZone(v, "video", "Video", "video/mp4,video/quicktime", false, videos),
 			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
 				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
+		h.P(h.Class("only-media soft"), g.Text(v.placeRule())),
 	}
+}
+
+// placeRule says whether files are sent with the place where they were taken.
+func (v *visit) placeRule() string {
+	if v.team.Spec.Media.KeepLocation {
+		return "Your team sends pictures and videos with the place where they were taken, if their files tell it."
+	}
+	return "Platforms get pictures and videos without the place where they were taken."
 }
 
 // dropZone takes files, which the page's script uploads. It lists the files that were uploaded before.

@@ -12,6 +12,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
@@ -25,12 +26,9 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	v.settled = !posting.Unfinished(posting.PhaseOf(post))
-	tab, summary := "", s.Service.Summarise(post)
-	if standingOf(&summary) == needsAnswer {
-		tab = needsAnswer.word + ": "
-	}
+	summary := s.Service.Summarise(post)
 	s.render(w, v, http.StatusOK, view{
-		title: s.nameOfPost(v, post), before: tab, place: placePosts,
+		title: s.nameOfPost(v, post), before: onTab(&summary), place: placePosts,
 		actions: s.actions(v, post),
 		content: []g.Node{
 			h.Div(h.ID("live"), g.If(!finished(post), h.Data("events", v.path("posts/"+post.Name+"/events"))), h.Aria("live", "polite"), s.live(v, post)),
@@ -106,11 +104,19 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	return out
 }
 
+// onTab returns a prefix for the title of a post's page.
+func onTab(summary *postindex.Summary) string {
+	if standingOf(summary) == needsAnswer {
+		return needsAnswer.word + ": "
+	}
+	return ""
+}
+
 // live is what changes while a post is delivered.
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	summary := s.Service.Summarise(post)
 	return g.Group{
-		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.PhaseOf(post)), h.Data("settled", "")), h.Dl(
+		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.PhaseOf(post)), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
 			fact("State", standingOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
@@ -153,7 +159,11 @@ func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
 	if at != nil {
 		when = g.Group{g.Text("on "), v.moment(at.Time)}
 	}
-	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(" The agent "), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
+	claim := " The agent "
+	if !bridge.IsCreated(post.Name) {
+		claim = " It claims that the agent "
+	}
+	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(claim), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
@@ -171,17 +181,23 @@ func wantedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 }
 
 // author says who made a post: an agent has a name of its own choice, which is marked as that, and may have made it for a person.
+// The annotations of a post that the apiserver did not create prove nothing: anybody may have written them before the policy was
+// installed.
 func author(post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
+	claims := " by "
+	if !bridge.IsCreated(post.Name) {
+		claims = " claims to be by "
+	}
 	switch known := post.Annotations[v1alpha1.AgentAnnotation] != ""; {
 	case known && by != "":
-		return g.Group{g.Text(" by "), agent, g.Text(" for " + by)}
+		return g.Group{g.Text(claims), agent, g.Text(" for " + by)}
 	case known:
-		return g.Group{g.Text(" by "), agent, g.Text(", an agent")}
+		return g.Group{g.Text(claims), agent, g.Text(", an agent")}
 	case by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI:
 		by = "the API"
 	}
-	return g.If(by != "", g.Text(" by "+by))
+	return g.If(by != "", g.Text(claims+by))
 }
 
 // refusal says why a post is not accepted as it stands.

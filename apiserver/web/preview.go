@@ -48,6 +48,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	v.pictures.previews = found.Previews
 	s.write(w, http.StatusOK, g.Group{
 		stops(written, &spec, missing, &found),
+		warnings(&found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, &spec, &found, i) }),
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return count(&spec, &found, i) }),
@@ -86,6 +87,18 @@ func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *b
 		title = "It can be kept as a draft. Before it can be published:"
 	}
 	return note(neutral, h.P(h.Strong(g.Text(title))), items(problems))
+}
+
+// warnings are what a platform may refuse of some accounts.
+func warnings(found *bridge.Check) g.Node {
+	if len(found.Warnings) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, len(found.Warnings))
+	for _, w := range found.Warnings {
+		texts = append(texts, sentence(w))
+	}
+	return note(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
 }
 
 // count says how much of a platform's room a text takes. It replaces what the form shows beside the account.

@@ -110,6 +110,49 @@ func TestPreviewReadsOnce(t *testing.T) {
 	}
 }
 
+// TestPreviewOfVideo says what is known of a video: what a platform refuses keeps the post from being published, and what it may
+// refuse is only said.
+func TestPreviewOfVideo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason  string
+		change  func(*v1alpha1.MediaStatus)
+		convert bool
+		want    []string
+		not     string
+	}{
+		"one that fits":  {"nothing is said", func(*v1alpha1.MediaStatus) {}, false, nil, "a platform may refuse it"},
+		"a long one":     {"X takes it from some accounts", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 200_000 }, false, []string{"a platform may refuse it", "plays for 3 min 20 s; an ordinary account of x takes at most 2 min 20 s"}, "Before it can be published"},
+		"a longer one":   {"X takes it from none", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 10_000_000 }, false, []string{"Before it can be published", "x takes at most 2 h 5 min"}, "a platform may refuse it"},
+		"a large one":    {"the size is named", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, false, []string{"Before it can be published", "has 3840 × 2160 pixels; x takes at most 1920 on each side"}, "a platform may refuse it"},
+		"one converted":  {"the team asked for it", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, true, nil, "pixels"},
+		"HEVC":           {"X's documents do not name it", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, false, []string{"a platform may refuse it", "is encoded as hevc"}, "Before it can be published"},
+		"HEVC converted": {"there is no doubt left", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, true, nil, "a platform may refuse it"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.teams[0].Spec.Media.Convert = tc.convert
+			w.upload("film", func(m *v1alpha1.Media) {
+				m.Spec.MimeType = v1alpha1.MimeMP4
+				m.Status.SizeBytes, m.Status.Width, m.Status.Height, m.Status.DurationMillis = 1000, 720, 1280, 10_000
+				tc.change(&m.Status)
+			})
+			answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", url.Values{"category": {"video"}, "caption": {"a"}, "video": {"film"}, "target": {"our-x"}}))
+			page := answer.Body.String()
+			for _, words := range tc.want {
+				if !strings.Contains(page, words) {
+					t.Errorf("%s: the preview does not say %q:\n%s", tc.reason, words, page)
+				}
+			}
+			if strings.Contains(page, tc.not) {
+				t.Errorf("%s: the preview says %q", tc.reason, tc.not)
+			}
+		})
+	}
+}
+
 // TestPreviewIsBounded holds that a preview shows no more files than a platform does, and a page no more than a bound.
 func TestPreviewIsBounded(t *testing.T) {
 	t.Parallel()

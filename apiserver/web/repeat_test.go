@@ -6,6 +6,7 @@ package web
 import (
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -130,5 +131,109 @@ func TestTwoTabs(t *testing.T) {
 	}
 	if made != 1 || len(w.posts) != 1 {
 		t.Errorf("%d clicks lead on, and there are %d posts: %v", made, len(w.posts), codes)
+	}
+}
+
+// TestRepeatedDraft holds that a person is asked as well before a draft repeats what they published a moment ago, and that a draft which
+// they published is remembered from then on, however old it is.
+func TestRepeatedDraft(t *testing.T) {
+	t.Parallel()
+	hello := url.Values{"caption": {"hello"}, "target": {"our-x"}}
+	for name, tc := range map[string]struct {
+		reason string
+		// byProgram makes the drafts those that a program left.
+		byProgram bool
+		// then is the second post: a draft if set, else a new one.
+		draft bool
+		after time.Duration
+		asks  bool
+	}{
+		"TwoDrafts":       {"two drafts of one text", false, true, time.Minute, true},
+		"DraftThenNew":    {"the draft is out", false, false, time.Minute, true},
+		"DraftsOfProgram": {"a program left one draft twice", true, true, time.Minute, true},
+		"Later":           {"after ten minutes it is meant", false, true, 10*time.Minute + time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clk := clocktesting.NewFakeClock(now)
+			w := newWorld(clk)
+			draft := maps.Clone(hello)
+			draft.Set("when", whenDraft)
+			var pages []string
+			for range 2 {
+				page := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", draft))))
+				page, _, _ = strings.Cut(page, "?")
+				_, id, _ := strings.Cut(page, "/posts/")
+				pages = append(pages, "posts/"+id+"/edit")
+			}
+			if tc.byProgram {
+				for key, post := range w.posts {
+					post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI
+					w.posts[key] = post
+				}
+			}
+			clk.Step(11 * time.Minute)
+			publish := func(page string) *httptest.ResponseRecorder {
+				form := w.compose(t, page, hello)
+				form.Set("when", whenNow)
+				return w.serve(ask(&editor, "/teams/"+acme+"/"+page, form))
+			}
+			to(t, publish(pages[0]))
+			clk.Step(tc.after)
+			second := "posts/new"
+			if tc.draft {
+				second = pages[1]
+			}
+			answer := publish(second)
+			if asks := answer.Code == http.StatusConflict; asks != tc.asks {
+				t.Fatalf("%s: answered with %d", tc.reason, answer.Code)
+			}
+			if !tc.asks {
+				return
+			}
+			if tc.draft && isOut(w, pages[1]) {
+				t.Errorf("%s: it was published before the answer", tc.reason)
+			}
+			to(t, w.serve(ask(&editor, "/teams/"+acme+"/"+second, sent(withID(t, parsed(t, answer.Body.String()), "repeated")))))
+			if tc.draft && !isOut(w, pages[1]) {
+				t.Errorf("%s: it was not published after the answer", tc.reason)
+			}
+		})
+	}
+}
+
+// isOut reports whether the post of an edit page is no draft any more.
+func isOut(w *world, page string) bool {
+	for _, post := range w.posts {
+		if page == "posts/"+post.Name+"/edit" {
+			return !post.Spec.Draft
+		}
+	}
+	return false
+}
+
+// TestRepeatedTwice holds that a cancelled repetition does not hide the post before it.
+func TestRepeatedTwice(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakeClock(now)
+	w := newWorld(clk)
+	form := func() url.Values {
+		return w.compose(t, "posts/new", url.Values{"caption": {"hello"}, "target": {"our-x"}})
+	}
+	first := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form())))
+	clk.Step(time.Minute)
+	question := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form()))
+	second := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", sent(withID(t, parsed(t, question.Body.String()), "repeated")))))
+	for key, post := range w.posts {
+		if strings.Contains(second, post.Name) {
+			post.Spec.Cancelled = true
+			w.posts[key] = post
+		}
+	}
+	clk.Step(time.Minute)
+	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form()))
+	first, _, _ = strings.Cut(first, "?")
+	if answer.Code != http.StatusConflict || !strings.Contains(answer.Body.String(), first) {
+		t.Errorf("a third post is answered with %d, and does not name the first, %s", answer.Code, first)
 	}
 }

@@ -35,25 +35,32 @@ func byClaude(author, wanted string) func(*v1alpha1.Post) {
 func TestAgentsPosts(t *testing.T) {
 	t.Parallel()
 	const note = "This post waits for a person."
+	made := "p" + strings.Repeat("a", 25)
 	for name, tc := range map[string]struct {
 		reason string
 		post   *v1alpha1.Post
 		// says and not are on the page of the post.
 		says, not string
 	}{
-		"ForAPerson":  {"who allowed it answers for it", textPost("p-1", "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
-		"WithAKey":    {"nobody else is known", textPost("p-1", "text", byClaude("", "")), "by <strong>Claude &lt;b&gt;</strong>, an agent", note},
+		"ForAPerson":  {"who allowed it answers for it", textPost(made, "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
+		"WithAKey":    {"nobody else is known", textPost(made, "text", byClaude("", "")), "by <strong>Claude &lt;b&gt;</strong>, an agent", note},
 		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "an agent"},
 		"Waits":       {"a person decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
-		"WaitsAtOnce": {"a person decides", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "The agent <strong>Claude &lt;b&gt;</strong> wanted to publish it at once", "nothing"},
+		"WaitsAtOnce": {"a person decides", textPost(made, "text", byClaude("", v1alpha1.WantedNow)), "The agent <strong>Claude &lt;b&gt;</strong> wanted to publish it at once", "nothing"},
 		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by <strong>Claude", note},
-		"Published":   {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
+		"Claimed": {
+			"the apiserver did not make it, and others may have written the annotation", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ceo"} }),
+			"claims to be by oidc:ceo", "an agent",
+		},
+		"ClaimsToWait": {"nor is what an agent wanted known", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "It claims that the agent", "nothing"},
+		"MadeHere":     {"nobody else can have made it", textPost(made, "text", byClaude("oidc:ada", "")), "by <strong>Claude", "claims"},
+		"Published":    {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.put(tc.post)
-			page := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()
+			page := w.serve(ask(&editor, "/teams/"+acme+"/posts/"+tc.post.Name, nil)).Body.String()
 			if !strings.Contains(page, tc.says) || strings.Contains(page, tc.not) {
 				t.Errorf("%s: %s", tc.reason, page)
 			}

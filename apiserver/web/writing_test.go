@@ -320,3 +320,15 @@ func TestManyFilesOfParts(t *testing.T) {
 		t.Errorf("the form has %d files, want at most %d", files, maxFiles)
 	}
 }
+
+// TestPlaceRule: whoever chooses a file reads what becomes of the place where it was taken.
+func TestPlaceRule(t *testing.T) {
+	t.Parallel()
+	for keeps, want := range map[bool]string{false: "without the place where they were taken", true: "with the place where they were taken"} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.teams[0].Spec.Media.KeepLocation = keeps
+		if page := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", nil)).Body.String(); !strings.Contains(page, want) {
+			t.Errorf("the page of a team that keeps places, %t, does not say %q", keeps, want)
+		}
+	}
+}

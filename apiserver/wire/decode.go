@@ -39,7 +39,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	target := treeTarget
 	switch spec.Category {
 	case "":
-		target = anyTarget // the category decides which other fields there are
+		target = unsortedTarget // the category decides which other fields there are
 	case v1alpha1.CategoryTree:
 	case v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo:
 		target = func(v strictjson.Value) v1alpha1.PostTarget {
@@ -50,6 +50,8 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	}
 	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, target)
 	switch spec.Category {
+	case "":
+		known(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
 	case v1alpha1.CategoryImage:
 		spec.Image = &v1alpha1.ImageContent{MediaRefs: strictjson.List(body.Field("media_ids"), 1, maxImages, reference)}
 	case v1alpha1.CategoryVideo:
@@ -107,6 +109,23 @@ func anyTarget(v strictjson.Value) v1alpha1.PostTarget {
 		return v1alpha1.PostTarget{}
 	}
 	return v1alpha1.PostTarget{ConnectionRef: reference(v.Field("connection_id"))}
+}
+
+// unsortedTarget reads the target of a post without a category.
+func unsortedTarget(v strictjson.Value) v1alpha1.PostTarget {
+	if !v.Object() {
+		return v1alpha1.PostTarget{}
+	}
+	known(v, "caption", "youtube_title")
+	known(v, tiktokFields...)
+	return anyTarget(v)
+}
+
+// known marks members that some category has, so that they do not count as ignored.
+func known(v strictjson.Value, names ...string) {
+	for _, name := range names {
+		v.Optional(name)
+	}
 }
 
 // treeTarget reads the target of a tree, which refuses five fields of other

@@ -68,6 +68,7 @@ func TestRefusedBodies(t *testing.T) {
 		"targets empty":          {`{"category":"text","targets":[]}`, "targets: must have at least 1 item"},
 		"too many targets":       {`{"category":"text","targets":[` + strings.Repeat(`{"connection_id":"a"},`, 100) + `{"connection_id":"a"}]}`, "targets: must have at most 100 items"},
 		"a target null":          {`{"category":"text","targets":[null]}`, "targets[0]: must be an object"},
+		"no category, a number":  {`{"targets":[1]}`, "category: is missing; it is one of image, text, tree, video; targets[0]: must be an object"},
 		"no connection":          {target(`"caption":"b"`), "targets[1].connection_id: is missing"},
 		"connection empty":       {target(`"connection_id":""`), "targets[1].connection_id: must not be empty"},
 		"connection null":        {target(`"connection_id":null`), "targets[1].connection_id: must be a string"},

@@ -28,7 +28,6 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/headroom"
-	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -103,7 +102,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Kubernetes: cluster.Config, UserAgent: cluster.UserAgent,
 		Capabilities: platforms.Capabilities,
 		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
-		Verify:       (&probe.Verifier{Store: files, Clock: cluster.clock}).Verify,
+		Verify:       verifier(files, cluster.clock).Verify,
 		Registry:     metrics.Registry,
 		Clock:        cluster.clock, Log: log, Tracer: tracer,
 		Check:         cluster.clock.Check,

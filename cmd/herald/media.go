@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/rewound"
@@ -125,13 +126,18 @@ func storeOrigins(c *configv1alpha1.Media) string {
 	return own + " " + u.Scheme + "://" + c.Bucket + "." + u.Host
 }
 
+// verifier makes what examines uploaded files: the same in the manager and the apiserver.
+func verifier(files *store.Store, now clock.PassiveClock) *probe.Verifier {
+	return &probe.Verifier{Store: files, Clock: now, Unconvertible: rendition.Unconvertible}
+}
+
 // newMedia makes the reconciler of media files.
 func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, bucket *installation.Bucket, teams *quota.Teams, now *apiclock.Clock,
 ) (*media.Reconciler, error) {
 	return media.New(media.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"),
 		Store: files, MayDelete: bucket.MayDelete, Owner: teams.Owner, Requests: archive.New(files),
-		Verify: (&probe.Verifier{Store: files, Clock: now}).Verify, Source: fetch.New(fetch.Options{}), Owned: teams.Owned, Namespaces: c.Namespaces,
+		Verify: verifier(files, now).Verify, Source: fetch.New(fetch.Options{}), Owned: teams.Owned, Namespaces: c.Namespaces,
 		UnusedAfter: c.Retention.UnusedMedia.Duration, Retention: retentionPolicy(c), Metrics: media.NewMetrics(metrics.Registry),
 		MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
 	})

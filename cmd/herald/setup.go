@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
+	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
@@ -66,10 +68,12 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	store := credentials.NewStore(live, cached, now, identity, apps)
 	counts := quota.NewStore(quota.NewAPI(live, cached))
 	images := rendition.NewMaker(files)
-	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg, images.Beside(thumbnail.MostData))
+	program, err := findFFmpeg(c.Thumbnails.FFmpeg)
 	if err != nil {
 		return err
 	}
+	pictures := thumbnails(mgr.GetLogger(), files, program, images)
+	films, unconverted := conversions(files, program, images)
 	images.LeaveRoom()
 	kept := archive.New(files)
 	posts := postOptions(c)
@@ -80,7 +84,8 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
-	posts.Owned, posts.Suspension, posts.Brake = teams.Owned, teams.Suspension, stop
+	posts.Conversions, posts.Unconverted = films, unconverted
+	posts.Owned, posts.TeamMedia, posts.Suspension, posts.Brake = teams.Owned, teams.Media, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, posts.Unlisted, now)
 	if err != nil {
@@ -130,14 +135,23 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 }
 
 // thumbnails returns what takes pictures out of videos with a program; nil without one.
-func thumbnails(log logr.Logger, files rendition.Store, program string, turns rendition.Turns) (post.Thumbnails, error) {
-	path, err := findFFmpeg(program)
-	if err != nil {
-		return nil, err
+func thumbnails(log logr.Logger, files rendition.Store, program string, images *rendition.Maker) post.Thumbnails {
+	if program == "" {
+		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
+		return nil
 	}
-	if path == "" {
-		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
-		return nil, nil //nolint:nilnil // without a program there are no thumbnails, which is no error
+	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: program}, images.Beside(thumbnail.MostData))
+}
+
+// conversions returns what converts videos with a program; nil where that cannot be done, and why. A team has to ask for it.
+func conversions(files rendition.Store, program string, images *rendition.Maker) (converts post.Conversions, why string) {
+	switch {
+	case program == "":
+		return nil, "its manager has no ffmpeg (install it, or name it in thumbnails.ffmpeg of the manager's configuration)"
+	case !images.HasRoom(transcode.MostData):
+		return nil, fmt.Sprintf("the memory of its manager is limited to less than a conversion and the manager take, which is %d MiB (resources.limits.memory of the chart)",
+			images.RoomFor(transcode.MostData)>>20)
+	default:
+		return transcode.NewMaker(files, transcode.FFmpeg{Path: program}, images.Beside(transcode.MostData)), ""
 	}
-	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path}, turns), nil
 }

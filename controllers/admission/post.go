@@ -168,6 +168,9 @@ func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warn
 	}
 	env.Stored = stored
 	warnings = append(p.lateness(post), rules.Warnings(post, env)...)
+	for _, w := range rules.FileWarnings(post, env) {
+		warnings = append(warnings, w.String())
+	}
 	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))
@@ -210,11 +213,28 @@ func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error)
 		}
 		media[name] = found
 	}
+	converts, err := p.converts(ctx, post.Namespace)
+	if err != nil {
+		return rules.Env{}, err
+	}
 	return rules.Env{
+		Converts:     converts,
 		Connection:   func(name string) *v1alpha1.Connection { return connections[name] },
 		Media:        func(name string) *v1alpha1.Media { return media[name] },
 		Capabilities: p.Platforms.Capabilities,
 	}, nil
+}
+
+// converts reports whether the team of a namespace has its videos converted.
+func (p *Posts) converts(ctx context.Context, namespace string) (bool, error) {
+	if p.Budgets == nil || p.Budgets.Owner == nil {
+		return false, nil
+	}
+	team, err := p.Budgets.Owner(ctx, namespace)
+	if err != nil {
+		return false, fmt.Errorf("cannot read the team of the namespace: %w", err)
+	}
+	return team != nil && team.Spec.Media.Convert, nil
 }
 
 // read reads an object; it returns the zero value if the object does not exist.

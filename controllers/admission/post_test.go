@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -165,6 +166,7 @@ var _ = Describe("applying a post", func() {
 		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not take posts of category text", to("tiktok")),
 		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not take posts of category text", to("x", "youtube")),
 		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not take posts of category image", imageOf("png"), to("youtube")),
+		Entry("a video of more pixels than X takes", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x takes at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
 		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not take posts of category video", videoOf("mp4"), to("facebook")),
 		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not take posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
 		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not take posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
@@ -182,10 +184,10 @@ var _ = Describe("applying a post", func() {
 		Entry("21 mentions on Instagram", "spec.targets[0].caption", "mentions 21 accounts", imageOf("png"), to("instagram"), saying(strings.Repeat("@a ", 21))),
 		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
 		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
-		Entry("more than can be stored beside what becomes of it", "spec.targets", "shorten the captions", to("facebook", "facebook", "facebook", "facebook"),
+		Entry("more than can be stored beside what becomes of it", "spec.targets", "shorten the captions", to(slices.Repeat([]string{"facebook"}, 100)...),
 			func(s *v1alpha1.PostSpec) {
 				for i := range s.Targets {
-					s.Targets[i].Caption = strings.Repeat("<", 63_500)
+					s.Targets[i].Caption = strings.Repeat("a", 2_610)
 				}
 			}),
 		Entry("no title on YouTube", "spec.targets[0].youtube.title", "needs a title", videoOf("mp4"), to("youtube")),
@@ -204,7 +206,7 @@ var _ = Describe("applying a post", func() {
 		Entry("an image as a video", "spec.video.mediaRef.name", "a video post shows a video", videoOf("png")),
 		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x takes at most 536870912", videoOf("mp4-600mb")),
 		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
-		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(2000)) }),
+		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
 		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
 		Entry("no cards, also as a draft", "spec.tree.cards", "at least 1", treeOf(), edit(draft)),
 		Entry("a tree with a target's caption", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), saying("a")),
@@ -292,6 +294,12 @@ var _ = Describe("applying a post", func() {
 		err := apply(ctx, user, post(to("later", "instagram")))
 		Expect(err).To(MatchError(And(ContainSubstring("instagram does not take"), Not(ContainSubstring("later")))))
 		Expect(warnings.take()).To(ConsistOf(ContainSubstring(`"later"`)))
+	})
+
+	It("warns of a video that a platform may refuse of some accounts", func(ctx SpecContext) {
+		p := post(videoOf("hevc"), to("x"))
+		Expect(apply(ctx, user, p)).To(Succeed())
+		Expect(warnings.take()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x takes h264"))))
 	})
 
 	It("warns of what some apps of a platform may not post", func(ctx SpecContext) {

@@ -211,6 +211,10 @@ func stock(ctx context.Context) {
 	}
 	file(ctx, "mp4", "video/mp4", 1<<20, v1alpha1.MediaUploaded)
 	file(ctx, "mov", "video/quicktime", 1<<20, v1alpha1.MediaUploaded)
+	large, hevc := file(ctx, "4k", "video/quicktime", 1<<20, v1alpha1.MediaUploaded), file(ctx, "hevc", "video/quicktime", 1<<20, v1alpha1.MediaUploaded)
+	large.Status.Width, large.Status.Height, hevc.Status.VideoCodec = 3840, 2160, "hevc"
+	Expect(user.Status().Update(ctx, large)).To(Succeed())
+	Expect(user.Status().Update(ctx, hevc)).To(Succeed())
 	for _, megabytes := range []int64{512, 600, 1024} {
 		file(ctx, fmt.Sprintf("mp4-%dmb", megabytes), "video/mp4", megabytes<<20, v1alpha1.MediaUploaded)
 	}
@@ -255,7 +259,7 @@ func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int
 	Expect(user.Create(ctx, m)).To(Succeed())
 	m.Status = v1alpha1.MediaStatus{Phase: phase, SizeBytes: size}
 	if phase == v1alpha1.MediaUploaded {
-		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 64, 48, 1500
+		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 720, 1280, 120_000 // every platform takes such a video
 	}
 	Expect(user.Status().Update(ctx, m)).To(Succeed())
 	return m

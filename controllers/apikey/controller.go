@@ -36,6 +36,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 )
@@ -82,6 +83,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader, Owned and Clock")
 	}
+	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},

@@ -37,6 +37,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/credentials/safe"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
@@ -130,6 +131,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
+	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}

@@ -36,6 +36,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
@@ -147,6 +148,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
+	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},

@@ -121,7 +121,7 @@ func (r *Reconciler) tellAbandoned(m *v1alpha1.Media, ending bool) {
 		"when the store answers again; otherwise delete it from the bucket.", m.Name, store.Key(m))
 	if ending {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Namespace}}
-		r.Events.Eventf(namespace, nil, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)
+		r.Events.Eventf(namespace, m, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)
 		return
 	}
 	r.Events.Eventf(m, nil, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)

@@ -32,7 +32,10 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 		switch a := action.(type) {
 		case delivery.Record:
 			p.wrote = true
-			err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.memory.publish, f.Results)
+			if err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.memory.publish, f.Results); err == nil {
+				r.recorder.published(p, &p.stored)
+				r.recorder.ended(p, &p.stored)
+			}
 		case delivery.Resolve:
 			err = r.resolve(ctx, p, f, a.Value)
 		case delivery.Lookup:
@@ -50,7 +53,7 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 			}
 			err = r.claim(ctx, p, a.Targets)
 		case delivery.Write:
-			err = r.write(ctx, p, a.Event)
+			err = r.write(ctx, p, &a)
 		case delivery.Release:
 			err = r.release(ctx, p)
 		case delivery.Wait:
@@ -73,8 +76,10 @@ func (r *Reconciler) decideAgain(ctx context.Context, p *pass, f *delivery.Facts
 	return r.carryOut(ctx, p, f, delivery.Decide(f))
 }
 
-// write stores the status, and tells the event if it has changed.
-func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error {
+// write stores the status. If it changed, write emits the event of the decision, and the final event of each target that the
+// decision failed. decided is nil where no decision was made: the caller emits its own events.
+func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write) error {
+	before := p.stored
 	if err := r.holdEnd(ctx, p); err != nil {
 		return err
 	}
@@ -85,11 +90,9 @@ func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error
 			r.owners.Note(p.post)
 		}
 	}
-	if changed || posting.TooLarge(err) { // when not even this fits, the owner learns it all the same
-		if ready := meta.FindStatusCondition(p.post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
-			e.Message = ready.Message
-		}
-		r.recorder.event(p.post, e)
+	if decided != nil && (changed || posting.TooLarge(err)) { // when not even this fits, the owner learns it all the same
+		r.recorder.ended(p, &before)
+		r.recorder.event(p.post, said(p.post, decided.Event))
 	}
 	for i := range p.post.Status.Targets {
 		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
@@ -97,6 +100,14 @@ func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error
 		}
 	}
 	return err
+}
+
+// said returns an event with a message: that of the Ready condition if it has none of its own.
+func said(post *v1alpha1.Post, e delivery.Event) delivery.Event {
+	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
+		e.Message = ready.Message
+	}
+	return e
 }
 
 // confirmWithin is how long platforms are asked about the ids that a person told for one
@@ -115,9 +126,9 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, va
 		return r.lookups.Confirm(asking, f, t, found)
 	}
 	for _, problem := range delivery.EnterResolutions(p.post, value, confirm, &f.Settings, p.now) {
-		r.recorder.warn(p.post, "InvalidResolution", problem.Error())
+		r.recorder.warn(ofPost(p.post), "InvalidResolution", problem.Error())
 	}
-	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
 	r.owners.Note(p.post)
@@ -152,14 +163,14 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 	if p.post.DeletionTimestamp.IsZero() {
 		r.listCandidates(ctx, p, f, targets)
 	}
-	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
 	r.owners.Note(p.post)
 	for _, a := range answers {
 		r.reporter.lookup(ctx, p, a)
 		if t := posting.Target(p.post, a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
-			r.recorder.abandoned(p.post, t, p.namespaceEnds)
+			r.recorder.abandoned(p, t)
 		}
 	}
 	return nil
@@ -228,7 +239,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	}
 	p.memory.counting = nil
 	if len(within) == 0 {
-		return r.write(ctx, p, delivery.Event{})
+		return r.write(ctx, p, nil)
 	}
 	if r.suspendedNow(ctx, p.key.Namespace) {
 		r.enqueue(p.key) // the next pass says so
@@ -237,7 +248,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	p.wrote = true
 	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
 	if errors.Is(err, publish.ErrDropped) {
-		r.recorder.warn(p.post, reasonRecordDropped, publish.ErrDropped.Error())
+		r.recorder.warn(ofPost(p.post), reasonRecordDropped, publish.ErrDropped.Error())
 	}
 	return err
 }
@@ -285,7 +296,9 @@ func (r *Reconciler) turnAway(p *pass, d *publish.Delivery, reason, message stri
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	r.scheduler.Release(p.key.String(), d.Gate())
-	r.recorder.warn(p.post, reason, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message))
+	r.recorder.last(ofTarget(p.post, d.Target, d.Conn), delivery.Event{
+		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
+	})
 	return nil
 }
 
@@ -314,7 +327,7 @@ func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*pub
 		p.memory.counting = new(counting)
 	}
 	p.countAt = r.o.Clock.Now().Add(p.memory.counting.Step())
-	return r.write(ctx, p, delivery.Event{})
+	return r.write(ctx, p, nil)
 }
 
 // release takes the finalizer off a post that is being deleted.

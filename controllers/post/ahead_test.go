@@ -86,15 +86,11 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		p := t.post(ctx, "changes", showing("a"), at(10*time.Minute))
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		first := read(ctx, p).Status.Targets[0].Prepared.ContentHash
-		edited := read(ctx, p)
-		edited.Spec.Image.MediaRefs[0].Name = "b"
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Image.MediaRefs[0].Name = "b" })
 		Eventually(func() *v1alpha1.Prepared { return read(ctx, p).Status.Targets[0].Prepared }).Should(
 			And(Not(BeNil()), HaveField("ContentHash", Not(Equal(first)))), "it is nil for a moment, and then of the other file")
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
-		edited = read(ctx, p)
-		edited.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second))
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second)) })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		posts, err := platform.Posts(ctx, "x", t.account.ID)
 		Expect(err).NotTo(HaveOccurred())
@@ -140,9 +136,7 @@ var _ = Describe("What was prepared", func() {
 		for _, operation := range []string{"upload", "status", "publish"} {
 			before[operation] = arrivedAtX(ctx, operation)
 		}
-		now := read(ctx, p)
-		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second))
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second)) })
 
 		m = startManager(interceptor.Funcs{})
 		defer m.stop()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -137,16 +136,6 @@ func statesOf(r *record.Record) (all []v1alpha1.TargetState) {
 		all = append(all, r.Targets[i].State)
 	}
 	return all
-}
-
-// edit changes a post, which the manager may write meanwhile.
-func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) {
-	GinkgoHelper()
-	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		p = read(ctx, p)
-		change(p)
-		return k8s.Update(ctx, p)
-	})).To(Succeed())
 }
 
 var _ = Describe("A post of a name that has a record", func() {

@@ -56,7 +56,7 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *pass, f *delivery.Fac
 		}
 	}
 	r.listCandidates(ctx, p, f, targets)
-	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+	if err := r.write(ctx, p, nil); err != nil {
 		return true, err
 	}
 	return true, r.removeAnnotation(ctx, p, v1alpha1.ListCandidatesAnnotation)

@@ -129,9 +129,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			t := newTeam(ctx)
 			p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) { p.Spec.Draft = true }, change)
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft), "a draft may be unfinished")
-			now := read(ctx, p)
-			now.Spec.Draft = false
-			Expect(k8s.Update(ctx, now)).To(Succeed())
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
 			Eventually(func() string {
 				c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
 				return c.Reason + ": " + c.Message
@@ -156,9 +154,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			Message: "The file was overwritten.", LastTransitionTime: metav1.Now(),
 		}}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
-		now := read(ctx, p)
-		now.Spec.Draft = false
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
 		Eventually(func() string {
 			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
 			return c.Reason + ": " + c.Message

@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/rewound"
@@ -73,6 +74,8 @@ type (
 	Renditions = prepare.Renditions
 	// Thumbnails takes pictures out of videos.
 	Thumbnails = prepare.Thumbnails
+	// Conversions converts videos that a platform does not take.
+	Conversions = prepare.Conversions
 )
 
 // Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
@@ -96,6 +99,13 @@ type Options struct {
 	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg, so
 	// that posts go out without.
 	Thumbnails Thumbnails
+	// Conversions converts videos; nil where that cannot be done, for the reason in
+	// Unconverted, which continues a sentence.
+	Conversions Conversions
+	Unconverted string
+	// TeamMedia returns what the team of a namespace decides about its photos and videos; nil
+	// decides nothing.
+	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	// Owned reports whether a team owns a namespace. In others, nothing is sent.
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Suspension tells whether the team of a namespace is suspended, and when it was; nil if
@@ -222,6 +232,7 @@ func New(o Options) (*Reconciler, error) {
 		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
 	}
 	o.setDefaults()
+	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
 		o:         o,
 		scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles),
@@ -234,7 +245,8 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
-		Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.sent,
+		Conversions: o.Conversions, Unconverted: o.Unconverted,
+		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.sent,
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,

@@ -109,9 +109,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		p := t.post(ctx, "draft", func(p *v1alpha1.Post) { p.Spec.Draft = true })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
 		Expect(t.published(ctx)).To(BeEmpty())
-		now := read(ctx, p)
-		now.Spec.Draft = false
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"draft"}))
 	})
@@ -131,8 +129,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		now := read(ctx, p)
 		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseDraft), "what is wrong with it makes it no less a draft")
 		Expect(meta.IsStatusConditionFalse(now.Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
-		now.Spec.Draft, now.Spec.Targets[0].Caption = false, "mended"
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.Targets[0].Caption = false, "mended" })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"mended"}))
 	})
@@ -209,9 +206,8 @@ var _ = Describe("Delivery", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonMissedSchedule))
 		Expect(t.published(ctx)).To(BeEmpty())
-		now := read(ctx, p)
-		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
-		Expect(k8s.Update(ctx, now)).To(MatchError(ContainSubstring("finished")), "nobody would look at it again")
+		_, err := tryEdit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
+		Expect(err).To(MatchError(ContainSubstring("finished")), "nobody would look at it again")
 	})
 
 	It("delivers a post whose time passed a moment ago", func(ctx SpecContext) {

@@ -112,9 +112,7 @@ var _ = Describe("A finished post whose finalizer was taken off", func() {
 		m.stop()
 
 		By("releasing it, as before an uninstall")
-		released := read(ctx, p)
-		released.Finalizers = nil
-		Expect(k8s.Update(ctx, released)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Finalizers = nil })
 		m = startManager(interceptor.Funcs{}, k.options, lists.options)
 		DeferCleanup(m.stop)
 		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ConsistOf(v1alpha1.DeliveryFinalizer))

@@ -5,74 +5,149 @@ package post
 
 import (
 	"fmt"
+	"maps"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
-// heard counts the events that are told, by the namespace that they are about.
-type heard map[string]int
+// heard counts the events that are told, by their notes.
+type heard struct {
+	mu sync.Mutex
+	of map[string]int
+}
 
-func (h heard) Eventf(about, _ runtime.Object, _, _, _, _ string, _ ...any) { h[namespaceOf(about)]++ }
+func (h *heard) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of[fmt.Sprintf(note, args...)]++
+}
 
-var _ events.EventRecorder = heard{}
+func (h *heard) counts() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.of)
+}
 
-// A team that tells more than a person can read silences no other.
+var _ events.EventRecorder = (*heard)(nil)
+
+// A team that tells more than a person can read silences no other, and nobody is left without the last word on a target.
 func TestEventsOfTeams(t *testing.T) {
-	about := func(namespace string) *v1alpha1.Post {
-		return &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}}
+	about := func(namespace string) subject {
+		return ofTarget(&v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}}, 0, nil)
+	}
+	last := func(r *recorder, namespace string, times int) {
+		for range times {
+			r.last(about(namespace), delivery.Event{Reason: v1alpha1.ReasonPosted, Message: "last of " + namespace})
+		}
+	}
+	warn := func(r *recorder, namespace string, times int) {
+		for range times {
+			r.warn(about(namespace), v1alpha1.ReasonRateLimited, "warning of "+namespace)
+		}
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		tell   func(r *recorder, clk *clocktesting.FakeClock)
-		want   heard
+		tell   func(r *recorder)
+		// atOnce is heard before any time passes, and wait after the time that the last words take.
+		atOnce map[string]int
+		wait   time.Duration
+		want   map[string]int
 	}{
-		"warnings": {"the noisy one has used up its own budget", func(r *recorder, _ *clocktesting.FakeClock) {
-			for range 1000 {
-				r.warn(about("noisy"), "Refused", "x")
+		"warnings": {"what a post waits for stands in its conditions; the noisy one has used up its own budget", func(r *recorder) {
+			warn(r, "noisy", 1000)
+			warn(r, "quiet", 1)
+		}, map[string]int{"warning of noisy": warningsBurst, "warning of quiet": 1}, time.Hour, map[string]int{"warning of noisy": warningsBurst, "warning of quiet": 1}},
+		"the last words of one team": {"none is left out, and another team's comes between them", func(r *recorder) {
+			last(r, "noisy", 200)
+			last(r, "quiet", 1)
+		}, map[string]int{"last of noisy": lastBurst, "last of quiet": 1}, 100 * time.Second / lastPerSecond, map[string]int{"last of noisy": 200, "last of quiet": 1}},
+		"the last words of many teams": {"together they have a pace too", func(r *recorder) {
+			for n := range allLastBurst + 200 {
+				last(r, fmt.Sprint(n%100), 1)
 			}
-			r.warn(about("quiet"), v1alpha1.ReasonOutcomeUnknown, "x")
-		}, heard{"noisy": warningsBurst, "quiet": 1}},
-		"good news": {"warnings have a budget of their own", func(r *recorder, _ *clocktesting.FakeClock) {
-			for range 1000 {
-				r.tell(about("noisy"), v1alpha1.ReasonPosted, "x")
-			}
-			r.warn(about("noisy"), v1alpha1.ReasonOutcomeUnknown, "x")
-		}, heard{"noisy": newsBurst + 1}},
-		"later": {"a budget comes back", func(r *recorder, clk *clocktesting.FakeClock) {
-			for range 2 {
-				for range 1000 {
-					r.tell(about("noisy"), v1alpha1.ReasonPosted, "x")
-				}
-				clk.Step(time.Hour)
-			}
-		}, heard{"noisy": 2 * newsBurst}},
-		"a namespace": {"what is told of it is its own team's", func(r *recorder, _ *clocktesting.FakeClock) {
-			r.warn(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, "x", "x")
-		}, heard{"team": 1}},
+		}, nil, 200 * time.Second / allLastPerSecond, nil},
+		"the last word of a team that has used up its warnings": {"it is no warning among others", func(r *recorder) {
+			warn(r, "noisy", 1000)
+			last(r, "noisy", 1)
+		}, map[string]int{"warning of noisy": warningsBurst, "last of noisy": 1}, 0, map[string]int{"warning of noisy": warningsBurst, "last of noisy": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, clk := heard{}, clocktesting.NewFakeClock(nine)
-			tc.tell(newRecorder(got, clk), clk)
-			if fmt.Sprint(got) != fmt.Sprint(tc.want) {
-				t.Errorf("%v, want %v: %s", got, tc.want, tc.reason)
+			got, clk := &heard{of: map[string]int{}}, clocktesting.NewFakeClock(nine)
+			tc.tell(newRecorder(got, clk))
+			if tc.atOnce != nil && !maps.Equal(got.counts(), tc.atOnce) {
+				t.Errorf("at once %v, want %v: %s", got.counts(), tc.atOnce, tc.reason)
+			}
+			want := tc.want
+			if want == nil {
+				want = map[string]int{}
+				for n := range allLastBurst + 200 {
+					want["last of "+fmt.Sprint(n%100)]++
+				}
+			}
+			// Whoever waits has asked the clock, or has not yet: the clock goes on until all are heard.
+			deadline := time.Now().Add(time.Minute)
+			for clk.Step(tc.wait); !maps.Equal(got.counts(), want); clk.Step(time.Second) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%v, want %v: %s", got.counts(), want, tc.reason)
+				}
 			}
 		})
 	}
-	got, clk := heard{}, clocktesting.NewFakeClock(nine)
-	r := newRecorder(got, clk)
+	clk := clocktesting.NewFakeClock(nine)
+	r := newRecorder(&heard{of: map[string]int{}}, clk)
 	for n := range 3 * manyTeams {
-		r.warn(about(fmt.Sprint(n)), "x", "x")
+		warn(r, fmt.Sprint(n), 1)
 		clk.Step(time.Second)
 	}
 	if len(r.teams) > manyTeams {
 		t.Errorf("%d teams are remembered that tell nothing", len(r.teams))
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", UID: "u", ResourceVersion: "7"},
+		Spec:       v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}}, {ConnectionRef: v1alpha1.LocalReference{Name: "x"}}}},
+	}
+	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x", UID: "c"}}
+	about := func(target string) *corev1.ObjectReference {
+		return &corev1.ObjectReference{APIVersion: "social.herald.dev/v1alpha1", Kind: "Post", Namespace: "team", Name: "p", UID: "u", ResourceVersion: "7", FieldPath: target}
+	}
+	to := func(kind, name, uid string) *corev1.ObjectReference {
+		return &corev1.ObjectReference{APIVersion: "social.herald.dev/v1alpha1", Kind: kind, Namespace: "team", Name: name, UID: types.UID(uid)}
+	}
+	for name, tc := range map[string]struct {
+		reason         string
+		got            subject
+		about, related runtime.Object
+	}{
+		"a target":                       {"its connection is related", ofTarget(post, 0, conn), about("spec.targets[0]"), to("Connection", "x", "c")},
+		"another one of that connection": {"its field differs", ofTarget(post, 1, conn), about("spec.targets[1]"), to("Connection", "x", "c")},
+		"a connection that is gone":      {"its name is known", ofTarget(post, 1, nil), about("spec.targets[1]"), to("Connection", "x", "")},
+		"a target that an edit took out": {"nothing is known of it", ofTarget(post, 2, nil), about("spec.targets[2]"), nil},
+		"a file":                         {"a target may have many", ofMedia(post, 0, "film", nil), about("spec.targets[0]"), to("Media", "film", "")},
+		"a target, as its namespace goes": {
+			"events in it are refused", ofLeft(ofTarget(post, 1, conn), post, true),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("spec.targets[1]"),
+		},
+		"a post, as its namespace goes": {"the same", ofLeft(ofPost(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
+		"a post that goes alone":        {"its namespace takes events", ofLeft(ofPost(post), post, false), post, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := fmt.Sprint(tc.got.about, tc.got.related); got != fmt.Sprint(tc.about, tc.related) {
+				t.Errorf("%s, want %v %v: %s", got, tc.about, tc.related, tc.reason)
+			}
+		})
 	}
 }

@@ -151,9 +151,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 			// The copy is there before it is noted.
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			overwrite(ctx, address)
-			now := read(ctx, p)
-			now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
-			Expect(k8s.Update(ctx, now)).To(Succeed())
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 			Expect(hashes(ctx, "tiktok", account)).To(Equal([]string{hash}))
 		})

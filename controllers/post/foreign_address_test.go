@@ -43,7 +43,7 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 		defer m.stop()
 		t := newTeam(ctx)
 		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "film"}, &media)).To(Succeed())
 		var conn v1alpha1.Connection
@@ -70,9 +70,7 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 			Data:       map[string][]byte{"0": planted},
 		})).To(Succeed())
 		By("publish it")
-		now := read(ctx, p)
-		now.Spec.Draft = false
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(calls.Load()).To(BeZero())
 	})

@@ -92,9 +92,7 @@ var _ = Describe("What is being prepared", func() {
 		p := t.post(ctx, "before", showing("a"), at(10*time.Minute))
 		Eventually(h.count("before")).Should(Equal(1))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
-		edited := read(ctx, p)
-		edited.Spec.Targets[0].Caption = "after"
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "after" })
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 		Expect(h.count("before")()).To(BeZero())
 	})
@@ -106,9 +104,7 @@ var _ = Describe("What is being prepared", func() {
 		p := t.post(ctx, "first", showing("a"), at(10*time.Minute))
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 		h.hold("second")
-		edited := read(ctx, p)
-		edited.Spec.Targets[0].Caption = "second"
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "second" })
 		Eventually(h.count("second")).Should(Equal(1))
 		Eventually(preparedReason(ctx, p)).ShouldNot(Equal("True Prepared"))
 		h.letGo("second")
@@ -133,9 +129,7 @@ var _ = Describe("What is being prepared", func() {
 		Eventually(h.count("full")).Should(Equal(places))
 		p := t.post(ctx, "shrinks", showing("a"), times(3), at(9*time.Minute))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
-		edited := read(ctx, p)
-		edited.Spec.Targets = edited.Spec.Targets[:1]
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edited := edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets = p.Spec.Targets[:1] })
 		Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(edited.Generation))
 		h.letGo("full")
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))

@@ -104,9 +104,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		p := t.apply(ctx, "launch", "hello")
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
 		k.ahead.Store(int64(2 * time.Hour))
-		now := read(ctx, p)
-		now.Labels = map[string]string{"woken": "yes"}
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": "yes"} })
 		Eventually(func() bool { return read(ctx, p).Status.Finished }).Should(BeTrue())
 		Expect(read(ctx, p).Finalizers).To(BeEmpty(), "nobody would show it")
 

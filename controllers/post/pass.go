@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -52,6 +53,8 @@ type pass struct {
 	// unowned is set if no team owns the namespace, and namespaceEnds if the post's last
 	// call is asked about while the namespace is being deleted.
 	unowned, namespaceEnds bool
+	// converts is set if the team has its videos converted.
+	converts bool
 	// suspended is set while nothing of the team is published, and suspensions are when
 	// that was so.
 	suspended   bool
@@ -268,7 +271,7 @@ func (r *Reconciler) readRewound(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// readNamespace reads whose the namespace is and, for a post that goes although its last
+// readNamespace reads whose the namespace is, what that team decides about its videos and, for a post that goes although its last
 // call has no outcome, whether the namespace goes as well.
 func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
 	owned, err := r.o.Owned(ctx, p.key.Namespace)
@@ -276,6 +279,13 @@ func (r *Reconciler) readNamespace(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.unowned = !owned
+	if r.o.TeamMedia != nil {
+		decided, err := r.o.TeamMedia(ctx, p.key.Namespace)
+		if err != nil {
+			return err
+		}
+		p.converts = decided.Convert
+	}
 	open := slices.ContainsFunc(p.post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.IsOpen(t.Attempt) })
 	if p.post.DeletionTimestamp.IsZero() || !open {
 		return nil
@@ -340,11 +350,19 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 			Connection:   func(name string) *v1alpha1.Connection { return p.connections[name] },
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
+			Converts:     p.converts,
+			Accepted:     accepted(p.post),
 			Stored:       judgedBefore(p.post),
 		}
 		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}
 	return f
+}
+
+// accepted reports whether a post was accepted as it is.
+func accepted(post *v1alpha1.Post) bool {
+	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == post.Generation
 }
 
 // judgedBefore returns a post whose size was judged before, perhaps by a version that allowed
@@ -363,7 +381,7 @@ func judgedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 func (r *Reconciler) target(p *pass, i int) *prepare.Target {
 	conn := p.conn(i)
 	return &prepare.Target{
-		Post: p.post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name],
+		Post: p.post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name], Converts: p.converts,
 		Wake: func() { r.enqueue(p.key) },
 	}
 }

@@ -42,7 +42,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		GinkgoHelper()
 		t := newTeam(ctx)
 		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), settings)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		return t
 	}
 	publish := func(ctx context.Context, t team) *v1alpha1.Post {

@@ -29,7 +29,7 @@ type publication struct {
 }
 
 func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
-	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token})
+	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
 func (u *publication) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
@@ -73,7 +73,7 @@ func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch [
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
 		if u.goesOn(ctx, recorded, d, now) {
-			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Wake: func() { u.r.enqueue(u.p.key) }}
+			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.r.enqueue(u.p.key) }}
 			started = append(started, t)
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
 		}

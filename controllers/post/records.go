@@ -326,7 +326,7 @@ func (rs *records) keepOrGiveUp(ctx context.Context, post *v1alpha1.Post) error 
 			level = 1 // Whoever asked has said why.
 		}
 		log.V(level).Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
-		rs.recorder.warn(post, v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
+		rs.recorder.warn(ofPost(post), v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
 			"the post stays until the record that keeps it from being published twice is in the store of media files, for an hour at most: %v", err))
 		return &waiting{pause: cmp.Or(rs.o.Records.Again, defaultAgain), why: err}
 	}

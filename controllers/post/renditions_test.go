@@ -9,6 +9,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"sync/atomic"
 	"time"
@@ -196,6 +199,29 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(target.Attempt).To(BeNil(), "nothing was claimed")
 	})
 
+	It("leave a warning where nothing is to be seen", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		logo := image.NewNRGBA(image.Rect(0, 0, 64, 48))
+		for x := range 32 {
+			logo.Set(x, 20, color.White)
+		}
+		var data bytes.Buffer
+		Expect(png.Encode(&data, logo)).To(Succeed())
+		fileOf(ctx, t, "logo", "logo.png", v1alpha1.MimePNG, data.Bytes())
+		p := t.post(ctx, "look", with("logo"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() (notes []string) {
+			var list eventsv1.EventList
+			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
+			for i := range list.Items {
+				if list.Items[i].Reason == v1alpha1.ReasonPictureBlank {
+					notes = append(notes, list.Items[i].Note)
+				}
+			}
+			return notes
+		}).Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
+	})
+
 	It("are told to have changed if they have", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
@@ -210,7 +236,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 
 	It("leave a warning where a moment of a video was to be shown", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryVideo
 			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}

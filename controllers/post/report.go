@@ -50,27 +50,22 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 	case d.Result.Outcome == platforms.Posted && !attempt.Settled(t):
 		return // a card; it is told when the tree is complete
 	case d.Result.Outcome == platforms.Posted:
-		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", d.Target, t.Platform, t.ExternalURL))
-		r.thumbnail(ctx, p, d.Target, false)
+		r.recorder.posted(p, t, "published to %s as %s")
+		r.pictures(ctx, p, d.Target, false)
 		return
 	}
 	r.alert(ctx, p, d)
 	if a := t.Attempt; attempt.IsOpen(a) && a.ID == d.Attempt && a.OperationID != "" {
 		return // the platform works on it; it is told when that is done
 	}
-	r.warnTarget(p, t)
+	r.recorder.target(p, t)
 }
 
 // note tells what people should know of a post that is online.
 func (r *reporter) note(p *pass, t *v1alpha1.TargetStatus, note string) {
 	if note != "" {
-		r.recorder.warn(p.post, reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
+		r.recorder.warn(ofTarget(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
 	}
-}
-
-// warnTarget tells what the status says of a target.
-func (r *reporter) warnTarget(p *pass, t *v1alpha1.TargetStatus) {
-	r.recorder.warn(p.post, t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
 }
 
 // unlisted counts an error of a platform if its code is in no table.
@@ -108,12 +103,12 @@ func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery
 	p.log.Info("not prepared", "uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "ahead", ahead,
 		"class", err.Class, "problem", err.Error(), "cause", err.Err)
 	if ahead {
-		r.recorder.warn(p.post, v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
+		r.recorder.warn(ofTarget(p.post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
 		r.alert(ctx, p, d)
 		return
 	}
 	r.alert(ctx, p, d)
-	r.warnTarget(p, t)
+	r.recorder.target(p, t)
 	r.watchQuota(ctx, d)
 }
 
@@ -127,14 +122,14 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
 		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
-		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
-		r.thumbnail(ctx, p, a.Target, false)
+		r.recorder.posted(p, t, "published to %s as %s")
+		r.pictures(ctx, p, a.Target, false)
 	case posted:
 		p.log.Info("found by a lookup", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
-		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
-		r.thumbnail(ctx, p, a.Target, !a.Certain)
+		r.recorder.posted(p, t, "found on %s as %s")
+		r.pictures(ctx, p, a.Target, !a.Certain)
 	case !attempt.IsOpen(t.Attempt):
-		r.warnTarget(p, t)
+		r.recorder.target(p, t)
 	}
 	r.lookupConnection(ctx, p, a, t)
 }
@@ -211,16 +206,22 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 	}
 }
 
-// thumbnail tells the owner of a post that is online without the thumbnail that was
-// chosen. uncertain is as in WithoutThumbnail.
-func (r *reporter) thumbnail(ctx context.Context, p *pass, target int, uncertain bool) {
+// pictures tells the owner of a post that is online what of its pictures is not as it was
+// meant: a chosen thumbnail is missing, or an image shows nothing. uncertain is as in
+// WithoutThumbnail.
+func (r *reporter) pictures(ctx context.Context, p *pass, target int, uncertain bool) {
 	conn := p.conn(target)
 	if conn == nil {
 		return
 	}
-	why := r.preparer.WithoutThumbnail(ctx, &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, uncertain)
-	if why != "" {
-		r.recorder.warn(p.post, v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
-			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, conn.Spec.Platform, why))
+	t, platform := &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, conn.Spec.Platform
+	if why := r.preparer.WithoutThumbnail(ctx, t, uncertain); why != "" {
+		r.recorder.warn(ofTarget(p.post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
+			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, platform, why))
+	}
+	for _, name := range r.preparer.Blank(ctx, t) {
+		r.recorder.warn(ofMedia(p.post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
+			"target %d: the image %q shows nothing on %s: it is white on a transparent ground, and got a white one, since the platform takes no transparency; "+
+				"put a colour behind it and post it again", target, name, platform))
 	}
 }

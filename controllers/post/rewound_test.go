@@ -61,9 +61,8 @@ var _ = Describe("A post of a cluster that was put back", func() {
 
 		before := read(ctx, p).Spec.Targets
 		for _, targets := range [][]v1alpha1.PostTarget{edit(slices.Clone(before)), before} {
-			now := read(ctx, p)
-			now.Spec.Targets = targets
-			if err := k8s.Update(ctx, now); err != nil {
+			now, err := tryEdit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets = targets })
+			if err != nil {
 				Expect(err).To(MatchError(ContainSubstring("the targets are frozen")))
 				continue
 			}

@@ -123,9 +123,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 	}
 	isDue := func(ctx context.Context, p *v1alpha1.Post) {
 		GinkgoHelper()
-		now := read(ctx, p)
-		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })
 	}
 
 	It("lies in a Secret of the post, and nowhere else, and goes when the post is finished", func(ctx SpecContext) {
@@ -191,9 +189,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
-		edited := read(ctx, p)
-		edited.Spec.Image.MediaRefs[0].Name = "b"
-		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Image.MediaRefs[0].Name = "b" })
 		Eventually(func() []string { return b.of(&b.prepared) }).Should(Equal([]string{"", ""}))
 	})
 

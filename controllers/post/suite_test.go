@@ -376,6 +376,26 @@ func read(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 	return &now
 }
 
+// edit changes a post, which the manager may write meanwhile, and returns what the API server stored.
+func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) *v1alpha1.Post {
+	GinkgoHelper()
+	stored, err := tryEdit(ctx, p, change)
+	Expect(err).NotTo(HaveOccurred())
+	return stored
+}
+
+// tryEdit is edit for a change that the API server may refuse.
+func tryEdit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) (*v1alpha1.Post, error) {
+	GinkgoHelper()
+	var stored *v1alpha1.Post
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		stored = read(ctx, p)
+		change(stored)
+		return k8s.Update(ctx, stored)
+	})
+	return stored, err
+}
+
 func phase(ctx context.Context, p *v1alpha1.Post) func() v1alpha1.PostPhase {
 	return func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/media/thumbnail"
@@ -33,7 +34,7 @@ type takes struct {
 	count atomic.Int64
 }
 
-func (t *takes) Take(ctx context.Context, video thumbnail.Video, at time.Duration) (thumbnail.Picture, error) {
+func (t *takes) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (thumbnail.Picture, error) {
 	t.count.Add(1)
 	return t.Taker.Take(ctx, video, at)
 }
@@ -101,7 +102,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		}
 		taken := begin(path)
 		t := channel(ctx)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		before := arrivals.of(thumbnailsSet)
 		publish(ctx, t, "first")
 		Expect(pictures(ctx, t)).To(HaveLen(1))
@@ -116,7 +117,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 	It("is told to be missing without ffmpeg", func(ctx SpecContext) {
 		begin("")
 		t := channel(ctx)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		publish(ctx, t, "without")
 		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("thumbnails.ffmpeg")))
 	})
@@ -124,7 +125,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 	It("is told to be missing if none can be made", func(ctx SpecContext) {
 		begin("/nowhere/ffmpeg")
 		t := channel(ctx)
-		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		publish(ctx, t, "broken")
 		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("cannot be started")))
 		Expect(pictures(ctx, t)).To(BeEmpty())

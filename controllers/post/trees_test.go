@@ -104,9 +104,7 @@ var _ = Describe("A tree", Ordered, func() {
 		before := publishCalls(ctx)
 		p := t.post(ctx, "", cards(text...))
 		Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
-		now := read(ctx, p)
-		now.Labels = map[string]string{"touched": "true"}
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"touched": "true"} })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(publishCalls(ctx) - before).To(Equal(3))
 		Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))

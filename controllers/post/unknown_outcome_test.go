@@ -172,9 +172,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 			}
 			return targets[0].TryUntil
 		}).ShouldNot(BeNil())
-		now := read(ctx, p)
-		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(7 * time.Second))
-		Expect(k8s.Update(ctx, now)).To(Succeed())
+		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(7 * time.Second)) })
 		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.Targets[0].TryUntil }).Should(BeNil())
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 )
@@ -135,6 +136,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
+	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil

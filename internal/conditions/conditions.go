@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/text"
 )
 
@@ -98,10 +99,6 @@ func Since(conditions []metav1.Condition) time.Time {
 	return time.Time{}
 }
 
-// longestNote is how much of a message an event holds, in bytes. The Kubernetes
-// API refuses an event whose note has more than 1,024.
-const longestNote = 1000
-
 // Status is the status of an object, with its conditions.
 type Status interface{ GetConditions() []metav1.Condition }
 
@@ -110,7 +107,7 @@ type Status interface{ GetConditions() []metav1.Condition }
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client
-	// Events takes the events; nil emits none.
+	// Events takes the events, and keeps apart those with different notes (package distinct); nil emits none.
 	Events events.EventRecorder
 	// Action is what the events say was done.
 	Action string
@@ -139,6 +136,6 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	if slices.Contains(r.Normal, ready.Reason) {
 		kind = corev1.EventTypeNormal
 	}
-	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, longestNote))
+	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, distinct.MaxNote))
 	return nil
 }

@@ -34,6 +34,9 @@ type Limits struct {
 	CPU time.Duration
 	// Files bounds how many files may be open at once.
 	Files uint64
+	// Output bounds the file that Start lets a program write, in bytes; zero lets it write
+	// none.
+	Output uint64
 }
 
 // Exit codes of a process that did not get as far as to decode. A crash of a program in

@@ -51,12 +51,20 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(args) > 1 && args[0] == "become" {
-		code, err := confine.Exec(becoming, args[1], args[2:])
+		limits := becoming
+		if len(args) > 3 && strings.HasPrefix(args[3], "output") {
+			limits.Output = mostOutput
+		}
+		code, err := confine.Exec(limits, args[1], args[2:])
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(code)
 	}
 	if len(args) > 1 && args[0] == "act" {
-		fmt.Fprint(os.Stdout, find(args[1], acts[args[1]].do)())
+		tried := acts[args[1]].do
+		if output, ok := outputs[args[1]]; ok {
+			tried = output.do
+		}
+		fmt.Fprint(os.Stdout, find(args[1], tried)())
 		os.Exit(0)
 	}
 	if raced {
@@ -269,7 +277,7 @@ func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exe
 	}
 	cmd := confine.Self(ctx, "become", path, "act", name)
 	cmd.Stdout, cmd.Stderr = out, out
-	program, err := confine.Start(cmd, becoming)
+	program, err := confine.Start(cmd, becoming, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,13 +468,81 @@ func readFilm() error {
 	return nil
 }
 
+// mostOutput is how much of an output a process may write here, in bytes.
+const mostOutput = 64
+
+// outputs are what a program does that may write one file.
+var outputs = map[string]struct {
+	do func() error
+	// want is what it says in the end, and kept what is in the output then.
+	want, kept string
+}{
+	"output": {connected(func() error {
+		if err := os.WriteFile("/anywhere/film.mp4", []byte("made"), 0o600); err != nil {
+			return err
+		}
+		return nil
+	}), "<nil>", "made"},
+	"output read back": {connected(func() error {
+		out, err := os.OpenFile("/film.mp4", os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := out.WriteString("made"); err != nil {
+			return err
+		}
+		again, err := os.ReadFile("/film.mp4")
+		return errors.Join(err, fmt.Errorf("read %s", again))
+	}), "read made", "made"},
+	"output and nothing else": {connected(func() error {
+		data, err := os.ReadFile("/etc/passwd")
+		return errors.Join(err, fmt.Errorf("read %q", data))
+	}), `read ""`, ""},
+	"output that is too long": {connected(func() error {
+		return os.WriteFile("/film.mp4", make([]byte, mostOutput+1), 0o600)
+	}), "file too large", strings.Repeat("\x00", mostOutput)},
+}
+
+// A program that may write a file gets it whatever it opens, and no other.
+func TestTheOutputIsGiven(t *testing.T) {
+	for name, tc := range outputs {
+		t.Run(name, func(t *testing.T) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			path, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			output, err := os.CreateTemp(t.TempDir(), "output")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = output.Close() }()
+			var out bytes.Buffer
+			cmd := confine.Self(t.Context(), "become", path, "act", name)
+			cmd.Stdout, cmd.Stderr = &out, &out
+			program, err := confine.Start(cmd, becoming, output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := accept(program, func(net.Conn) {})
+			_ = program.Wait()
+			ends.Wait()
+			kept, err := io.ReadAll(output)
+			if err != nil || !strings.Contains(out.String(), tc.want) || string(kept) != tc.kept {
+				t.Errorf("got %q and %q, %v; want %q and %q", &out, kept, err, tc.want, tc.kept)
+			}
+		})
+	}
+}
+
 func TestAProgramThatIsNotThere(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var out bytes.Buffer
 	cmd := confine.Self(t.Context(), "become", filepath.Join(t.TempDir(), "none"))
 	cmd.Stderr = &out
-	program, err := confine.Start(cmd, becoming)
+	program, err := confine.Start(cmd, becoming, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

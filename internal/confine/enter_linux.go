@@ -87,7 +87,8 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 // serves everybody. Where that cannot be said, the limits still hold.
 func first() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// set sets the limits of this process, below which it writes no file and leaves no core.
+// set sets the limits of this process, below which it writes no longer file than it may and
+// leaves no core.
 func (l Limits) set() error {
 	wanted := map[int]uint64{
 		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_NOFILE: l.Files,
@@ -99,9 +100,9 @@ func (l Limits) set() error {
 			problems = append(problems, unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}))
 		}
 	}
-	for _, resource := range []int{unix.RLIMIT_FSIZE, unix.RLIMIT_CORE} {
-		problems = append(problems, unix.Setrlimit(resource, &unix.Rlimit{}))
-	}
+	problems = append(problems,
+		unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: l.Output, Max: l.Output}),
+		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("cannot set limits: %w", err)
 	}

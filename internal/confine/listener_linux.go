@@ -25,9 +25,12 @@ const controlFile = 3
 
 // Program is a process that calls Exec. What it takes for connections are sockets whose
 // other ends Accept returns. It never has a socket of a network, starts no other
-// program, and opens no file once it has asked for its first connection.
+// program, and opens no file once it has asked for its first connection, but for the one
+// that it writes.
 type Program struct {
 	cmd *exec.Cmd
+	// output is the file that it writes; nil for none.
+	output *os.File
 	// limits bound its memory.
 	limits  Limits
 	control *os.File
@@ -44,7 +47,10 @@ var _ net.Listener = (*Program)(nil)
 // Start starts a command that Self returned, whose process calls Exec with the same
 // limits. It sets those of memory, in the moment in which the process becomes the
 // program: before, a program in Go has reserved more than any other needs.
-func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
+//
+// Whatever file the program opens after its first connection is output, which it may write
+// and read; without an output it opens none.
+func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a socket: %w", err)
@@ -56,7 +62,7 @@ func Start(cmd *exec.Cmd, limits Limits) (*Program, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	p := &Program{cmd: cmd, limits: limits, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Program{cmd: cmd, output: output, limits: limits, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	p.decider.Go(p.decide)
 	return p, nil
@@ -157,6 +163,8 @@ func (p *Program) decide() {
 		case opens(number) && !fed:
 			// Nothing foreign was read yet: it is being linked.
 			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		case opens(number) && p.output != nil:
+			p.give(&call)
 		default:
 			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		}
@@ -269,6 +277,25 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 		err = errno
 	}
 	return result, err
+}
+
+// give gives the process the output in place of the file that it asked for. Each time it is
+// opened anew, so that a program that reads what it writes has two places in it.
+func (p *Program) give(call *notification) {
+	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
+	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)
+	if err != nil {
+		p.answer(refused)
+		return
+	}
+	defer func() { _ = again.Close() }()
+	added := addition{id: call.id, from: uint32(again.Fd()), descriptor: unix.O_CLOEXEC} //nolint:gosec // the number of a file
+	number, err := p.ioctl(addFile, unsafe.Pointer(&added))                              //nolint:gosec // as ioctl(2) wants it
+	if err != nil {
+		p.answer(refused)
+		return
+	}
+	p.answer(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
 }
 
 // connect gives the process one end of a pair of sockets in place of the one that it

@@ -40,7 +40,7 @@ func Exec(Limits, string, []string) (code int, err error) {
 type Program struct{ net.Listener }
 
 // Start fails on this system.
-func Start(*exec.Cmd, Limits) (*Program, error) { return nil, errUnsupported() }
+func Start(*exec.Cmd, Limits, *os.File) (*Program, error) { return nil, errUnsupported() }
 
 // Wait does nothing on this system.
 func (*Program) Wait() error { return errUnsupported() }

@@ -75,13 +75,16 @@ func (p *Platform) ReadPost(account platforms.Account, entered string) (name pla
 	case slices.Contains(at.Parts, "posts"):
 		// A part with the beginning of the text may precede the last one.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
+	case slices.Contains(at.Parts, "videos"):
+		// So may one with the title of a video. A video has another number than its post.
+		name.Code = at.Last()
 	case pagePostForm.MatchString(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
 	default:
 		// A photo or a video has another number than its post.
-		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel", "videos"))
+		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel"))
 	}
 	if name.ID == "" && !codeForm.MatchString(name.Code) {
 		return name, false

@@ -92,6 +92,13 @@ const (
 	refreshLead = 30 * 24 * time.Hour
 )
 
+// videos is what Instagram says of videos ("Reel specifications").
+var videos = platforms.VideoLimits{
+	MinDuration: 3 * time.Second, MaxDuration: 15 * time.Minute, MaxWidth: 1920,
+	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000,
+	Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
+}
+
 // Login is a way to connect an account.
 type Login string
 
@@ -214,7 +221,9 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxVideoBytes:  maxVideoBytes,
 		Images: platforms.ImageLimits{
 			Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: maxImageBytes, MinAspect: minAspect, MaxAspect: maxAspect,
+			OnePicture: true, // The reference of the endpoint: "JPEG (no MPO/JPS)".
 		},
+		Videos:        videos,
 		PreparedLasts: containerLife,
 		CallTimeout:   callTimeout,
 		ListingLag:    p.config.ListingLag,

@@ -137,7 +137,7 @@ func TestLimits(t *testing.T) {
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {
 		t.Errorf("2200 characters are allowed; two of them counted %d", got)
 	}
-	want := platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8388608, MinAspect: 0.8, MaxAspect: 1.91}
+	want := platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8388608, MinAspect: 0.8, MaxAspect: 1.91, OnePicture: true}
 	if diff := cmp.Diff(want, limits.Images); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}

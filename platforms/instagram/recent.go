@@ -50,7 +50,9 @@ func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms
 	if !permalink.Is(entered) && meta.IsObjectID(entered) {
 		return platforms.PostName{ID: entered}, true
 	}
-	if at, ours := permalink.Read(entered, permalink.Instagram); ours && permalink.Is(entered) {
+	// The address that the app shares, with /share/ before everything else, has a code of
+	// its own.
+	if at, ours := permalink.Read(entered, permalink.Instagram); ours && permalink.Is(entered) && at.Parts[0] != "share" {
 		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
 		}

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,9 +58,6 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 		data = binary.BigEndian.AppendUint32(data, uint32(8+pad))
 		data = append(append(data, "free"...), make([]byte, pad)...)
 	}
-	if strings.HasSuffix(string(mimeType), "/mp4") {
-		data = enlarged(data)
-	}
 	h := &held{data: data}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(mimeType))
@@ -78,20 +74,8 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 	return out
 }
 
-// The sample of a video says that it is of this size, which all platforms take.
+// videoWidth and videoHeight are the size of the sample of a video, which all platforms take.
 const videoWidth, videoHeight = 720, 1280
-
-// enlarged changes the size that the first track of a film says it has: the last
-// two numbers of its header, which are fractions of 65,536.
-func enlarged(film []byte) []byte {
-	out := bytes.Clone(film)
-	if at := bytes.Index(out, []byte("tkhd")) - 4; at >= 0 {
-		end := at + int(binary.BigEndian.Uint32(out[at:]))
-		binary.BigEndian.PutUint32(out[end-8:], videoWidth<<16)
-		binary.BigEndian.PutUint32(out[end-4:], videoHeight<<16)
-	}
-	return out
-}
 
 // post is what is published of files: their kind says its category.
 type post struct {

@@ -25,16 +25,26 @@ var (
 		Class:   platforms.ClassPermanent,
 		Problem: "Threads could not prepare {about} ({error})", Remedy: "try it again later, or change its files",
 	}
-	badFile = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-		Problem: "Threads could not prepare {about} ({error})", Remedy: "change the file",
-	}
+	badFile      = refused("it cannot be processed", "export it again, as an MP4 with H.264 and AAC")
+	badShape     = refused("it is more than ten times as wide as high, or a hundred times as high as wide", "crop it")
+	badBitRate   = refused("a video may have 100 Mbit a second", "export it with fewer")
+	badDuration  = refused("a video may play for 5 minutes", "shorten it")
+	badRate      = refused("a video must have 23 to 60 frames a second", "export it with 30")
+	badSound     = refused("its sound must be AAC with one or two channels", "export it with stereo sound")
 	tooManyLinks = platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
 		Problem: "Threads refused the text of {about}: it holds more than five different addresses", Remedy: "remove some",
 	}
 	partsLost = platforms.Error{Class: platforms.ClassTransient, Problem: "Threads no longer has the files of {about} (code {error})"}
 )
+
+// refused is the refusal of a file.
+func refused(because, remedy string) platforms.Error {
+	return platforms.Error{
+		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
+		Problem: "Threads could not prepare {about}: " + because + " ({error})", Remedy: remedy,
+	}
+}
 
 // fetchPause is how long to wait before a file that was not fetched is tried again, as on Instagram.
 const fetchPause = 5 * time.Second
@@ -58,12 +68,12 @@ var errorRows = meta.With(
 	meta.Row{Word: "FAILED_DOWNLOADING_VIDEO", Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: troubleshooting},
 	meta.Row{Word: "FAILED_PROCESSING_AUDIO", Kind: meta.KindFile, Meaning: "the sound of the video cannot be processed", Error: &badFile, Source: troubleshooting},
 	meta.Row{Word: "FAILED_PROCESSING_VIDEO", Kind: meta.KindFile, Meaning: "the video cannot be processed", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_ASPEC_RATIO", Kind: meta.KindFile, Meaning: "the shape of the file is not one that Threads takes", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_BIT_RATE", Kind: meta.KindFile, Meaning: "the video has too many bits a second", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_DURATION", Kind: meta.KindFile, Meaning: "the video is too long", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_FRAME_RATE", Kind: meta.KindFile, Meaning: "the video has too few or too many frames a second", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_AUDIO_CHANNELS", Kind: meta.KindFile, Meaning: "the sound of the video has too many channels", Error: &badFile, Source: troubleshooting},
-	meta.Row{Word: "INVALID_AUDIO_CHANNEL_LAYOUT", Kind: meta.KindFile, Meaning: "the channels of the sound are not as Threads takes them", Error: &badFile, Source: troubleshooting},
+	meta.Row{Word: "INVALID_ASPEC_RATIO", Kind: meta.KindFile, Meaning: "the shape of the file is not one that Threads takes", Error: &badShape, Source: troubleshooting},
+	meta.Row{Word: "INVALID_BIT_RATE", Kind: meta.KindFile, Meaning: "the video has too many bits a second", Error: &badBitRate, Source: troubleshooting},
+	meta.Row{Word: "INVALID_DURATION", Kind: meta.KindFile, Meaning: "the video is too long", Error: &badDuration, Source: troubleshooting},
+	meta.Row{Word: "INVALID_FRAME_RATE", Kind: meta.KindFile, Meaning: "the video has too few or too many frames a second", Error: &badRate, Source: troubleshooting},
+	meta.Row{Word: "INVALID_AUDIO_CHANNELS", Kind: meta.KindFile, Meaning: "the sound of the video has too many channels", Error: &badSound, Source: troubleshooting},
+	meta.Row{Word: "INVALID_AUDIO_CHANNEL_LAYOUT", Kind: meta.KindFile, Meaning: "the channels of the sound are not as Threads takes them", Error: &badSound, Source: troubleshooting},
 	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed, and the reason is unknown", Error: &unprocessed, Source: troubleshooting},
 )
 

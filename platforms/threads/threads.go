@@ -62,6 +62,13 @@ const (
 	refreshLead = 30 * 24 * time.Hour
 )
 
+// videos is what Threads says of videos (Threads API, "Media specifications").
+var videos = platforms.VideoLimits{
+	MaxDuration: 5 * time.Minute, MaxWidth: 1920,
+	MinAspect: 0.01, MaxAspect: 10, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 100_000_000,
+	Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
+}
+
 // Config says how to reach Threads.
 type Config struct {
 	// APIURL, AuthorizeURL and Version default to DefaultAPIURL, DefaultAuthorizeURL
@@ -122,6 +129,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG},
 			MaxBytes: maxImageBytes, MinAspect: 1.0 / maxAspect, MaxAspect: maxAspect,
 		},
+		Videos:         videos,
 		MaxCaption:     maxLength,
 		CaptionUnit:    "characters (an emoji counts its UTF-8 bytes)",
 		CaptionLength:  length,

@@ -83,6 +83,26 @@ const (
 	refreshLead = 15 * time.Minute
 )
 
+// videos is what TikTok says of videos (Content Posting API, "Media transfer guide"). How
+// long one may play depends on the account; no account may post more than ten minutes.
+var videos = platforms.VideoLimits{
+	MaxDuration: 10 * time.Minute, MinSide: 360, MaxSide: 4096, MinFrameRate: 23, MaxFrameRate: 60,
+	Codecs: []string{"h264", "hevc", "vp8", "vp9"},
+}
+
+// doubtfulVideos has the shortest video that TikTok's own program posts. The API has no
+// such bound.
+var doubtfulVideos = platforms.VideoLimits{MinDuration: 3 * time.Second}
+
+// maxVideoDuration is how long the videos of an account may play, by TikTok's query of the
+// creator.
+func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
+	if account.TikTok == nil {
+		return 0
+	}
+	return time.Duration(account.TikTok.MaxVideoPostDurationSeconds) * time.Second
+}
+
 // Config says how to reach TikTok, and as which app.
 type Config struct {
 	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
@@ -159,17 +179,21 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimeWebP},
 			MaxBytes: maxPhotoBytes, MaxWidth: photoWidth, MaxHeight: photoHeight, EitherWay: true,
 		},
-		MaxCaption:      maxCaption,
-		CaptionUnit:     "UTF-16 code units",
-		CaptionLength:   func(text string) int { return len(utf16.Encode([]rune(text))) },
-		ValidateOptions: validateOptions,
-		PublishFetches:  true,
-		PreparedLasts:   preparedLasts,
-		SecretUploads:   true,
-		CallTimeout:     callTimeout,
-		ListingLag:      p.listingLag,
-		Hosts:           hosts,
-		RefreshLead:     refreshLead,
+		Videos:           videos,
+		DoubtfulVideos:   doubtfulVideos,
+		VideoDoubt:       "TikTok's program does not post such a video, and its API does not say that it would refuse it.",
+		MaxVideoDuration: maxVideoDuration,
+		MaxCaption:       maxCaption,
+		CaptionUnit:      "UTF-16 code units",
+		CaptionLength:    func(text string) int { return len(utf16.Encode([]rune(text))) },
+		ValidateOptions:  validateOptions,
+		PublishFetches:   true,
+		PreparedLasts:    preparedLasts,
+		SecretUploads:    true,
+		CallTimeout:      callTimeout,
+		ListingLag:       p.listingLag,
+		Hosts:            hosts,
+		RefreshLead:      refreshLead,
 	}
 }
 

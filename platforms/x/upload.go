@@ -53,6 +53,18 @@ const (
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
 
+// unprocessed says that X could not process a file, and why if a fact about the file tells.
+func unprocessed(file *platforms.File) *platforms.Error {
+	var known []string
+	if file.IsVideo() {
+		known = append(videos.Problems(file, "X"), doubtfulVideos.Problems(file, "X, from an ordinary account,")...)
+	}
+	if len(known) == 0 {
+		return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("export it again, as X's guide to media says, or try again later")
+	}
+	return platforms.Errorf(platforms.ClassPermanent, msgFileFailed+": it %s", file.Name, strings.Join(known, "; it ")).Advise("change the file")
+}
+
 // Prepares reports whether the content has files, which X takes beforehand.
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
@@ -246,7 +258,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		processing := readProcessing(resp)
 		switch processing.State {
 		case "failed":
-			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("change the file, or try again later")
+			return unprocessed(file)
 		case "pending", "in_progress":
 		default: // X says nothing of files that need no processing
 			return nil

@@ -61,6 +61,20 @@ const (
 	refreshLead = 15 * time.Minute
 )
 
+// videos is what X's guide to media says of videos ("Best practices"), for the accounts that
+// may post most. It states 1280 × 1024 pixels; 1080p is known to work, and is what X itself
+// recommends elsewhere.
+var videos = platforms.VideoLimits{
+	MinDuration: 500 * time.Millisecond, MaxDuration: 125 * time.Minute,
+	MinSide: 32, MaxSide: 1920, MinAspect: 1.0 / 3, MaxAspect: 3, MaxFrameRate: 60,
+	Codecs: []string{"h264", "hevc"},
+}
+
+// doubtfulVideos is what every account may post. A change of September 2026 is to allow
+// ordinary accounts 20 minutes; before, they had 140 seconds. The guide names H.264 and AAC
+// alone, and films of phones in HEVC have been taken.
+var doubtfulVideos = platforms.VideoLimits{MaxDuration: 140 * time.Second, Codecs: []string{"h264"}, AudioCodecs: []string{"aac"}}
+
 // Config says how to reach X, and as which app.
 type Config struct {
 	// APIURL, WebURL and AuthorizeURL default to DefaultAPIURL, DefaultWebURL and
@@ -136,6 +150,9 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxVideoBytes:        maxVideoBytes,
 		Card:                 platforms.CardLimits{MaxItems: maxImages, MaxVideos: 1, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes},
 		Images:               platforms.ImageLimits{Types: imageTypes(), MaxBytes: maxImageBytes},
+		Videos:               videos,
+		DoubtfulVideos:       doubtfulVideos,
+		VideoDoubt:           "X's documents and reports of its users differ in this, and so do accounts with and without Premium.",
 		MaxCaption:           tweettext.MaxWeightedLength,
 		CaptionUnit:          "weighted characters",
 		CaptionLength:        tweettext.Length,

@@ -148,6 +148,13 @@ func (c *Config) app() oauth2.App {
 	return oauth2.App{Form: form}
 }
 
+// videos is the longest that YouTube takes (YouTube Help, "Upload videos longer than 15
+// minutes"), and doubtfulVideos what accounts have that were not verified.
+var (
+	videos         = platforms.VideoLimits{MaxDuration: 12 * time.Hour}
+	doubtfulVideos = platforms.VideoLimits{MaxDuration: 15 * time.Minute}
+)
+
 // Capabilities declares YouTube's rules. It takes videos only, with the caption as
 // their description.
 func (p *Platform) Capabilities() platforms.Capabilities {
@@ -162,6 +169,9 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionLength:  func(text string) int { return len(text) },
 		CaptionProblem: captionProblem,
 		TakesThumbnail: true,
+		Videos:         videos,
+		DoubtfulVideos: doubtfulVideos,
+		VideoDoubt:     "An account that YouTube has verified may post longer videos.",
 		PreparedLasts:  preparedLasts,
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,

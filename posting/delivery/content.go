@@ -46,11 +46,7 @@ func file(name string, m *v1alpha1.Media) platforms.File {
 	if m == nil {
 		return platforms.File{Name: name}
 	}
-	return platforms.File{
-		Name: m.Spec.FileName, MIMEType: m.Spec.MimeType, Size: m.Status.SizeBytes,
-		Width: int(m.Status.Width), Height: int(m.Status.Height),
-		Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, ETag: m.Status.ETag,
-	}
+	return platforms.FileOf(m)
 }
 
 // Text is what a target says next; of a tree, the caption of its next card.

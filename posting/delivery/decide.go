@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -59,7 +57,8 @@ func Decide(f *Facts) []Action {
 	}
 	switch {
 	case post.Spec.Draft:
-		return []Action{f.accept(v1alpha1.ReasonDraft), Wait{}}
+		f.admit()
+		return []Action{Write{}, Wait{}}
 	case posting.Wait(post, f.Now) > 0:
 		return f.schedule()
 	}
@@ -121,18 +120,6 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// accept enters that the post passed every rule, and waits for its time or for a
-// person.
-func (f *Facts) accept(reason string) Write {
-	status := &f.Post.Status
-	news := status.ObservedGeneration != f.Post.Generation || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionAccepted)
-	f.admit()
-	if !news {
-		return Write{}
-	}
-	return Write{Event{Reason: reason}}
-}
-
 // admit enters that the post passed every rule.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
@@ -152,14 +139,14 @@ const lastLook = 5 * time.Minute
 // schedule accepts a post whose time lies ahead, and prepares it as far as that
 // can be done ahead of it.
 func (f *Facts) schedule() []Action {
-	write := f.accept(v1alpha1.ReasonScheduled)
+	f.admit()
 	ahead := f.prepareAhead()
 	wait := f.waitForTime()
 	wait.ForInputs = ahead.forInputs
 	if !ahead.next.IsZero() && ahead.next.Before(wait.Until) {
 		wait.Until, wait.InTurn = ahead.next, false
 	}
-	return append(ahead.actions, write, wait)
+	return append(ahead.actions, Write{}, wait)
 }
 
 // waitForTime comes back for the last look, and after that at the scheduled time. A post sleeps until then, however
@@ -172,13 +159,13 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: at, InTurn: true}
 }
 
-// failAll fails every target of a post for which no call was claimed.
+// failAll fails every target of a post for which no call was claimed. Each target has its own event.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	for i := range f.Post.Status.Targets {
 		fail(&f.Post.Status.Targets[i], why)
 	}
-	return []Action{Write{Event{Warning: true, Reason: why.Reason, Message: inWords(&why)}}}
+	return []Action{Write{}}
 }
 
 // enterTargets gives every target its entry in the status.

@@ -137,6 +137,10 @@ type Preparation struct {
 	Secret     bool
 	// SecretHash identifies what is kept there; empty without a Secret.
 	SecretHash string
+	// Converting says that a video is being converted, and Converted how much of that is
+	// done, in percent.
+	Converting bool
+	Converted  int
 	// Err is why it failed.
 	Err *platforms.Error
 	// Lasts is how long the platform keeps what is prepared.
@@ -210,7 +214,7 @@ func (Release) isAction()           {}
 func (Wait) isAction()              {}
 
 // Event is what the owner of a post is told when its status was written. The zero
-// Event tells nothing.
+// Event tells nothing. A target that a decision fails has its own event, which the controller emits.
 type Event struct {
 	// Warning is set if a person has to act.
 	Warning bool

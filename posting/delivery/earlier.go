@@ -156,7 +156,7 @@ func (f *Facts) askAbout(why v1alpha1.Blocked) []Action {
 	if !asked {
 		return nil
 	}
-	return []Action{Write{Event{Warning: true, Reason: why.Reason, Message: inWords(&why)}}}
+	return []Action{Write{}}
 }
 
 func (f *Facts) accepted() bool {

@@ -104,7 +104,7 @@ func (f *Facts) withholdAs(w withholding) []Action {
 	reason, message := w.reason, w.message
 	if posting.AllSettled(f.Post) {
 		setAccepted(f.Post, f.Now, reason, message)
-		return []Action{Write{Event{Warning: true, Reason: reason}}}
+		return []Action{Write{}} // each target has its own event
 	}
 	if comes(reason) {
 		message += "; " + remedies[reason] + ", and the post goes on by itself"

@@ -69,7 +69,7 @@ func TestSuspended(t *testing.T) {
 		"a scheduled post": {"until its time nothing is different", func(s *situation) {
 			lasting(s)
 			s.scheduled(2 * time.Minute)
-		}, []string{"write Scheduled", "wait 2m0s in turn"}, "pending"},
+		}, []string{"write", "wait 2m0s in turn"}, "pending"},
 		"a suspension that is not recorded yet": {"the deadline waits for its begin", func(s *situation) {
 			s.Suspended = true
 			s.scheduled(-2 * time.Hour)

@@ -165,9 +165,8 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 			return
 		}
 		d.changed = f.recordProgress(t, &p) || d.changed
-		if t.Blocked == nil && !attempt.WillResend(t) {
-			d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: fmt.Sprintf(
-				"what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", f.connection(i).Spec.Platform)}) || d.changed
+		if (t.Blocked == nil || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
+			d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: p.doing(f.connection(i).Spec.Platform)}) || d.changed
 		}
 	case PreparationFailed:
 		if p.Ahead {
@@ -179,6 +178,14 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 		d.failed = append(d.failed, i)
 		d.changed, d.forInputs = true, true
 	}
+}
+
+// doing says what a preparation for a platform does.
+func (p *Preparation) doing(platform v1alpha1.Platform) string {
+	if p.Converting {
+		return fmt.Sprintf("the video is being converted for %s, and %d %% of it is done; the post goes out when all of it is", platform, p.Converted)
+	}
+	return fmt.Sprintf("what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", platform)
 }
 
 // notPrepared enters that a target cannot be sent yet, or at all.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -52,6 +53,10 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 		}
 		if err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		for _, t := range v.takers {
+			errs = append(errs, v.convertible(media, t, name)...)
 		}
 	}
 	if len(v.takers) == 0 {
@@ -81,9 +86,11 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for _, t := range v.takers {
-		if size := sizeOf(media); t.limits.MaxVideoBytes > 0 && size > t.limits.MaxVideoBytes {
+		file := platforms.FileOf(media)
+		if size := sizeOf(media); t.limits.MaxVideoBytes > 0 && size > t.limits.MaxVideoBytes && !v.converts(&file, t) {
 			errs = append(errs, tooLarge(ref, name, size, t.name, t.limits.MaxVideoBytes))
 		}
+		errs = append(errs, v.fits(media, t, ref)...)
 	}
 	if at, length := v.post.Spec.Video.ThumbnailOffsetMillis, media.Status.DurationMillis; at != nil && length > 0 && int64(*at) > length {
 		errs = append(errs, field.Invalid(path.Child("thumbnailOffsetMillis"), *at,

@@ -26,6 +26,13 @@ type Env struct {
 	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
+	// Converts says that the team has its videos converted for platforms that do not take
+	// them as they are.
+	Converts bool
+	// Accepted says that the post was accepted as it is. The files of such a post are not
+	// held against what platforms take once more: it may have been accepted by a version
+	// that knew less, and its platforms decide.
+	Accepted bool
 	// Stored is the post as the Kubernetes API has it; nil for a new one. A post that
 	// was stored when posts could be larger may stay as large as it is.
 	Stored *v1alpha1.Post
@@ -87,6 +94,30 @@ type validation struct {
 type taker struct {
 	name   v1alpha1.Platform
 	limits platforms.Capabilities
+}
+
+// takes notes a platform that the post goes to, and the least that one of its accounts takes.
+func (v *validation) takes(conn *v1alpha1.Connection, limits platforms.Capabilities) {
+	if limits.MaxVideoDuration != nil {
+		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
+			limits.Videos.MaxDuration = least(longest, limits.Videos.MaxDuration)
+		}
+	}
+	for i := range v.takers {
+		if known := &v.takers[i]; known.name == conn.Spec.Platform {
+			known.limits.Videos.MaxDuration = least(known.limits.Videos.MaxDuration, limits.Videos.MaxDuration)
+			return
+		}
+	}
+	v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
+}
+
+// least returns the lesser of two bounds, of which zero is none.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // ValidateTime returns what is wrong with the scheduled time of a post that is

@@ -45,8 +45,8 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
 		}
-	} else if !slices.ContainsFunc(v.takers, func(t taker) bool { return t.name == conn.Spec.Platform }) {
-		v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
+	} else {
+		v.takes(conn, limits)
 	}
 	errs = append(errs, validateTitle(target.YouTube, v.post.Spec.Draft, conn.Spec.Platform, limits, path.Child("youtube", "title"))...)
 	showsFiles := category == v1alpha1.CategoryImage || category == v1alpha1.CategoryVideo

@@ -41,7 +41,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 		text := posting.TextToSend(card.Caption, len(card.MediaRefs) > 0)
 		for _, t := range v.takers {
 			errs = append(errs, validateCaption(text, t.name, t.limits, at.Child("caption"))...)
-			errs = append(errs, validateCardMedia(card, media, t, at.Child("mediaRefs"))...)
+			errs = append(errs, v.cardTaken(card, media, t, at.Child("mediaRefs"))...)
 		}
 	}
 	return errs
@@ -60,8 +60,8 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 	return media, errs
 }
 
-// validateCardMedia holds the media of a card against what one platform takes.
-func validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+// cardTaken holds the media of a card against what one platform takes.
+func (v *validation) cardTaken(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
 	limits := t.limits.Card
 	var errs field.ErrorList
 	if len(card.MediaRefs) > limits.MaxItems {
@@ -73,15 +73,17 @@ func validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker
 		if m == nil {
 			continue
 		}
-		limit := limits.MaxImageBytes
+		limit, at := limits.MaxImageBytes, path.Index(i).Child("name")
 		if isVideo(m) {
 			videos++
 			limit = limits.MaxVideoBytes
+			errs = append(errs, v.fits(m, t, at)...)
 		} else {
 			images++
+			errs = append(errs, v.convertible(m, t, at)...)
 		}
 		if size := sizeOf(m); limit > 0 && size > limit {
-			errs = append(errs, tooLarge(path.Index(i).Child("name"), m.Name, size, t.name, limit))
+			errs = append(errs, tooLarge(at, m.Name, size, t.name, limit))
 		}
 	}
 	if images > 0 && videos > 0 && !limits.Mixed {

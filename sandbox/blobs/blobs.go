@@ -38,12 +38,17 @@ type Blob struct {
 	Bytes  int64  `json:"bytes"`
 	// MIMEType is what the content says it is.
 	MIMEType string `json:"mime_type"`
-	// Width and Height are those of a picture or of a video's picture, in pixels, as they are stored; zero where they
+	// Width and Height are those of a picture as it is stored, or of a video as it is shown, in pixels; zero where they
 	// cannot be told.
 	Width  int `json:"width,omitempty"`
 	Height int `json:"height,omitempty"`
 	// Duration is how long a video plays; zero where it cannot be told.
 	Duration time.Duration `json:"duration,omitempty"`
+	// FrameRate is how many frames a video shows in a second; VideoCodec and AudioCodec are how it is encoded, as ffmpeg
+	// names codecs. They are empty where ffprobe is not installed, or cannot tell.
+	FrameRate  float64 `json:"frame_rate,omitempty"`
+	VideoCodec string  `json:"video_codec,omitempty"`
+	AudioCodec string  `json:"audio_codec,omitempty"`
 }
 
 // Store is a folder of files. It may be used by many goroutines at once; of one upload, by one at a time.

@@ -6,6 +6,7 @@ package blobs_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"image"
@@ -13,8 +14,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,6 +85,71 @@ func TestReceive(t *testing.T) {
 		if _, err := s.Open(name); err == nil {
 			t.Errorf("%q can be opened", name)
 		}
+	}
+}
+
+// TestVideo holds what is found of films, whatever programs append to them.
+func TestVideo(t *testing.T) {
+	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, before := range map[string][]byte{
+		"the brand of a telephone": []byte("\x00\x00\x00\x10ftyp3gp4\x00\x00\x00\x00"), "an unknown brand": []byte("\x00\x00\x00\x10ftypzzzz\x00\x00\x00\x00"),
+		"no brand": []byte("\x00\x00\x00\x08free"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := slices.Concat(before, film[binary.BigEndian.Uint32(film):])
+			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
+			if err != nil || got.MIMEType != "video/mp4" && got.MIMEType != "video/quicktime" || got.Width != 64 || got.Duration != 1500*time.Millisecond {
+				t.Errorf("found %+v, %v", got, err)
+			}
+		})
+	}
+	for name, behind := range map[string][]byte{
+		"nothing": nil, "an ID3 tag": append([]byte("TAG"), make([]byte, 125)...), "bytes of a disk": bytes.Repeat([]byte{0xff}, 512),
+		"XMP": []byte("<?xpacket begin=''?><x:xmpmeta/>"), "a size too small": {0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0}, "a few bytes": {1, 2, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := append(bytes.Clone(film), behind...)
+			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
+			if err != nil || got.MIMEType != "video/mp4" || got.Width != 64 || got.Height != 48 || got.Duration != 1500*time.Millisecond {
+				t.Errorf("found %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestVideoHeaders holds that what is decoded counts where the header of a film says another length.
+func TestVideoHeaders(t *testing.T) {
+	if _, err := exec.LookPath("ffprobe"); err != nil {
+		t.Skip("the length of tracks is read by ffprobe, which is not in PATH")
+	}
+	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(film, []byte("mvhd")) + 20
+	for name, length := range map[string]uint32{"none": 0, "too long": 10_000_000} {
+		t.Run(name, func(t *testing.T) {
+			data := bytes.Clone(film)
+			binary.BigEndian.PutUint32(data[at:], length)
+			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
+			if err != nil || got.Duration != 1500*time.Millisecond {
+				t.Errorf("found %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestAnimatedPNG holds that platforms take it for a PNG.
+func TestAnimatedPNG(t *testing.T) {
+	const header = 33
+	plain := picture(t)
+	data := slices.Concat(plain[:header], []byte("\x00\x00\x00\x08acTL\x00\x00\x00\x02\x00\x00\x00\x00\xf3\x8d\x93\x70"), plain[header:])
+	got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
+	if err != nil || got.MIMEType != "image/png" {
+		t.Errorf("found %+v, %v", got, err)
 	}
 }
 

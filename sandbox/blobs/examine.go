@@ -9,6 +9,7 @@ import (
 	_ "image/jpeg" // registers its decoder
 	_ "image/png"  // registers its decoder
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 // unknownType is what a file is called whose content says nothing.
 const unknownType = "application/octet-stream"
 
-// examine finds out what a file is; what cannot be told stays zero.
-func examine(file io.ReadSeeker, blob *Blob) {
+// examine finds out what a file is, by other programs than Herald's: a simulator that erred as Herald does would accept what
+// platforms refuse. What cannot be told stays zero.
+func examine(file *os.File, blob *Blob) {
 	blob.MIMEType = unknownType
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return
@@ -29,27 +31,37 @@ func examine(file io.ReadSeeker, blob *Blob) {
 	if found, err := mimetype.DetectReader(file); err == nil {
 		blob.MIMEType, _, _ = strings.Cut(found.String(), ";")
 	}
+	if blob.MIMEType == "image/apng" {
+		// Platforms take an animated PNG for a PNG, and show its first frame.
+		blob.MIMEType = "image/png"
+	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return
 	}
-	switch {
-	case strings.HasPrefix(blob.MIMEType, "image/"):
+	if strings.HasPrefix(blob.MIMEType, "image/") {
 		if config, _, err := image.DecodeConfig(file); err == nil {
 			blob.Width, blob.Height = config.Width, config.Height
 		}
-	case strings.HasPrefix(blob.MIMEType, "video/"):
+		return
+	}
+	if !examineByFFprobe(file.Name(), blob) {
 		examineVideo(file, blob)
 	}
+	if blob.Width > 0 && blob.MIMEType != quickTime {
+		// Platforms ignore the brand of a film.
+		blob.MIMEType = "video/mp4"
+	}
 }
+
+// quickTime is the type of a film with QuickTime's brand.
+const quickTime = "video/quicktime"
 
 func examineVideo(file io.ReadSeeker, blob *Blob) {
 	info, err := mp4.Probe(file)
 	if err != nil {
 		return
 	}
-	if info.Timescale > 0 {
-		blob.Duration = time.Duration(float64(info.Duration) / float64(info.Timescale) * float64(time.Second))
-	}
+	blob.Duration = playing(info)
 	headers, err := mp4.ExtractBoxWithPayload(file, nil, mp4.BoxPath{mp4.BoxTypeMoov(), mp4.BoxTypeTrak(), mp4.BoxTypeTkhd()})
 	if err != nil {
 		return
@@ -57,7 +69,30 @@ func examineVideo(file io.ReadSeeker, blob *Blob) {
 	for _, header := range headers {
 		if track, ok := header.Payload.(*mp4.Tkhd); ok && track.GetWidthInt() > 0 {
 			blob.Width, blob.Height = int(track.GetWidthInt()), int(track.GetHeightInt())
+			if m := track.Matrix; m[0] == 0 && m[4] == 0 && m[1] != 0 {
+				blob.Width, blob.Height = blob.Height, blob.Width
+			}
 			return
 		}
 	}
+}
+
+// playing is how long a film plays, by its header or by its fragments.
+func playing(info *mp4.ProbeInfo) time.Duration {
+	last := lasting(info.Duration, info.Timescale)
+	parts := map[uint32]uint64{}
+	for _, s := range info.Segments {
+		parts[s.TrackID] += uint64(s.Duration)
+	}
+	for _, t := range info.Tracks {
+		last = max(last, lasting(parts[t.TrackID], t.Timescale))
+	}
+	return last
+}
+
+func lasting(units uint64, timescale uint32) time.Duration {
+	if timescale == 0 {
+		return 0
+	}
+	return time.Duration(float64(units) / float64(timescale) * float64(time.Second))
 }

@@ -31,6 +31,8 @@ const (
 	maxPlay       = 15 * time.Minute
 	maxVideoWidth = 1920
 	maxBitRate    = 25_000_000 // per second
+	// minFrameRate and maxFrameRate are 23 and 60 frames a second, with what the clock of a film may be off.
+	minFrameRate, maxFrameRate = 22, 63
 )
 
 var (
@@ -70,7 +72,10 @@ func judgeVideo(b blobs.Blob, shown detail) string {
 		b.Duration < minPlay, b.Duration > maxPlay,
 		b.Width == 0 || b.Height == 0, b.Width > maxVideoWidth,
 		b.Width*100 < b.Height, b.Width > b.Height*10,
-		float64(b.Bytes)*8 > maxBitRate*play:
+		float64(b.Bytes)*8 > maxBitRate*play,
+		b.VideoCodec != "" && !slices.Contains([]string{"h264", "hevc"}, b.VideoCodec),
+		b.AudioCodec != "" && b.AudioCodec != "aac",
+		b.FrameRate > 0 && (b.FrameRate < minFrameRate || b.FrameRate > maxFrameRate):
 		return videoUnsupported
 	case offset >= b.Duration:
 		return offsetOutside

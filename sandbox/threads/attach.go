@@ -25,6 +25,8 @@ const (
 	maxVideoTime = 300 * time.Second
 	// maxColumns is how wide a video's picture may be, in pixels. Images that are wider are scaled.
 	maxColumns = 1920
+	// minFrameRate and maxFrameRate are how many frames a video shows in a second, with what its clock may be off.
+	minFrameRate, maxFrameRate = 22, 63
 	// A carousel has so many files.
 	minChildren = 2
 	maxChildren = 20
@@ -36,6 +38,8 @@ const (
 	failedProcessing = "FAILED_PROCESSING_VIDEO"
 	badAspect        = "INVALID_ASPEC_RATIO" // as the platform spells it
 	badDuration      = "INVALID_DURATION"
+	badFrameRate     = "INVALID_FRAME_RATE"
+	failedAudio      = "FAILED_PROCESSING_AUDIO"
 	unknownFailure   = "UNKNOWN"
 )
 
@@ -150,8 +154,7 @@ func imageFailure(blob blobs.Blob) string {
 	}
 }
 
-// videoFailure is how the work on a video ends; empty when it ends well. Codecs, sound, frame and bit rates are not looked
-// into.
+// videoFailure is how the work on a video ends; empty when it ends well. What cannot be told of it does not fail it.
 func videoFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(videoTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -160,8 +163,12 @@ func videoFailure(blob blobs.Blob) string {
 		return badDuration
 	case blob.Width > 10*blob.Height, blob.Height > 100*blob.Width:
 		return badAspect
-	case blob.Width > maxColumns:
+	case blob.Width > maxColumns, blob.VideoCodec != "" && !slices.Contains([]string{"h264", "hevc"}, blob.VideoCodec):
 		return failedProcessing
+	case blob.FrameRate > 0 && (blob.FrameRate < minFrameRate || blob.FrameRate > maxFrameRate):
+		return badFrameRate
+	case blob.AudioCodec != "" && blob.AudioCodec != "aac":
+		return failedAudio
 	default:
 		return ""
 	}

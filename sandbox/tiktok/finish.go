@@ -115,6 +115,12 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 	return err
 }
 
+// videoCodecs are what TikTok decodes, as ffmpeg names them.
+var videoCodecs = []string{"h264", "hevc", "vp8", "vp9"}
+
+// minFrameRate and maxFrameRate are 23 and 60 frames a second, with what the clock of a film may be off.
+const minFrameRate, maxFrameRate = 22, 63
+
 // checkFiles says why TikTok fails a post with such files; "" when it does not. What cannot be told of a file does not
 // fail it.
 func checkFiles(kind string, files []blobs.Blob) string {
@@ -136,6 +142,10 @@ func checkFiles(kind string, files []blobs.Blob) string {
 			return "duration_check_failed"
 		case long > 0 && (short < minVideoSide || long > maxVideoSide):
 			return "picture_size_check_failed"
+		case file.VideoCodec != "" && !slices.Contains(videoCodecs, file.VideoCodec):
+			return "file_format_check_failed"
+		case file.FrameRate > 0 && (file.FrameRate < minFrameRate || file.FrameRate > maxFrameRate):
+			return "frame_rate_check_failed"
 		}
 	}
 	return ""

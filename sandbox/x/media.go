@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
@@ -42,20 +43,21 @@ type category struct {
 	limit int64
 }
 
-// Limits of what is uploaded. X's page of limits has two values for videos; the older and lower is what every account may
-// rely on.
+// Limits of what is uploaded. X's page of limits has two values for the bytes of a video; the older and lower is what every
+// account may rely on. It allows 20 minutes since September 2026, and allowed 140 seconds before.
 const (
 	maxImage = 5 << 20
 	maxGIF   = 15 << 20
 	maxVideo = 512 << 20
 	// maxVideoTime is how long a video of a post may be.
-	maxVideoTime = 140 * time.Second
+	maxVideoTime = 20 * time.Minute
 	minVideoTime = 500 * time.Millisecond
 	minVideoSide = 32
 	// maxVideoSide is above X's documented 1280: 1080p works.
 	maxVideoSide = 1920
 	// maxAspect is how many times as wide as high a video may be, or as high as wide.
 	maxAspect    = 3
+	maxFrameRate = 60
 	maxGIFWidth  = 1280
 	maxGIFHeight = 1080
 )
@@ -224,6 +226,14 @@ func (p *Platform) processing(u *upload) *processingInfo {
 	return &processingInfo{State: stateSucceeded, Progress: &percent}
 }
 
+// videoCodecs are what X decodes, as ffmpeg names them: its guide names H.264 alone, and its users post HEVC.
+var videoCodecs = []string{"h264", "hevc"}
+
+// isFilm reports whether a type is that of an MP4 or QuickTime film, which have one structure.
+func isFilm(mimeType string) bool {
+	return slices.Contains([]string{"video/mp4", "video/quicktime", "video/x-m4v"}, mimeType)
+}
+
 // invalidMedia is how X names a file that it can do nothing with.
 const invalidMedia = "InvalidMedia"
 
@@ -231,7 +241,7 @@ const invalidMedia = "InvalidMedia"
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()
 	switch {
-	case file.MIMEType != u.Type && (file.MIMEType != "video/x-m4v" || u.Type != "video/mp4"):
+	case file.MIMEType != u.Type && (!isFilm(file.MIMEType) || !isFilm(u.Type)):
 		return fmt.Sprintf("The file is %s, not %s.", file.MIMEType, u.Type)
 	case file.Width == 0 || file.Height == 0:
 		return "The file is damaged."
@@ -248,6 +258,10 @@ func mediaFault(u *upload) string {
 		return fmt.Sprintf("The video has %d×%d pixels; its aspect ratio must be between 1:3 and 3:1.", file.Width, file.Height)
 	case file.Duration < minVideoTime:
 		return fmt.Sprintf("The video takes %v; %v is the least.", file.Duration, minVideoTime)
+	case file.FrameRate > maxFrameRate*1.05:
+		return fmt.Sprintf("The video has %.2f frames a second; %d are the most.", file.FrameRate, maxFrameRate)
+	case file.VideoCodec != "" && !slices.Contains(videoCodecs, file.VideoCodec):
+		return fmt.Sprintf("The video is encoded as %s; it must be H.264.", file.VideoCodec)
 	default:
 		return ""
 	}

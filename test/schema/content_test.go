@@ -253,3 +253,16 @@ var _ = Describe("the order of a tree's first card", func() {
 		refused(k8s.Status().Update(ctx, p), "first card that is not recorded")
 	})
 })
+
+// referring is a post that refers to a Connection.
+func referring(name string) func(*v1alpha1.PostSpec) {
+	return func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = name }
+}
+
+var _ = DescribeTable("The names by which a Post refers to objects", creates,
+	Entry("a name", with(asText, referring("acme-x.example")), ""),
+	Entry("a path into another namespace", with(asText, referring("../../team-b/connections/x")), "should match"),
+	Entry("an escaped one", with(asText, referring("x%2f..")), "should match"),
+	Entry("a line break, which would go on in logs", with(asText, referring("x\n")), "should match"),
+	Entry("NUL", with(asText, referring("x\x00")), "should match"),
+)

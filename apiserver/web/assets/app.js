@@ -197,12 +197,21 @@ function follow(area) {
     };
   }
 
+  // onTab returns the prefix of the page's title.
+  function onTab() {
+    return area.querySelector("[data-tab]")?.dataset.tab ?? "";
+  }
+
   function show(data) {
     const focus = document.activeElement;
-    if (data === shown || (area.contains(focus) && focus.matches("input") && focus.value)) return; // what is being typed stays
+    // An update would discard what a person has typed, even after the field loses the focus.
+    const typed = [...area.querySelectorAll("input:not([type=hidden])")].some((field) => field.value !== field.defaultValue);
+    if (data === shown || typed) return;
     shown = data;
     const focused = area.contains(focus) && focus.id;
+    const before = onTab();
     area.innerHTML = data;
+    document.title = onTab() + document.title.slice(before.length);
     if (area.querySelector("[data-settled]")) document.querySelector("[data-until-settled]")?.remove();
     prepare(area);
     globalThis.htmx?.process(area);

@@ -50,14 +50,15 @@ async function send(item) {
   show({ busy: true });
   say(area, `Uploading ${file.name}`);
   try {
-    const made = await announce(area, file);
+    upload.type = await typeOf(file);
+    const made = await announce(area, upload);
     if (!uploads.has(item)) return; // removed meanwhile
     await put(made.upload_url, upload, progress);
     const field = { type: "hidden", name: area.dataset.name ?? "media", value: made.id };
     item.append(Object.assign(document.createElement("input"), field));
     uploads.delete(item);
     show({});
-    say(area, `${file.name} is uploaded`);
+    say(area, `${file.name} is uploaded${await remark(upload)}`);
     changed(area);
   } catch (problem) {
     if (!uploads.has(item)) return;
@@ -72,12 +73,41 @@ async function send(item) {
   }
 }
 
+// typeOf says what a file is by its first bytes. A browser goes by the name, which may lie. Either type of film is right for
+// every film; HEIC and AVIF pictures have the same boxes.
+async function typeOf(file) {
+  const head = String.fromCharCode(...new Uint8Array(await file.slice(0, 12).arrayBuffer()));
+  const box = head.slice(4, 8), brand = head.slice(8);
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("\x89PNG")) return "image/png";
+  if (head.startsWith("RIFF") && brand === "WEBP") return "image/webp";
+  if (!/^(ftyp|styp|moov|moof|mdat|sidx|free|skip|wide|pnot|uuid)$/.test(box)) return file.type;
+  if (box === "ftyp" && /^(hei|hev|mif|msf|avi|jp)/.test(brand) || /^video\/(mp4|quicktime)$/.test(file.type)) return file.type;
+  return brand === "qt  " ? "video/quicktime" : "video/mp4";
+}
+
+// remark warns of a white picture on a transparent ground: where it becomes a JPEG, nothing of it is to be seen.
+async function remark({ file, type }) {
+  const side = 64, picture = /png|webp/.test(type) && (await createImageBitmap(file).catch(() => null));
+  if (!picture) return "";
+  const context = Object.assign(document.createElement("canvas"), { width: side, height: side }).getContext("2d");
+  context.drawImage(picture, 0, 0, side, side);
+  const { data } = context.getImageData(0, 0, side, side);
+  let clear = false;
+  for (let at = 0; at < data.length; at += 4) {
+    const seen = (255 - Math.min(data[at], data[at + 1], data[at + 2])) * data[at + 3] / 255; // on white
+    if (seen > 15) return "";
+    clear ||= data[at + 3] < 255;
+  }
+  return clear ? ". It is white on a transparent ground: platforms that take no transparency show nothing of it" : "";
+}
+
 // announce asks the server for the id of a file and for its upload address.
-async function announce(area, file) {
+async function announce(area, { file, type }) {
   const answer = await fetch(area.dataset.upload, {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: "application/json" },
-    body: JSON.stringify({ name: file.name, mime_type: file.type, size_bytes: file.size }),
+    body: JSON.stringify({ name: file.name, mime_type: type, size_bytes: file.size }),
   });
   const made = await answer.json().catch(() => ({}));
   if (answer.ok && made.upload_url) return made;
@@ -90,12 +120,18 @@ function put(address, upload, progress) {
   return new Promise((done, failed) => {
     const request = (upload.request = new XMLHttpRequest());
     request.upload.onprogress = ({ loaded, total }) => (progress.value = loaded / total);
-    request.onload = () => (request.status < 300 ? done() : failed(new Error(`the store answered ${request.status}`)));
+    request.onload = () => (request.status < 300 ? done() : failed(new Error(refusal(request.status, upload))));
     request.onerror = request.onabort = () => failed(new Error("the connection broke"));
     request.open("PUT", address);
-    request.setRequestHeader("Content-Type", upload.file.type);
+    request.setRequestHeader("Content-Type", upload.type);
     request.send(upload.file);
   });
+}
+
+// refusal words what the store answered. It tells pages no more of an upload than that it is not the one that was announced.
+function refusal(status, { file, type }) {
+  if (status !== 403) return `the store answered ${status}`;
+  return `the store takes exactly what was announced (403): ${file.size} bytes of ${type}, within 15 minutes. Try again; if the file has changed since, choose it anew`;
 }
 
 function remove(item) {

@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/internal/confine"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
+	"github.com/herald-social/herald/internal/media/transcode"
 )
 
 // Wanted reports whether this process is one in which a file is decoded, by its command
@@ -27,6 +28,8 @@ func Main(args []string) int {
 		return rendition.Decode()
 	case len(args) > len(thumbnail.Child) && args[1] == thumbnail.Child[1]:
 		return thumbnail.Decode(args[len(thumbnail.Child):])
+	case len(args) > len(transcode.Child) && args[1] == transcode.Child[1]:
+		return transcode.Become(args[len(transcode.Child):])
 	default:
 		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
 		return confine.ExitNotStarted

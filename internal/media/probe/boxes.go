@@ -6,6 +6,8 @@ package probe
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // An MP4 or QuickTime film is made of boxes (ISO 14496-12, section 4.2): each
@@ -38,7 +40,9 @@ var (
 	errNoSize    = errors.New("a part of it is shorter than its own header")
 	errShort     = errors.New("a part of it is shorter than what it must say")
 	errNoVersion = errors.New("a part of it is of a version that does not exist")
-	errNoOrder   = errors.New("a fragment does not say first which track it belongs to")
+	// errCompressed is returned for the header of old QuickTime films.
+	errCompressed = errors.New("the part that describes it is compressed")
+	errNoOrder    = errors.New("a fragment does not say first which track it belongs to")
 )
 
 // box is where a box is, by offsets in the file: its content, without its
@@ -50,7 +54,7 @@ type box struct {
 
 // boxes reads the boxes of a film.
 type boxes struct {
-	file *blocks
+	file *blocks.Reader
 	size int64
 	seen int
 	// scratch is what fields returns, and table what each entry is read into.
@@ -58,7 +62,8 @@ type boxes struct {
 	table   [4096]byte
 }
 
-// header reads the header of a box that must end by the end given.
+// header reads the header of a box that must end by the end given. With an invalid size it
+// returns the kind of the box beside the error.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
 	if _, err := b.file.ReadAt(head, at); err != nil {
@@ -72,7 +77,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 		return found, nil
 	case 1:
 		if end-at < longBoxHeader {
-			return box{}, errNoSize
+			return found, errNoSize
 		}
 		if _, err := b.file.ReadAt(head, at+boxHeader); err != nil {
 			return box{}, err
@@ -81,13 +86,13 @@ func (b *boxes) header(at, end int64) (box, error) {
 	}
 	switch {
 	case size > uint64(b.size-at): //nolint:gosec // boxes begin within the file
-		return box{}, errCutOff
+		return found, errCutOff
 	case int64(size) > end-at: //nolint:gosec // it is within the file
-		return box{}, errOverlap
+		return found, errOverlap
 	}
 	found.end = at + int64(size) //nolint:gosec // it is within the file
 	if found.end < found.start {
-		return box{}, errNoSize
+		return found, errNoSize
 	}
 	return found, nil
 }

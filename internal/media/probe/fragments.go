@@ -7,12 +7,24 @@ import "math/bits"
 
 // fragments is what a track has in fragments.
 type fragments struct {
-	// units is how long the samples with a duration of their own last.
-	units float64
+	// timed are the samples with a duration of their own, or of their fragment.
+	timed samples
 	// plain counts the samples with the track's default duration, and usual is
 	// that duration.
 	plain float64
 	usual uint32
+}
+
+// addTo adds the samples to others.
+func (f *fragments) addTo(all *samples) {
+	if all.count == 0 {
+		*all = f.timed
+	} else if f.timed.count > 0 {
+		all.count, all.units, all.other = all.count+f.timed.count, all.units+f.timed.units, all.other+f.timed.other
+	}
+	if f.plain > 0 {
+		all.add(f.plain, float64(f.usual))
+	}
 }
 
 // fragmentsOf returns the record of a track's fragments.
@@ -65,7 +77,7 @@ type run struct {
 // add counts samples without a duration of their own.
 func (r *run) add(samples float64) {
 	if r.told {
-		r.of.units += samples * float64(r.usual)
+		r.of.timed.add(samples, float64(r.usual))
 	} else {
 		r.of.plain += samples
 	}
@@ -136,7 +148,7 @@ func (f *film) follow(b box) error {
 	at := b.start + fixed + int64(word*bits.OnesCount32(flags&(hasOffset|hasFirst)))
 	length := int64(word * bits.OnesCount32(flags&ofSamples))
 	return f.entries(b, at, int64(samples), length, func(sample []byte) {
-		f.run.of.units += float64(u32(sample))
+		f.run.of.timed.add(1, float64(u32(sample)))
 	})
 }
 
@@ -169,27 +181,4 @@ func (f *film) segments(b box) error {
 	}
 	f.indexed[subject] = min(f.indexed[subject]+lasting(units, timescale), longest+1)
 	return nil
-}
-
-// samples adds up how long all samples of a track last, in its units: those in
-// its table, and those in fragments.
-func (f *film) samples(t *track) (float64, error) {
-	const count, fixed, delta, length = 4, 8, 4, 8
-	var units float64
-	if t.times != (box{}) {
-		data, err := f.fields(t.times, fixed)
-		if err != nil {
-			return 0, err
-		}
-		err = f.entries(t.times, t.times.start+fixed, int64(u32(data[count:])), length, func(entry []byte) {
-			units += float64(u32(entry)) * float64(u32(entry[delta:]))
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	if noted := f.fragments[t.id]; noted != nil {
-		units += noted.units + noted.plain*float64(noted.usual)
-	}
-	return units, nil
 }

@@ -7,9 +7,13 @@ import (
 	"bytes"
 	"compress/zlib"
 	"errors"
+	"image/jpeg"
+	"image/png"
 	"io"
+	"math"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // Header is what must be known about an image before it is decoded.
@@ -21,52 +25,117 @@ type Header struct {
 	Orientation int
 	// Profile says what the colours mean, as an ICC profile; nil for sRGB.
 	Profile []byte
+	// Inks says that the pixels are inks (CMYK), and not light.
+	Inks bool
+	// Gamma is the exponent by which a PNG encodes light (gAMA, cICP), unless a chunk of
+	// higher priority is present (PNG, third edition, section 4.3); zero for sRGB.
+	Gamma float64
 	// DecodedBytes estimates the memory of the decoded picture and of its
 	// decoding. It may be a thousand times the length of the file.
 	DecodedBytes int64
 	// Animated says that the picture moves.
 	Animated bool
+	// MultiPicture says that a JPEG holds further pictures behind the first: another view,
+	// or the map of an HDR picture (CIPA DC-007, ISO 21496-1).
+	MultiPicture bool
+	// Unconvertible continues "the file …", and says what of the image hinders every
+	// conversion, and what to do; "" if nothing does.
+	Unconvertible string
 }
 
-// longestProfile bounds a colour profile. Those of screens and cameras have some
-// kilobytes; longer ones describe printing.
-const longestProfile = 1 << 20
+// longestProfile bounds a colour profile, and longestPrint one for print. Those of screens
+// and cameras have some kilobytes, those for print up to some megabytes.
+const longestProfile, longestPrint = 1 << 20, 4 << 20
 
 // ReadHeader reads the header of an image of this size and type. The error is a
 // *Problem if the file is at fault; any other is from reading it.
 func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
-	file := newBlocks(r, size)
-	h, err := header(file, size, v1alpha1.MimeType(mimeType))
-	if failure := file.failure(); failure != nil && !errors.Is(failure, errTooMuch) {
+	file := blocks.New(r, size, budget)
+	h, parts, err := header(file, size, v1alpha1.MimeType(mimeType))
+	if err == nil {
+		h.Profile = parts.meaning().profile(file, &parts, h.Inks)
+	}
+	if failure := file.Failure(); failure != nil && !errors.Is(failure, blocks.ErrTooMuch) {
 		return Header{}, failure
 	}
 	return h, err
 }
 
-func header(file *blocks, size int64, mimeType v1alpha1.MimeType) (Header, error) {
+// header reads everything but the profile.
+func header(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Header, imageParts, error) {
 	format, ok := imageFormats[mimeType]
 	if !ok {
-		return Header{}, &Problem{Reason: v1alpha1.ReasonWrongType, Message: "Only JPEG, PNG and WebP images can be converted."}
-	}
-	config, err := format.config(io.NewSectionReader(file, 0, size))
-	if err != nil || config.Width <= 0 || config.Height <= 0 {
-		return Header{}, damaged("The image is damaged: its header cannot be read. Export it again.")
+		return Header{}, imageParts{}, &Problem{Reason: v1alpha1.ReasonWrongType, Message: "Only JPEG, PNG and WebP images can be converted."}
 	}
 	parts := format.look(file)
-	return Header{
+	frame, framed := readFrame(file, &parts)
+	if cause := frame.unreadable(parts.adobe); framed && cause != "" {
+		return Header{}, parts, unsupported("Herald cannot read JPEGs with %s. Export it again, as an ordinary JPEG (baseline or progressive, 8 bits a channel).", cause)
+	}
+	config, err := format.config(io.NewSectionReader(file, 0, size))
+	if err != nil {
+		return Header{}, parts, unread(err)
+	}
+	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
+		return Header{}, parts, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
+	}
+	m := parts.meaning()
+	h := Header{
 		Width: config.Width, Height: config.Height, Orientation: orientation(file, parts.exif),
-		Profile:      profile(file, parts.profile, mimeType),
-		DecodedBytes: format.memory(file, parts, int64(config.Width)*int64(config.Height)),
+		Inks: len(frame.components) == mostComponents, Gamma: m.gamma,
+		DecodedBytes: format.memory(file, &parts, int64(config.Width)*int64(config.Height)),
 		Animated:     parts.flags&webpAnimation != 0,
-	}, nil
+		MultiPicture: parts.several,
+	}
+	h.Unconvertible = unconvertible(file, &h, &parts, m)
+	return h, parts, nil
 }
 
-// profile reads the parts of a colour profile; nil if it is none, or too long.
-func profile(file *blocks, parts []span, mimeType v1alpha1.MimeType) []byte {
+// unread words that a header cannot be read.
+func unread(err error) *Problem {
+	_, oddJPEG := errors.AsType[jpeg.UnsupportedError](err)
+	_, oddPNG := errors.AsType[png.UnsupportedError](err)
+	if oddJPEG || oddPNG {
+		return unsupported("Herald cannot read images of this kind (%v). Export it again, as an ordinary JPEG or PNG.", err)
+	}
+	return damaged("The image is damaged: its header cannot be read (%v). Export it again.", err)
+}
+
+// unconvertible returns Header.Unconvertible.
+func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m meaning) string {
+	if h.Animated {
+		return "is an animation, which the platform does not take; upload a still JPEG, or a video"
+	}
+	if h.Inks {
+		if printed, convertible := printing(file, parts.profile); printed && !convertible {
+			return "is a CMYK picture with a profile for print that Herald cannot read, so that its colours would change; export it as sRGB and upload that"
+		}
+	}
+	return m.refused
+}
+
+// profile returns the ICC profile of an image; nil if it has none, or one that is too long.
+func (m meaning) profile(file *blocks.Reader, parts *imageParts, inks bool) []byte {
+	switch {
+	case m.primaries != nil:
+		return m.primaries.iccProfile()
+	case m.coded:
+		return nil
+	case inks:
+		return joined(file, parts.profile, longestPrint)
+	case parts.packed:
+		return unpacked(joined(file, parts.profile, longestProfile))
+	default:
+		return joined(file, parts.profile, longestProfile)
+	}
+}
+
+// joined reads the parts of a colour profile; nil if it is none, or too long.
+func joined(file *blocks.Reader, parts []span, longest int64) []byte {
 	var all []byte
 	for _, part := range parts {
 		length := part.end - part.start
-		if length <= 0 || int64(len(all))+length > longestProfile {
+		if length <= 0 || int64(len(all))+length > longest {
 			return nil
 		}
 		data := make([]byte, length)
@@ -75,58 +144,40 @@ func profile(file *blocks, parts []span, mimeType v1alpha1.MimeType) []byte {
 		}
 		all = append(all, data...)
 	}
-	if mimeType != v1alpha1.MimePNG || all == nil {
-		return all
-	}
-	// A name, a zero, a zero for the method, and the compressed profile.
-	_, packed, ok := bytes.Cut(all, []byte{0, 0})
+	return all
+}
+
+// unpacked returns the profile in a chunk iCCP of a PNG: a name, a zero, a zero for the
+// method, and the compressed profile.
+func unpacked(chunk []byte) []byte {
+	_, packed, ok := bytes.Cut(chunk, []byte{0, 0})
 	if !ok {
 		return nil
 	}
-	unpacked, err := zlib.NewReader(bytes.NewReader(packed))
+	content, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil
 	}
-	all, err = io.ReadAll(io.LimitReader(unpacked, longestProfile+1))
+	all, err := io.ReadAll(io.LimitReader(content, longestProfile+1))
 	if err != nil || len(all) > longestProfile {
 		return nil
 	}
 	return all
 }
 
-// jpegBytes estimates what the decoding of a JPEG takes (ITU-T T.81, section
-// B.2.2): colours are often stored for fewer points than brightness, and one
-// that is built up in several scans holds four bytes for each value beside it.
-func jpegBytes(file *blocks, parts imageParts, pixels int64) int64 {
-	const head, entry, mostComponents = 6, 3, 4
-	const progressive = 0xc2
-	data := make([]byte, min(parts.frame.end-parts.frame.start, head+mostComponents*entry))
-	if _, err := file.ReadAt(data, parts.frame.start); err != nil || len(data) < head {
-		return pixels * head * mostComponents
+// jpegBytes estimates what the decoding of a JPEG takes.
+func jpegBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
+	const most = 24
+	frame, ok := readFrame(file, parts)
+	if !ok {
+		return pixels * most
 	}
-	var values, most int64
-	components, ids := 0, ""
-	for at := head; at+entry <= len(data); at += entry {
-		share := int64(data[at+1]>>4) * int64(data[at+1]&0xf)
-		values, most = values+share, max(most, share)
-		components++
-		ids += string(data[at : at+1])
-	}
-	most = max(most, 1)
-	total := pixels * values / most
-	if parts.frameKind == progressive {
-		total *= 5
-	}
-	if components == mostComponents || ids == "RGB" || parts.unchanged {
-		// Other colours than the usual ones are converted into a copy.
-		total += pixels * 4
-	}
-	return total
+	return frame.memory(pixels, parts.unchanged)
 }
 
 // pngBytes estimates what the decoding of a PNG takes (PNG, third edition,
 // section 11.2.1).
-func pngBytes(file *blocks, _ imageParts, pixels int64) int64 {
+func pngBytes(file *blocks.Reader, _ *imageParts, pixels int64) int64 {
 	const depthAt, length, deep, paletted = 24, 5, 16, 3
 	var head [length]byte
 	if _, err := file.ReadAt(head[:], depthAt); err != nil {
@@ -149,9 +200,9 @@ func pngBytes(file *blocks, _ imageParts, pixels int64) int64 {
 // colours for every fourth point; a lossless one stores four bytes for each point,
 // which are unpacked into a copy. Transparency is lossless, and an extended file
 // may hold either. The decoder holds the file, too.
-func webpBytes(file *blocks, parts imageParts, pixels int64) int64 {
+func webpBytes(file *blocks.Reader, parts *imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {
-		return pixels*3/2 + file.size
+		return pixels*3/2 + file.Size()
 	}
-	return pixels*10 + file.size
+	return pixels*10 + file.Size()
 }

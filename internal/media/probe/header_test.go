@@ -18,11 +18,6 @@ func TestReadHeader(t *testing.T) {
 	if frame < 0 {
 		t.Fatal("the sample has no frame of three colours")
 	}
-	with := func(data []byte, at int, b ...byte) []byte {
-		out := bytes.Clone(data)
-		copy(out[at:], b)
-		return out
-	}
 	jpeg = with(with(jpeg, frame+14, 0x11), frame+17, 0x11)
 	sparse, full := with(jpeg, frame+11, 0x22), with(jpeg, frame+11, 0x11)
 	for name, tc := range map[string]struct {
@@ -47,7 +42,7 @@ func TestReadHeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := probe.ReadHeader(bytes.NewReader(tc.data), int64(len(tc.data)), tc.mimeType)
-			if err != nil || h.Width != 64 || h.Height != 48 || h.Orientation != tc.orientation || h.DecodedBytes != tc.bytes || h.Animated {
+			if err != nil || h.Width != 64 || h.Height != 48 || h.Orientation != tc.orientation || h.DecodedBytes != tc.bytes || h.Unconvertible != "" {
 				t.Errorf("%s: got %+v, %v; want orientation %d, %d bytes", tc.why, h, err, tc.orientation, tc.bytes)
 			}
 		})

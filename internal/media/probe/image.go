@@ -10,88 +10,97 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"math"
 
 	"golang.org/x/image/webp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // imageFormat is how one kind of image is read.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// look finds the parts of the file that Herald needs.
-	look func(file *blocks) imageParts
+	look func(file *blocks.Reader) imageParts
 	// memory estimates the bytes of decoding so many pixels.
-	memory func(file *blocks, parts imageParts, pixels int64) int64
+	memory func(file *blocks.Reader, parts *imageParts, pixels int64) int64
+	// complete goes through the pixels. It reports whether all are there, and says what of
+	// them is damaged.
+	complete func(file *blocks.Reader, parts *imageParts) (whole bool, damage string)
 }
 
 // imageParts are the parts of an image.
 type imageParts struct {
-	// whole says that the end of the picture is there.
-	whole bool
+	// pixels is where the pixels begin; zero if they do not. damage says what is wrong with
+	// what precedes them.
+	pixels int64
+	damage string
 	// exif is where the metadata is that may rotate the picture; the zero value
 	// if there is none.
 	exif span
-	// profile is where the parts of the colour profile are; in a PNG they are
-	// compressed.
+	// profile is where the parts of the colour profile are; packed says that they are
+	// compressed, as in a PNG.
 	profile []span
+	packed  bool
+	// colors is what else a PNG says of them.
+	colors pngColors
 	// frame is where a JPEG says how its pixels are stored, after the marker
-	// frameKind; unchanged says that they are red, green and blue. kind and flags
-	// are those of a WebP's first chunk.
-	frame     span
-	frameKind byte
-	unchanged bool
-	kind      string
-	flags     byte
+	// frameKind. adobe says that Adobe's part tells what the channels are, and unchanged
+	// that they are those that are shown. several is Header.MultiPicture. tables are
+	// the last parts that are needed to decode the pixels, and scan begins them.
+	frame            span
+	frameKind        byte
+	adobe, unchanged bool
+	several          bool
+	tables           []jpegTable
+	scan             span
+	// kind and flags are those of a WebP's first chunk.
+	kind  string
+	flags byte
 }
+
+// meaning says how the colours are to be read.
+func (p *imageParts) meaning() meaning { return p.colors.meaning(len(p.profile) > 0) }
 
 // span is a part of a file, by offsets.
 type span struct{ start, end int64 }
 
 var imageFormats = map[v1alpha1.MimeType]imageFormat{
-	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts, jpegBytes},
-	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts, pngBytes},
-	v1alpha1.MimeWebP: {webpConfig, webpParts, webpBytes},
+	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts, jpegBytes, jpegComplete},
+	v1alpha1.MimePNG:  {pngConfig, pngParts, pngBytes, pngComplete},
+	v1alpha1.MimeWebP: {webpConfig, webpParts, webpBytes, webpComplete},
 }
 
 // picture examines an image without decoding it: its header, its orientation
 // and its end.
-func picture(file *blocks, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
-	format := imageFormats[mimeType]
-	config, err := format.config(io.NewSectionReader(file, 0, size))
+func picture(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
+	h, parts, err := header(file, size, mimeType)
 	if err != nil {
-		return Facts{}, damaged("The image is damaged: its header cannot be read (%v). Export it again.", err)
+		return Facts{}, err
 	}
-	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
-		return Facts{}, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
-	}
-	parts := format.look(file)
-	if !parts.whole {
+	switch whole, damage := imageFormats[mimeType].complete(file, &parts); {
+	case !whole:
 		return Facts{}, damaged("The image is cut off: its end is missing. Upload the whole file.")
+	case damage != "":
+		return Facts{}, damaged("The image is damaged: %s. Export it again.", damage)
 	}
-	facts := Facts{Width: int32(config.Width), Height: int32(config.Height)}
-	if orientation(file, parts.exif) >= firstTurned {
+	facts := Facts{
+		Width: int32(h.Width), Height: int32(h.Height), //nolint:gosec // header bounds them
+		Turned: h.Orientation != upright, MultiPicture: h.MultiPicture, Animated: h.Animated,
+	}
+	if h.Orientation >= firstTurned {
 		facts.Width, facts.Height = facts.Height, facts.Width
 	}
 	return facts, nil
 }
 
 // endBytes is how much of the end of a file is searched first for the mark that
-// ends the picture.
+// ends the picture. Some cameras append data of their own, as much as a short film: if
+// it is not there, the search begins at the pixels.
 const endBytes = 64 << 10
 
-// ends searches for the mark that ends a picture, after the offset at which its
-// pixels begin. Some cameras append data of their own, as much as a short film: if
-// the mark is not near the end of the file, the search begins at the pixels.
-func ends(file *blocks, pixels int64, mark string) bool {
-	last := max(pixels, file.size-endBytes)
-	across := min(last+int64(len(mark))-1, file.size)
-	return contains(file, span{last, file.size}, mark) || contains(file, span{pixels, across}, mark)
-}
-
 // contains searches a part of a file.
-func contains(file *blocks, in span, mark string) bool {
+func contains(file *blocks.Reader, in span, mark string) bool {
 	const step = 32 << 10
 	buffer := make([]byte, step+len(mark)-1) // The mark may lie across two steps.
 	for at := in.start; at < in.end; at += step {
@@ -106,32 +115,8 @@ func contains(file *blocks, in span, mark string) bool {
 	return false
 }
 
-// pngParts reads the parts of a PNG up to its pixels (PNG, third edition,
-// section 5). Like browsers, it ignores metadata after them.
-func pngParts(file *blocks) imageParts {
-	const (
-		signature, header, sum = 8, 8, 4
-		end                    = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
-	)
-	var parts imageParts
-	var head [header]byte
-	for at := int64(signature); ; {
-		if _, err := file.ReadAt(head[:], at); err != nil {
-			return parts
-		}
-		start := at + header
-		at = start + int64(binary.BigEndian.Uint32(head[:])) + sum
-		switch string(head[4:]) {
-		case "eXIf":
-			parts.exif = span{start, min(at-sum, file.size)}
-		case "iCCP":
-			parts.profile = []span{{start, min(at-sum, file.size)}}
-		case "IDAT":
-			parts.whole = ends(file, start, end)
-			return parts
-		}
-	}
-}
+// pngConfig reads the header of a PNG, which damage in texts does not hinder.
+func pngConfig(r io.Reader) (image.Config, error) { return png.DecodeConfig(&Chunks{From: r}) }
 
 // What a WebP's first chunk announces (RFC 9649, section 2.7).
 const (
@@ -148,8 +133,13 @@ func webpConfig(r io.Reader) (image.Config, error) {
 	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
+// webpComplete reports whether a WebP is as long as it says.
+func webpComplete(_ *blocks.Reader, parts *imageParts) (whole bool, damage string) {
+	return parts.pixels != 0, ""
+}
+
 // webpParts reads the parts of a WebP (RFC 9649, section 2).
-func webpParts(file *blocks) imageParts {
+func webpParts(file *blocks.Reader) imageParts {
 	const (
 		fileHeader, chunkHeader = 12, 8
 		// The first chunk tells in its first byte what others there are.
@@ -161,8 +151,11 @@ func webpParts(file *blocks) imageParts {
 	}
 	// The file says how many bytes follow the first eight.
 	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
-	parts := imageParts{whole: end <= file.size, kind: string(head[fileHeader:][:4])}
-	if !parts.whole || parts.kind != first {
+	parts := imageParts{kind: string(head[fileHeader:][:4])}
+	if end > file.Size() {
+		return parts
+	}
+	if parts.pixels = fileHeader; parts.kind != first {
 		return parts
 	}
 	parts.flags = head[fileHeader+chunkHeader]
@@ -204,7 +197,7 @@ const upright, firstTurned, lastTurned = 1, 5, 8
 // orientation looks for the tag in the first directory of the metadata, which
 // has the form of a TIFF file (TIFF 6.0, section 2). Metadata that cannot be read
 // turns nothing: viewers ignore it too.
-func orientation(file *blocks, exif span) int {
+func orientation(file *blocks.Reader, exif span) int {
 	const (
 		header, entryLength = 8, 12
 		tag, isShort        = 0x0112, 3

@@ -62,13 +62,19 @@ func TestProbeImages(t *testing.T) {
 		"jpeg cut before its pixels":     {"only the thumbnail is there", thumbnailed[:len(jpeg)+300], jpegType, 0, "cut off"},
 		"jpeg and a preview":             {"cameras append another picture", join(jpeg, jpeg), jpegType, 64, ""},
 		"jpeg and a film":                {"phones append a short film", join(jpeg, motion), jpegType, 64, ""},
-		"cut jpeg and noise":             {"what is appended does not end the picture", join(jpeg[:len(jpeg)-2], motion), jpegType, 0, "cut off"},
+		"cut jpeg and noise":             {"what is appended does not end the picture", join(jpeg[:len(jpeg)-100], motion), jpegType, 0, "cut off"},
+		"jpeg without its end":           {"every pixel is there", jpeg[:len(jpeg)-2], jpegType, 64, ""},
+		"jpeg without its end and noise": {"what is appended may stand for pixels", join(jpeg[:len(jpeg)-2], motion), jpegType, 0, "cut off"},
 		"jpeg with an end across a read": {"the end may lie anywhere", join(jpeg, make([]byte, 64<<10-1)), jpegType, 64, ""},
 		"jpeg with filling":              {"decoders pass over it", join(jpeg[:2], "\xff\xff\xff\xff", jpeg[3:]), jpegType, 64, ""},
 		"jpeg with other metadata":       {"only one kind of it turns", join(jpeg[:2], "\xff\xe1\x00\x08Exif!!", turnedJPEG(jpeg, 6)[2:]), jpegType, 48, ""},
 		"jpeg with broken metadata":      {"viewers pass over it", join(jpeg[:2], "\xff\xe1\x00\x0cExif\x00\x00MM\x00*", jpeg[2:]), jpegType, 64, ""},
 		"turned png":                     {"PNG has metadata too", join(png[:pngHeader], chunk("eXIf", orientation(binary.BigEndian, 6)), png[pngHeader:]), pngType, 48, ""},
-		"png and more":                   {"some programs append data", join(png, motion), pngType, 64, ""},
+		"animated png": {
+			"viewers that know nothing of it show it as any PNG",
+			join(png[:pngHeader], chunk("acTL", words(2, 0)), png[pngHeader:]), pngType, 64, "",
+		},
+		"png and more": {"some programs append data", join(png, motion), pngType, 64, ""},
 		"cut png with a picture in it": {
 			"its end is not that of the file",
 			join(png[:pngHeader], chunk("eXIf", png), png[pngHeader:len(png)-12]), pngType, 0, "cut off",
@@ -97,17 +103,19 @@ func TestProbeRefusesEveryCut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		declared string
 		data     []byte
+		// mark is how many bytes at the end may be missing.
+		mark int
 	}{
-		"jpeg":                  {jpegType, file(t, "picture.jpg")},
-		"jpeg with a thumbnail": {jpegType, withThumbnail(file(t, "picture.jpg"), file(t, "picture.jpg"))},
-		"png":                   {pngType, file(t, "picture.png")},
-		"webp":                  {webpType, file(t, "picture.webp")},
-		"index first":           {mp4Type, file(t, "faststart.mp4")},
-		"index last":            {mp4Type, file(t, "tail.mp4")},
-		"quicktime":             {movType, file(t, "quicktime.mov")},
+		"jpeg":                  {jpegType, file(t, "picture.jpg"), 2},
+		"jpeg with a thumbnail": {jpegType, withThumbnail(file(t, "picture.jpg"), file(t, "picture.jpg")), 2},
+		"png":                   {pngType, file(t, "picture.png"), 0},
+		"webp":                  {webpType, file(t, "picture.webp"), 0},
+		"index first":           {mp4Type, file(t, "faststart.mp4"), 0},
+		"index last":            {mp4Type, file(t, "tail.mp4"), 0},
+		"quicktime":             {movType, file(t, "quicktime.mov"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for n := range tc.data {
+			for n := range len(tc.data) - tc.mark {
 				facts, err := probe.Probe(bytes.NewReader(tc.data[:n]), int64(n), tc.declared)
 				if problem := new(probe.Problem); !errors.As(err, &problem) {
 					t.Errorf("the first %d of %d bytes: got %+v, %v", n, len(tc.data), facts, err)

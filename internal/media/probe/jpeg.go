@@ -5,8 +5,12 @@ package probe
 
 import (
 	"bufio"
+	"cmp"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
@@ -21,10 +25,14 @@ const (
 	jpegDHT     = 0xc4 // that are something else
 	jpegJPG     = 0xc8
 	jpegDAC     = 0xcc
+	jpegSOF55   = 0xf7 // a frame of JPEG-LS begins
+	jpegDRI     = 0xdd
 	jpegAPP1    = 0xe1
 	jpegAPP2    = 0xe2
 	jpegAPP14   = 0xee
 	jpegMark    = 0xff
+
+	jpegRestarts = 8 // how many marks begin pixels anew, from jpegRST0 on
 )
 
 // How metadata and a part of a colour profile begin; others use the same
@@ -35,16 +43,16 @@ const (
 	adobeTransform = 11
 	jpegExif       = "Exif\x00\x00"
 	jpegProfile    = "ICC_PROFILE\x00"
+	jpegSeveral    = "MPF\x00"
 	profileHead    = len(jpegProfile) + 2
 )
 
-// jpegParts reads the parts of a JPEG up to its pixels. The end of the picture is
-// searched after that, since the preview that cameras put into the metadata has an
-// end of its own.
-func jpegParts(file *blocks) imageParts {
+// jpegParts reads the parts of a JPEG up to its pixels.
+func jpegParts(file *blocks.Reader) imageParts {
 	var parts imageParts
+	var profile []profilePart
 	// No part is longer than 64 KiB: nothing would be saved by jumping.
-	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(file, 0, file.size))}
+	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(file, 0, file.Size()))}
 	for {
 		marker, ok := r.marker()
 		switch {
@@ -54,27 +62,62 @@ func jpegParts(file *blocks) imageParts {
 			continue
 		}
 		segment, name, ok := r.segment()
-		switch {
-		case !ok:
+		if !ok {
 			return parts
-		case marker == jpegSOS:
-			parts.whole = ends(file, segment.end, string([]byte{jpegMark, jpegEOI}))
-			return parts
-		case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && parts.exif == (span{}):
-			parts.exif = segment
-		case marker == jpegAPP2 && name == jpegProfile && segment.end-segment.start > int64(profileHead):
-			parts.profile = append(parts.profile, span{segment.start + int64(profileHead), segment.end})
-		case marker == jpegAPP14 && strings.HasPrefix(name, jpegAdobe) && len(name) > adobeTransform:
-			parts.unchanged = name[adobeTransform] == 0
-		case startsFrame(marker):
-			parts.frame, parts.frameKind = segment, marker
 		}
+		if marker == jpegSOS {
+			parts.profile = inOrder(profile)
+			parts.scan, parts.pixels = segment, segment.end
+			return parts
+		}
+		if marker == jpegAPP2 && strings.HasPrefix(name, jpegProfile) && segment.end-segment.start > int64(profileHead) {
+			profile = append(profile, profilePart{name[profileHead-2], name[profileHead-1], span{segment.start + int64(profileHead), segment.end}})
+			continue
+		}
+		parts.take(marker, segment, name)
 	}
+}
+
+// take takes note of a part of a JPEG that begins like name.
+func (p *imageParts) take(marker byte, segment span, name string) {
+	switch {
+	case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && p.exif == (span{}):
+		p.exif = segment
+	case marker == jpegAPP2 && strings.HasPrefix(name, jpegSeveral):
+		p.several = true
+	case marker == jpegAPP14 && strings.HasPrefix(name, jpegAdobe) && len(name) > adobeTransform:
+		p.adobe, p.unchanged = true, name[adobeTransform] == 0
+	case marker == jpegDHT || marker == jpegDRI:
+		p.tables = keptTables(p.tables, jpegTable{marker, segment})
+	case startsFrame(marker):
+		p.frame, p.frameKind = segment, marker
+	}
+}
+
+// profilePart is a part of a colour profile: its number, from one, of so many.
+type profilePart struct {
+	number, count byte
+	span
+}
+
+// inOrder returns the parts of a colour profile by their numbers, which they need not
+// have in the file (ICC.1, annex B.4). Like libjpeg, it returns none if one is missing
+// or is there twice.
+func inOrder(parts []profilePart) []span {
+	slices.SortStableFunc(parts, func(a, b profilePart) int { return cmp.Compare(a.number, b.number) })
+	spans := make([]span, 0, len(parts))
+	for i, part := range parts {
+		if int(part.number) != i+1 || int(part.count) != len(parts) {
+			return nil
+		}
+		spans = append(spans, part.span)
+	}
+	return spans
 }
 
 // startsFrame reports whether a marker precedes the facts about the pixels.
 func startsFrame(marker byte) bool {
-	return marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
+	return marker == jpegSOF55 || marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
 // jpegReader goes through the parts of a JPEG.
@@ -114,7 +157,7 @@ func (r *jpegReader) segment() (found span, name string, ok bool) {
 		return span{}, "", false
 	}
 	found = span{r.at, r.at + int64(length-itself)}
-	if start, err := r.from.Peek(min(len(jpegProfile), length-itself)); err == nil {
+	if start, err := r.from.Peek(min(profileHead, length-itself)); err == nil {
 		name = string(start)
 	}
 	if _, err := r.from.Discard(length - itself); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // Facts are what the content of a file says.
@@ -27,6 +28,23 @@ type Facts struct {
 	Width, Height int32
 	// Duration is how long a video plays; zero for an image.
 	Duration time.Duration
+	// FrameRate is how many frames a video shows per second, on average, and
+	// FrameRateVaries that they last for different times; zero if not known.
+	FrameRate       float64
+	FrameRateVaries bool
+	// VideoCodec and AudioCodec name how frames and sound are encoded, as ffmpeg names
+	// codecs, such as "h264" and "aac"; one without a name there is called by the four
+	// characters of its sample entry. AudioCodec is empty for a video without sound.
+	VideoCodec, AudioCodec string
+	// HDR reports that a video has a high dynamic range.
+	HDR bool
+	// Animated reports that an image moves.
+	Animated bool
+	// Turned says that an image is to be turned or mirrored to be shown, and
+	// MultiPicture is Header.MultiPicture.
+	Turned, MultiPicture bool
+	// Unconvertible is why an image cannot be converted; see Verifier.
+	Unconvertible string
 }
 
 // Problem is why a file cannot be posted: it is damaged, or not what was declared.
@@ -44,12 +62,34 @@ func damaged(format string, args ...any) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonDamaged, Message: fmt.Sprintf(format, args...)}
 }
 
+func unsupported(format string, args ...any) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
+}
+
+// budget is how many bytes may be read of one file in all: a whole image, or some 4,000
+// fragments of a film, which are more than an hour of them.
+const budget = 32 << 20
+
 // sniffed is how many bytes at the start of a file tell its type.
 const sniffed = 3072
 
-// alike are other names of the same type: programs of Apple and Adobe mark plain
-// MP4 files with a brand of their own.
-var alike = map[string]string{"video/x-m4v": string(v1alpha1.MimeMP4)}
+// isFilm reports whether a file may be an MP4 or QuickTime film, by its first bytes and by
+// the type that the sniffing library found. The library names a film after its brand, which
+// identifies the program that wrote it: 3gp4 is from Android, dby1 from Dolby's tools. The
+// brand may also be missing, or come after other boxes. HEIC, AVIF and JPEG 2000 images use
+// the same boxes.
+func isFilm(head []byte, found string) bool {
+	const kindAt, kindEnd = 4, 8
+	if len(head) < kindEnd || strings.HasPrefix(found, "image/") {
+		return false
+	}
+	switch string(head[kindAt:kindEnd]) {
+	case "ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "pnot", "uuid", "emsg", "prft":
+		return true
+	default:
+		return false
+	}
+}
 
 // Probe examines a file of this size that was declared to be of this type. The
 // error is a *Problem if the file is at fault; any other is from reading it.
@@ -57,9 +97,9 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	if size <= 0 {
 		return Facts{}, damaged("The file is empty.")
 	}
-	file := newBlocks(r, size)
+	file := blocks.New(r, size, budget)
 	facts, err := examine(file, size, declared)
-	if failure := file.failure(); failure != nil && !errors.Is(failure, errTooMuch) {
+	if failure := file.Failure(); failure != nil && !errors.Is(failure, blocks.ErrTooMuch) {
 		return Facts{}, failure
 	} else if failure != nil {
 		return Facts{}, damaged("The file is too intricate: what it is does not follow from its first %d MiB of structure. Export it again.", budget>>20)
@@ -73,16 +113,18 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 
 // examine does the work of Probe, but an error of reading may look like damage;
 // the blocks remember such errors.
-func examine(file *blocks, size int64, declared string) (Facts, error) {
+func examine(file *blocks.Reader, size int64, declared string) (Facts, error) {
 	head := make([]byte, min(size, sniffed))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return Facts{}, err
 	}
 	found, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
-	if same, ok := alike[found]; ok {
-		found = same
+	if found == "image/apng" {
+		// An animated PNG is a PNG, which viewers that know nothing of animations show.
+		found = string(v1alpha1.MimePNG)
 	}
-	if found != declared {
+	declaredFilm := declared == string(v1alpha1.MimeMP4) || declared == string(v1alpha1.MimeQuickTime)
+	if found != declared && (!declaredFilm || !isFilm(head, found)) {
 		return Facts{}, &Problem{
 			Reason:  v1alpha1.ReasonWrongType,
 			Message: fmt.Sprintf("The file was declared as %s, but its content is %s. Declare what it is, or convert it.", declared, named(found)),

@@ -59,32 +59,58 @@ const (
 func TestProbe(t *testing.T) {
 	short := 1500 * time.Millisecond
 	video := func(mimeType string) probe.Facts {
-		return probe.Facts{MIMEType: mimeType, Width: 64, Height: 48, Duration: short}
+		return probe.Facts{MIMEType: mimeType, Width: 64, Height: 48, Duration: short, FrameRate: 10, VideoCodec: "h264"}
 	}
 	picture := func(mimeType string, width, height int32) probe.Facts {
 		return probe.Facts{MIMEType: mimeType, Width: width, Height: height}
 	}
+	// branded is a film with another major brand. Chunk offsets of a made film are not read.
+	branded := func(brand string) []byte {
+		data := file(t, "tail.mp4")
+		copy(data[8:], brand)
+		return data
+	}
+	unbranded := func(data []byte) []byte { return data[binary.BigEndian.Uint32(data):] }
+	shifted := file(t, "tail.mp4")
 	turned := video(mp4Type)
 	turned.Width, turned.Height = 48, 64
+	upright := func(p probe.Facts) probe.Facts {
+		p.Turned = true
+		return p
+	}
 	for name, tc := range map[string]struct {
 		reason   string
 		data     []byte
 		declared string
 		want     probe.Facts
 	}{
-		"index first":   {"a video made for the web", file(t, "faststart.mp4"), mp4Type, video(mp4Type)},
-		"index last":    {"a video as cameras write it", file(t, "tail.mp4"), mp4Type, video(mp4Type)},
-		"itunes":        {"Apple's own brand is the same container", file(t, "itunes.m4v"), mp4Type, video(mp4Type)},
-		"quicktime":     {"what iPhones record", file(t, "quicktime.mov"), movType, video(movType)},
-		"rotated":       {"a phone held upright records lying frames", file(t, "rotated.mp4"), mp4Type, turned},
-		"fragmented":    {"the header knows no duration, the fragments do", file(t, "fragmented.mp4"), mp4Type, video(mp4Type)},
-		"indexed parts": {"each part brings an index of itself", file(t, "sidx.mp4"), mp4Type, video(mp4Type)},
-		"jpeg":          {"plain", file(t, "picture.jpg"), jpegType, picture(jpegType, 64, 48)},
-		"jpeg turned":   {"a phone held upright", turnedJPEG(file(t, "picture.jpg"), 6), jpegType, picture(jpegType, 48, 64)},
-		"jpeg mirrored": {"a mirror changes no side", turnedJPEG(file(t, "picture.jpg"), 2), jpegType, picture(jpegType, 64, 48)},
-		"jpeg and more": {"some cameras append data of their own", append(file(t, "picture.jpg"), "maker's note"...), jpegType, picture(jpegType, 64, 48)},
-		"png":           {"plain", file(t, "picture.png"), pngType, picture(pngType, 64, 48)},
-		"webp":          {"plain", file(t, "picture.webp"), webpType, picture(webpType, 64, 48)},
+		"index first":       {"a video made for the web", file(t, "faststart.mp4"), mp4Type, video(mp4Type)},
+		"index last":        {"a video as cameras write it", file(t, "tail.mp4"), mp4Type, video(mp4Type)},
+		"itunes":            {"Apple's own brand is the same container", file(t, "itunes.m4v"), mp4Type, video(mp4Type)},
+		"quicktime":         {"what iPhones record", file(t, "quicktime.mov"), movType, video(movType)},
+		"rotated":           {"a phone held upright records lying frames", file(t, "rotated.mp4"), mp4Type, turned},
+		"fragmented":        {"the header knows no duration, the fragments do", file(t, "fragmented.mp4"), mp4Type, video(mp4Type)},
+		"indexed parts":     {"each part brings an index of itself", file(t, "sidx.mp4"), mp4Type, video(mp4Type)},
+		"mov as mp4":        {"renamed, as browsers and people do; the structure is one", file(t, "quicktime.mov"), mp4Type, video(mp4Type)},
+		"mp4 as mov":        {"the other way round", file(t, "tail.mp4"), movType, video(movType)},
+		"telephone's brand": {"Android writes it into .mp4", branded("3gp4"), mp4Type, video(mp4Type)},
+		"tool's brand":      {"Dolby's tools write it", branded("dby1"), mp4Type, video(mp4Type)},
+		"sound's brand":     {"the tracks tell that there is a picture", branded("M4A "), mp4Type, video(mp4Type)},
+		"unknown brand":     {"the next program has the next one", branded("zzzz"), mp4Type, video(mp4Type)},
+		"no brand":          {"QuickTime of old has none, and may begin with its frames", unbranded(file(t, "quicktime.mov")), movType, video(movType)},
+		"brand is late":     {"players look for it anywhere", join(box("uuid", make([]byte, 40)), shifted), mp4Type, video(mp4Type)},
+		"ID3 tag behind":    {"programs for music append it; players ignore it", append(file(t, "tail.mp4"), join("TAG", make([]byte, 125))...), mp4Type, video(mp4Type)},
+		"XMP behind":        {"so do those for pictures", append(file(t, "faststart.mp4"), "<?xpacket begin='' id='W5M0MpCehiHzreSzNTczkc9d'?><x:xmpmeta/>"...), mp4Type, video(mp4Type)},
+		"0xff behind":       {"disks are padded with it", append(file(t, "tail.mp4"), bytes.Repeat([]byte{0xff}, 512)...), mp4Type, video(mp4Type)},
+		"a size too small":  {"no part is that short, and nothing of the film is there", append(file(t, "tail.mp4"), 0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0), mp4Type, video(mp4Type)},
+		"behind QuickTime":  {"the same of QuickTime", append(file(t, "quicktime.mov"), join("TAG", make([]byte, 125))...), movType, video(movType)},
+		"behind fragments":  {"the same of fragments", append(file(t, "fragmented.mp4"), join("TAG", make([]byte, 125))...), mp4Type, video(mp4Type)},
+		"jpeg":              {"plain", file(t, "picture.jpg"), jpegType, picture(jpegType, 64, 48)},
+		"jpeg turned":       {"a phone held upright", turnedJPEG(file(t, "picture.jpg"), 6), jpegType, upright(picture(jpegType, 48, 64))},
+		"jpeg mirrored":     {"a mirror changes no side", turnedJPEG(file(t, "picture.jpg"), 2), jpegType, upright(picture(jpegType, 64, 48))},
+		"jpeg and more":     {"some cameras append data of their own", append(file(t, "picture.jpg"), "maker's note"...), jpegType, picture(jpegType, 64, 48)},
+		"png":               {"plain", file(t, "picture.png"), pngType, picture(pngType, 64, 48)},
+		"webp":              {"plain", file(t, "picture.webp"), webpType, picture(webpType, 64, 48)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
@@ -99,6 +125,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeRefuses(t *testing.T) {
+	heic := join(words(24), "ftypheic", words(0), "mif1heic", box("meta", words(0)))
 	cut := func(name string) []byte {
 		data := file(t, name)
 		return data[:len(data)*3/4]
@@ -115,11 +142,14 @@ func TestProbeRefuses(t *testing.T) {
 		"noise":              {"what has no type is said so", []byte{1, 2, 3, 0xfe}, pngType, v1alpha1.ReasonWrongType, "no known type"},
 		"gif":                {"no platform takes what Herald does not", file(t, "picture.gif"), jpegType, v1alpha1.ReasonWrongType, "image/gif"},
 		"png as jpeg":        {"a platform would refuse it later", file(t, "picture.png"), jpegType, v1alpha1.ReasonWrongType, "image/png"},
-		"mov as mp4":         {"they are told apart", file(t, "quicktime.mov"), mp4Type, v1alpha1.ReasonWrongType, "video/quicktime"},
+		"HEIC as mp4":        {"images have the structure of films, too", heic, mp4Type, v1alpha1.ReasonWrongType, "image/heic"},
 		"image as video":     {"a lie", file(t, "picture.jpg"), mp4Type, v1alpha1.ReasonWrongType, "image/jpeg"},
 		"sound only":         {"an MP4 may hold no picture", file(t, "audio.mp4"), mp4Type, v1alpha1.ReasonDamaged, "no video track"},
 		"cut, index first":   {"the frames end early", cut("faststart.mp4"), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
 		"cut, index last":    {"the index is missing", cut("tail.mp4"), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
+		"cut second frames":  {"a film may have its frames in several parts", append(file(t, "tail.mp4"), join(words(5000), "mdat", "some")...), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
+		"cut fragment":       {"the film goes on where it ends", append(file(t, "fragmented.mp4"), join(words(5000), "moof", "some")...), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
+		"cut before frames":  {"what is ignored must follow the film", join(file(t, "tail.mp4")[:32], words(1<<30), "junk", file(t, "tail.mp4")[32:]), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
 		"cut mov":            {"the same of QuickTime", cut("quicktime.mov"), movType, v1alpha1.ReasonDamaged, "cut off"},
 		"cut jpeg":           {"the header is whole, the picture is not", cut("picture.jpg"), jpegType, v1alpha1.ReasonDamaged, "cut off"},
 		"cut png":            {"the same of PNG", cut("picture.png"), pngType, v1alpha1.ReasonDamaged, "cut off"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -27,6 +28,10 @@ type Store interface {
 type Verifier struct {
 	Store Store
 	Clock clock.PassiveClock
+	// Unconvertible returns why an image cannot be converted for a platform that does not
+	// take it, in words that continue "the file", or "" if it can (rendition.Unconvertible);
+	// nil says nothing of any. An error is from reading the image.
+	Unconvertible func(r io.ReaderAt, size int64, mimeType string) (string, error)
 }
 
 // looks is how often a file is examined if it is overwritten meanwhile.
@@ -82,7 +87,7 @@ func (v *Verifier) look(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaS
 		summary = conditions.Summary{Reason: problem.Reason, Message: problem.Message, Progress: conditions.Stuck}
 	} else {
 		status.Phase, status.ETag = v1alpha1.MediaUploaded, object.ETag
-		status.Width, status.Height, status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
+		facts.record(&status)
 	}
 	conditions.Apply(&status.Conditions, summary, m.Generation, v.Clock.Now())
 	return status, nil
@@ -103,5 +108,21 @@ func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.
 	case m.Spec.SizeBytes != 0 && m.Spec.SizeBytes != object.Size:
 		return wrong("The file has %d bytes, but %d were declared. Declare the right size, and upload the whole file.", object.Size, m.Spec.SizeBytes)
 	}
-	return Probe(v.Store.ReaderAt(ctx, object.Key, object.ETag, object.Size), object.Size, string(m.Spec.MimeType))
+	file, mimeType := v.Store.ReaderAt(ctx, object.Key, object.ETag, object.Size), string(m.Spec.MimeType)
+	facts, err := Probe(file, object.Size, mimeType)
+	if err == nil && v.Unconvertible != nil && strings.HasPrefix(mimeType, "image/") {
+		facts.Unconvertible, err = v.Unconvertible(file, object.Size, mimeType)
+	}
+	return facts, err
+}
+
+// record writes the facts into the status of a Media.
+func (facts Facts) record(status *v1alpha1.MediaStatus) {
+	status.Width, status.Height, status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
+	const milli = 1000
+	status.FrameRateMilliHertz = int32(math.Round(min(facts.FrameRate*milli, math.MaxInt32)))
+	status.FrameRateVaries = facts.FrameRateVaries
+	status.VideoCodec, status.AudioCodec = facts.VideoCodec, facts.AudioCodec
+	status.Turned, status.MultiPicture = facts.Turned, facts.MultiPicture
+	status.Animated, status.Unconvertible = facts.Animated, facts.Unconvertible
 }

@@ -8,6 +8,9 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/blocks"
 )
 
 // longest is longer than what any platform takes. A file that claims more is
@@ -36,21 +39,29 @@ type film struct {
 type track struct {
 	id            uint32
 	video         bool
+	sound         bool
 	width, height float64
 	turned        bool
 	timescale     uint32
-	// times is the table of the durations of the samples outside fragments; the
-	// zero value if there is none.
-	times box
+	// length is the duration by the header of the track's samples, in units of its
+	// timescale, and presented that by the header of the track, in units of the film's.
+	length, presented float64
+	// edited reports that an edit list chooses parts of the samples.
+	edited bool
+	// times is the table of the durations of the samples outside fragments, and entry
+	// the first description of how samples are encoded; the zero value if there is none.
+	times, entry box
 }
 
 // video examines an MP4 or QuickTime film by its boxes, without its frames.
-func video(file *blocks, size int64) (Facts, error) {
+func video(file *blocks.Reader, size int64) (Facts, error) {
 	f := film{boxes: boxes{file: file, size: size}, fragments: map[uint32]*fragments{}, indexed: map[uint32]time.Duration{}}
 	err := f.walk(box{end: size}, "")
 	switch {
 	case errors.Is(err, errCutOff) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return Facts{}, damaged("The video is cut off: a part of it reaches beyond its end. Upload the whole file.")
+	case errors.Is(err, errCompressed):
+		return Facts{}, &Problem{Reason: v1alpha1.ReasonUnsupported, Message: "Herald cannot read the video: the part that describes it is compressed (cmov). Export it again, as an MP4."}
 	case err != nil:
 		return Facts{}, unreadable(err)
 	case !f.index:
@@ -58,12 +69,11 @@ func video(file *blocks, size int64) (Facts, error) {
 	case !f.media:
 		return Facts{}, damaged("The video is damaged or cut off: it has no frames (mdat). Upload the whole file, or export it again.")
 	}
-	shown, facts := f.picture()
-	if shown == nil {
-		return Facts{}, damaged("The file shows no moving picture: it has no video track. Upload a video.")
+	facts, err := f.facts()
+	if err != nil {
+		return Facts{}, unreadable(err)
 	}
-	facts.Duration, err = f.duration(shown)
-	return facts, err
+	return facts.checked()
 }
 
 func unreadable(err error) *Problem {
@@ -79,6 +89,9 @@ func (f *film) walk(outer box, kind string) error {
 			return errTooMany
 		}
 		found, err := f.header(at, outer.end)
+		if err != nil && kind == "" && f.ignores(found.kind) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -88,6 +101,18 @@ func (f *film) walk(outer box, kind string) error {
 		at = found.end
 	}
 	return nil
+}
+
+// ignores reports whether a damaged box of this kind is skipped with the rest of the file.
+// Programs append tags and padding to a complete film, which players skip. A damaged box of
+// the film itself means that the file is cut off.
+func (f *film) ignores(kind [4]byte) bool {
+	switch string(kind[:]) {
+	case "ftyp", "styp", "moov", "moof", "mdat", "sidx":
+		return false
+	default:
+		return f.index && f.media
+	}
 }
 
 // read reads a box within one of kind outer. It decides how deep a film is
@@ -109,6 +134,8 @@ func (f *film) read(outer string, b box) (err error) {
 		return f.segments(b)
 	case "moov/mvhd":
 		f.timescale, f.whole, err = f.times(b)
+	case "moov/cmov":
+		return errCompressed
 	case "moov/trak":
 		if len(f.tracks) == maxTracks {
 			return errTooWide
@@ -117,21 +144,35 @@ func (f *film) read(outer string, b box) (err error) {
 		return f.walk(b, kind)
 	case "moov/mvex", "trak/mdia", "mdia/minf", "minf/stbl":
 		return f.walk(b, kind)
+	case "moof/traf":
+		f.run = run{}
+		return f.walk(b, kind)
+	default:
+		return f.readTrack(outer+"/"+kind, b)
+	}
+	return err
+}
+
+// readTrack reads a box that says something of one track, by its path.
+func (f *film) readTrack(path string, b box) (err error) {
+	switch path {
 	case "mvex/mehd":
 		return f.extent(b)
 	case "mvex/trex":
 		return f.defaults(b)
 	case "trak/tkhd":
 		return f.display(b)
+	case "trak/edts":
+		f.track().edited = true
 	case "mdia/mdhd":
-		f.track().timescale, _, err = f.times(b)
+		t := f.track()
+		t.timescale, t.length, err = f.times(b)
 	case "mdia/hdlr":
 		return f.handler(b)
 	case "stbl/stts":
 		f.track().times = b
-	case "moof/traf":
-		f.run = run{}
-		return f.walk(b, kind)
+	case "stbl/stsd":
+		return f.description(b)
 	case "traf/tfhd":
 		return f.begin(b)
 	case "traf/trun":
@@ -143,15 +184,21 @@ func (f *film) read(outer string, b box) (err error) {
 // track returns the track that is being read.
 func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
-// handler reads hdlr, which says whether a track is video (ISO 14496-12, section
-// 8.4.3).
+// handler reads hdlr, which says whether a track is video or sound (ISO 14496-12,
+// section 8.4.3). QuickTime has more of them in a track, behind the one that counts.
 func (f *film) handler(b box) error {
 	const kind, end = 8, 12
 	data, err := f.fields(b, end)
-	if err == nil && string(data[kind:]) == "vide" {
-		f.track().video = true
+	if err != nil {
+		return err
 	}
-	return err
+	switch string(data[kind:]) {
+	case "vide":
+		f.track().video = true
+	case "soun":
+		f.track().sound = true
+	}
+	return nil
 }
 
 // times reads the units per second and the duration of mvhd or mdhd, which
@@ -163,11 +210,16 @@ func (f *film) times(b box) (timescale uint32, duration float64, err error) {
 		return 0, 0, err
 	}
 	data = data[4+2*wide:] // Behind when it was made, and changed.
-	units := number(data[4:], wide)
-	if unknown := uint64(math.MaxUint64) >> (64 - 8*wide); units == unknown {
-		units = 0
+	return u32(data), known(number(data[4:], wide), wide), nil
+}
+
+// known returns a duration of so many bytes. One that is unknown has all bits set, and
+// is returned as zero.
+func known(units uint64, wide int) float64 {
+	if units == uint64(math.MaxUint64)>>(64-8*wide) {
+		return 0
 	}
-	return u32(data), float64(units), nil
+	return float64(units)
 }
 
 // display reads how the last track is shown, from its tkhd (ISO 14496-12,
@@ -179,71 +231,11 @@ func (f *film) display(b box) error {
 	}
 	t := f.track()
 	t.id = u32(data[4+2*wide:])
+	t.presented = known(number(data[12+2*wide:], wide), wide)
 	data = data[28+3*wide:] // The matrix, of nine cells, and the size.
 	const cell, one, width, height = 4, 1 << 16, 36, 40
 	t.width, t.height = float64(u32(data[width:]))/one, float64(u32(data[height:]))/one
 	// The matrix turns to the side when its diagonal is empty.
 	t.turned = u32(data) == 0 && u32(data[4*cell:]) == 0 && u32(data[1*cell:]) != 0
 	return nil
-}
-
-// picture returns the first video track and its size; nil if there is none.
-func (f *film) picture() (*track, Facts) {
-	for i := range f.tracks {
-		t := &f.tracks[i]
-		width, height := math.Round(t.width), math.Round(t.height)
-		if !t.video || width < 1 || height < 1 {
-			continue
-		}
-		if t.turned {
-			width, height = height, width
-		}
-		return t, Facts{Width: int32(width), Height: int32(height)}
-	}
-	return nil, Facts{}
-}
-
-// duration returns how long the film plays. A film in fragments says so in a box
-// of its own, or only by the samples of its video, or by an index.
-func (f *film) duration(shown *track) (time.Duration, error) {
-	long := time.Duration(0)
-	if f.parts || f.whole == 0 {
-		long = lasting(f.parted, f.timescale)
-	}
-	if long == 0 {
-		long = lasting(f.whole, f.timescale)
-		if f.parts {
-			// Its header may describe the beginning only.
-			units, err := f.samples(shown)
-			if err != nil {
-				return 0, unreadable(err)
-			}
-			long = max(long, lasting(units, shown.timescale))
-		}
-	}
-	if long == 0 {
-		for _, indexed := range f.indexed {
-			long = max(long, indexed)
-		}
-	}
-	switch {
-	case long < time.Millisecond:
-		return 0, damaged("The video is damaged: it does not say how long it plays. Export it again.")
-	case long > longest:
-		return 0, damaged("The video is damaged: it says that it plays for more than %d days. Export it again.", int(longest.Hours()/24))
-	}
-	return long, nil
-}
-
-// lasting converts units to a duration; one that exceeds the longest is just over
-// it.
-func lasting(units float64, timescale uint32) time.Duration {
-	if timescale == 0 {
-		return 0
-	}
-	seconds := units / float64(timescale)
-	if seconds > longest.Seconds() {
-		return longest + 1
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }

@@ -128,12 +128,14 @@ func (j *job) judge(output []byte) (Made, error) {
 		return Made{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
 	case outcomeTooLong:
 		return Made{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
+	case outcomeInks:
+		return Made{}, problemf("is a CMYK picture whose profile for print makes no sense, so that its colours would change; export it as sRGB and upload that")
 	case outcomeDamaged:
-		return Made{}, damaged(fmt.Errorf("%.*s", longestCause, a.Cause))
+		return Made{}, damaged(fmt.Errorf("%w: %.*s", errDecoded, longestCause, a.Cause))
 	default:
 		return Made{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
 	}
-	made := Made{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height}
+	made := Made{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
 	config, format, err := image.DecodeConfig(bytes.NewReader(made.Data))
 	l := j.layout()
 	switch {
@@ -148,6 +150,9 @@ func (j *job) judge(output []byte) (Made, error) {
 	}
 	return made, nil
 }
+
+// errDecoded is returned for an image whose pixels the decoder does not take.
+var errDecoded = errors.New("the image cannot be decoded")
 
 // ErrSlow is returned for a conversion that did not end in time, and had more of the
 // processor than a photo needs: machine and file may both be at fault. It may be tried

@@ -29,7 +29,18 @@ type job struct {
 	// manager has read and judged.
 	Width, Height, Orientation int
 	Profile                    []byte
-	Target                     Target
+	// Inks is the profile that the colours of a CMYK picture are converted by; nil if it
+	// has none.
+	Inks []byte
+	// Gamma is probe.Header.Gamma.
+	Gamma  float64
+	Target Target
+	// Mend says that the pixels of a JPEG are damaged, and are to be shown as far as they
+	// are there.
+	Mend bool
+
+	// room is the memory that the conversion leaves.
+	room int64
 }
 
 // outcome is how a conversion ended.
@@ -40,8 +51,9 @@ const (
 	outcomeMade outcome = "made"
 	// outcomeDamaged says that the file makes no sense, outcomeScans that it is
 	// built up in too many passes, and outcomeTooLong that the bound on the bytes
-	// cannot be met.
+	// cannot be met. outcomeInks says that a profile for print makes no sense.
 	outcomeDamaged outcome = "damaged"
+	outcomeInks    outcome = "inks"
 	outcomeScans   outcome = "scans"
 	outcomeTooLong outcome = "too long"
 )
@@ -52,13 +64,14 @@ type answer struct {
 	Outcome       outcome
 	MIMEType      string `json:",omitempty"`
 	Width, Height int    `json:",omitempty"`
+	Blank         bool   `json:",omitempty"`
 	// Cause is for logs.
 	Cause string `json:",omitempty"`
 }
 
 const (
 	// longestJob has room for a colour profile in base64.
-	longestJob = 2 << 20
+	longestJob = 6 << 20
 	// longestAnswer bounds an answer without the rendition, and longestCause what
 	// is said for logs.
 	longestAnswer = 4 << 10
@@ -71,7 +84,7 @@ func writeMessage(w io.Writer, message any) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)) //nolint:gosec // a profile has a megabyte at most
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)) //nolint:gosec // a profile has some megabytes at most
 	return err
 }
 
@@ -135,7 +148,7 @@ func serve(in io.Reader, out io.Writer) error {
 		return err
 	}
 	made, err := j.convert(in)
-	a := answer{Outcome: outcomeMade, MIMEType: made.MIMEType, Width: made.Width, Height: made.Height}
+	a := answer{Outcome: outcomeMade, MIMEType: made.MIMEType, Width: made.Width, Height: made.Height, Blank: made.Blank}
 	if err != nil {
 		a = answer{Outcome: outcomeDamaged}
 		switch {
@@ -143,6 +156,8 @@ func serve(in io.Reader, out io.Writer) error {
 			a.Outcome = outcomeScans
 		case errors.Is(err, errSmall):
 			a.Outcome = outcomeTooLong
+		case errors.Is(err, errInks):
+			a.Outcome = outcomeInks
 		}
 		a.Cause = err.Error()
 		a.Cause = a.Cause[:min(len(a.Cause), longestCause)]

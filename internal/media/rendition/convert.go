@@ -5,6 +5,7 @@ package rendition
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -13,8 +14,7 @@ import (
 	"image/png"
 	"io"
 
-	"golang.org/x/image/webp"
-
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
@@ -25,8 +25,34 @@ const maxMemory = 256 << 20
 // decoders decode what strangers made; only the process apart calls them.
 var decoders = map[string]func(io.Reader) (image.Image, error){
 	jpegType:     jpeg.Decode,
-	pngType:      png.Decode,
-	"image/webp": webp.Decode,
+	pngType:      decodePNG,
+	"image/webp": decodeWebP,
+}
+
+// decodePNG decodes a PNG whatever damage is in parts that its picture does not need.
+func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&probe.Chunks{From: r}) }
+
+// mended decodes a JPEG that cannot be decoded as it is.
+func mended(file io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(io.LimitReader(file, v1alpha1.MaxImageBytes))
+	if err != nil {
+		return nil, err
+	}
+	if mended := probe.Mend(data); mended != nil {
+		return jpeg.Decode(bytes.NewReader(mended))
+	}
+	const most = 3 // Each costs the time of a picture.
+	for range most {
+		left := bytes.NewReader(data)
+		var picture image.Image
+		if picture, err = jpeg.Decode(left); err == nil {
+			return picture, nil
+		}
+		if data = probe.Shorten(data, len(data)-left.Len()); data == nil {
+			break
+		}
+	}
+	return nil, err
 }
 
 // plan reads the header of an image, and decides whether and how it is converted. The
@@ -34,15 +60,21 @@ var decoders = map[string]func(io.Reader) (image.Image, error){
 func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
 	if problem := new(probe.Problem); errors.As(err, &problem) {
-		return job{}, damaged(problem)
+		return job{}, refused(problem)
 	} else if err != nil {
 		return job{}, err
 	}
-	if h.Animated {
-		return job{}, problemf("is an animation, which the platform does not take; upload a still JPEG, or a video")
+	if h.Unconvertible != "" {
+		return job{}, problemf("%s", h.Unconvertible)
 	}
-	j := job{MIMEType: source.MIMEType, Width: h.Width, Height: h.Height, Orientation: h.Orientation, Profile: usable(h.Profile), Target: t}
-	if memory(h, j.layout()) > maxMemory {
+	j := job{MIMEType: source.MIMEType, Width: h.Width, Height: h.Height, Orientation: h.Orientation, Gamma: h.Gamma, Target: t}
+	switch space := space(h.Profile); {
+	case space == "RGB " && !h.Inks:
+		j.Profile = h.Profile
+	case space == "CMYK" && h.Inks:
+		j.Inks = h.Profile
+	}
+	if j.room = maxMemory - memory(h, j.layout()); j.room < 0 {
 		width, height := j.shown()
 		return job{}, problemf("has %d × %d pixels, which are too many to be converted for the platform; upload a smaller picture", width, height)
 	}
@@ -76,6 +108,14 @@ func (j *job) convert(file io.Reader) (Made, error) {
 	return c.encode(l, j.Target)
 }
 
+// refused words that an image has been judged.
+func refused(problem *probe.Problem) *Problem {
+	if problem.Reason == v1alpha1.ReasonUnsupported {
+		return &Problem{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
+	}
+	return damaged(problem)
+}
+
 func damaged(cause error) *Problem {
 	return &Problem{Message: "cannot be converted for the platform: it is damaged; export it again, as a JPEG, and upload that", Err: cause}
 }
@@ -96,16 +136,27 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 	if j.MIMEType == jpegType {
 		file = &probe.Scans{From: file, Most: mostScans}
 	}
-	decoded, err := decode(decoders[j.MIMEType], bufio.NewReaderSize(file, readAtOnce))
+	decoder := decoders[j.MIMEType]
+	if j.Mend && j.MIMEType == jpegType {
+		decoder = mended
+	}
+	decoded, err := decode(decoder, bufio.NewReaderSize(file, readAtOnce))
 	if err == nil && decoded.Bounds().Size() != image.Pt(j.Width, j.Height) {
 		err = errors.New("it has another size than its header says")
 	}
 	if err != nil {
 		return nil, false, err
 	}
+	if j.Gamma > 0 {
+		brighten(decoded, j.Gamma)
+	}
 	width, height := l.width, l.height
 	if j.Orientation >= turnedFrom {
 		width, height = height, width
+	}
+	if inks, ok := decoded.(*image.CMYK); ok && j.Inks != nil {
+		picture, err = printed(inks, width, height, j.Inks)
+		return picture, true, err
 	}
 	whole, ok := decoded.(interface{ Opaque() bool })
 	opaque = ok && whole.Opaque()
@@ -138,15 +189,14 @@ func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture 
 	return decoder(r)
 }
 
-// usable returns a colour profile if it holds for the decoded picture, which has
-// red, green and blue whatever the file had (ICC.1, section 7.2: the colour space
-// is at byte 16 of a header of 128).
-func usable(profile []byte) []byte {
+// space is the colour space that a profile holds for, or "": red, green and blue, inks,
+// or gray (ICC.1, section 7.2).
+func space(profile []byte) string {
 	const header, at = 128, 16
-	if len(profile) < header || string(profile[at:at+4]) != "RGB " {
-		return nil
+	if len(profile) < header {
+		return ""
 	}
-	return profile
+	return string(profile[at : at+4])
 }
 
 // canvas is a scaled picture that is still to be turned and encoded.
@@ -164,13 +214,17 @@ func (c canvas) encode(l layout, t Target) (Made, error) {
 	if !c.opaque && t.takes(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return Made{data, pngType, l.canvasWidth, l.canvasHeight}, err
+			return Made{Data: data, MIMEType: pngType, Width: l.canvasWidth, Height: l.canvasHeight}, err
 		}
 	}
-	for {
-		data, err := encodeJPEG(compose(c.picture, c.orientation, l, color.White), c.profile, t.MaxBytes)
+	for blank, first := false, true; ; first = false {
+		picture := compose(c.picture, c.orientation, l, color.White)
+		if first {
+			blank = !c.opaque && white(picture)
+		}
+		data, err := encodeJPEG(picture, c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return Made{data, jpegType, l.canvasWidth, l.canvasHeight}, err
+			return Made{Data: data, MIMEType: jpegType, Width: l.canvasWidth, Height: l.canvasHeight, Blank: blank}, err
 		}
 		smaller := t.bars(l.width*smallerBy/100, l.height*smallerBy/100)
 		if smaller.width < leastSide || smaller.height < leastSide {

@@ -55,6 +55,22 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	return canvas
 }
 
+// white reports whether a picture is white but for a few points, which nobody sees.
+func white(picture *image.RGBA) bool {
+	const bright, few = 240, 1000 // one of so many
+	left := len(picture.Pix) / 4 / few
+	for at := 0; at+3 < len(picture.Pix); at += 4 {
+		if min(picture.Pix[at], picture.Pix[at+1], picture.Pix[at+2]) >= bright {
+			continue
+		}
+		left--
+		if left < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // turn says where the points of a stored picture of this size are shown (EXIF
 // 2.32, section 4.6.4: where the first row and the first column are).
 func turn(orientation int, w, h float64) f64.Aff3 {

@@ -50,6 +50,13 @@ func (m *Maker) Beside(each uint64) Turns {
 	return m.shelf.turns
 }
 
+// HasRoom reports whether the limit of memory has room for work that takes so many bytes, beside
+// what this process needs itself.
+func (m *Maker) HasRoom(each int64) bool { return m.memory >= m.RoomFor(each) }
+
+// RoomFor is the least limit of memory, in bytes, that has room for work that takes so many.
+func (*Maker) RoomFor(each int64) int64 { return ownMemory + each }
+
 // LeaveRoom lowers the limit of this process's own memory, so that what it starts fits
 // beside it into the limit of both: a container that has too little ends as a whole. To be
 // called once, after Beside.
@@ -113,9 +120,15 @@ func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, e
 		if err != nil {
 			return Made{}, err
 		}
-		return run(ctx, j, func() (io.ReadCloser, error) {
-			return m.store.Open(ctx, source.Key, source.ETag, 0, source.Size)
-		})
+		open := func() (io.ReadCloser, error) { return m.store.Open(ctx, source.Key, source.ETag, 0, source.Size) }
+		made, err := run(ctx, j, open)
+		// Viewers show a JPEG with damaged pixels as far as it goes, and so do the platforms
+		// that get it as it is. To mend it takes the file twice.
+		if errors.Is(err, errDecoded) && source.MIMEType == jpegType && j.room >= 2*source.Size {
+			j.Mend = true
+			return run(ctx, j, open)
+		}
+		return made, err
 	})
 	if exhausted, ok := errors.AsType[*Exhausted](err); ok {
 		err = &Problem{Message: exhausted.Error() + "; it is not tried again: export it anew, as a JPEG of fewer pixels, and upload that", Err: exhausted.Err}

@@ -6,8 +6,6 @@ package rendition_test
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/binary"
-	"hash/crc32"
 	"testing"
 )
 
@@ -22,10 +20,5 @@ func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	content := append([]byte("iCCPscreen\x00\x00"), packed.Bytes()...)
-	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(content)-4))
-	chunk = append(chunk, content...)
-	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(content))
-	const header = 33
-	return append(append(append([]byte(nil), data[:header]...), chunk...), data[header:]...)
+	return withChunk(data, "iCCP", append([]byte("screen\x00\x00"), packed.Bytes()...))
 }

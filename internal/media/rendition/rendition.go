@@ -7,7 +7,9 @@
 package rendition
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/herald-social/herald/internal/media/store"
@@ -51,6 +53,9 @@ type Rendition struct {
 	MIMEType      string
 	Size          int64
 	Width, Height int
+	// Blank says that the image is transparent, and that what it shows is as white as the
+	// ground that the rendition has: nothing is to be seen.
+	Blank bool
 }
 
 // Problem is why a file cannot be converted: another file is needed.
@@ -70,10 +75,21 @@ func problemf(format string, args ...any) *Problem {
 
 // making is part of every key. Change it when the same source and target give
 // another result than before.
-const making = "1"
+const making = "2"
 
 // Key returns the key of the rendition of a source for a target.
 func Key(source Source, t Target) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("%s\n%q\n%q\n%d %d %d\n%g %g",
 		making, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
+}
+
+// Unconvertible returns why an image of this size and type cannot be converted, in words that
+// continue "the file", or "" if it can: what its header tells, for the largest rendition. The
+// error is from reading it.
+func Unconvertible(r io.ReaderAt, size int64, mimeType string) (string, error) {
+	_, err := plan(Source{MIMEType: mimeType, Size: size}, Target{}, r)
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return problem.Message, nil
+	}
+	return "", err
 }

@@ -41,11 +41,34 @@ type Shelf struct {
 	turns Turns
 }
 
-// Made is a rendition in memory; the sides of the picture are in pixels.
+// Made is a rendition that was just made; the sides of the picture are in pixels.
 type Made struct {
+	// Data is what was made; Body has it instead, as so many bytes, where it is too large
+	// for memory, and is closed when it was read.
 	Data          []byte
+	Body          io.ReadCloser
+	Size          int64
 	MIMEType      string
 	Width, Height int
+	// Blank is Rendition.Blank.
+	Blank bool
+}
+
+// tags are what the store keeps beside what was made.
+func (m *Made) tags() map[string]string {
+	tags := map[string]string{widthTag: strconv.Itoa(m.Width), heightTag: strconv.Itoa(m.Height)}
+	if m.Blank {
+		tags[blankTag] = strconv.FormatBool(true)
+	}
+	return tags
+}
+
+// body returns what was made, and its length in bytes.
+func (m *Made) body() (io.ReadCloser, int64) {
+	if m.Body != nil {
+		return m.Body, m.Size
+	}
+	return io.NopCloser(bytes.NewReader(m.Data)), int64(len(m.Data))
 }
 
 // ErrBusy is returned when others were being made until the context ended.
@@ -55,7 +78,7 @@ var ErrBusy = errors.New("other images are being converted")
 const remembered = 4096
 
 // The tags that a rendition is stored with.
-const widthTag, heightTag = "width", "height"
+const widthTag, heightTag, blankTag = "width", "height", "blank"
 
 // NewShelf returns a Shelf whose work has these turns.
 func NewShelf(store Store, turns Turns) *Shelf {
@@ -113,8 +136,9 @@ func (s *Shelf) Make(ctx context.Context, key string, create func() (Made, error
 		s.end(ctx, key, m, err)
 		return Rendition{}, err
 	}
-	object, err := s.store.PutTagged(ctx, key, made.MIMEType, int64(len(made.Data)), bytes.NewReader(made.Data),
-		map[string]string{widthTag: strconv.Itoa(made.Width), heightTag: strconv.Itoa(made.Height)})
+	body, size := made.body()
+	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
+	_ = body.Close() // What was read was read.
 	s.end(ctx, key, m, err)
 	if err != nil {
 		return Rendition{}, err
@@ -220,6 +244,7 @@ func (s *Shelf) know(object store.Object) Rendition {
 	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
 	r.Width, _ = strconv.Atoi(object.Tags[widthTag])
 	r.Height, _ = strconv.Atoi(object.Tags[heightTag])
+	r.Blank, _ = strconv.ParseBool(object.Tags[blankTag])
 	s.known.Add(r.Key, r)
 	return r
 }

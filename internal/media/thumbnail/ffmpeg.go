@@ -11,20 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"image/jpeg"
-	"os"
-	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// FFmpeg runs the program in a process apart: see package confine. That process has no
-// environment, opens no file once it reads of the video, and reads that by sockets which
-// it is given and whose other ends are in this process. It runs on Linux only.
+// FFmpeg runs the program in a process apart; see package ffmpeg.
 type FFmpeg struct {
 	// Path is the path of the program.
 	Path string
@@ -36,13 +31,9 @@ type FFmpeg struct {
 // and decodes from the last key frame on.
 const runTime = time.Minute
 
-const (
-	// maxPicture is how large a picture may be: YouTube took 2 MB for years.
-	// At its quality and size one has a tenth of that.
-	maxPicture = 2 << 20
-	// maxComplaint bounds what is kept of what ffmpeg says.
-	maxComplaint = 2 << 10
-)
+// maxPicture is how large a picture may be, in bytes: YouTube took 2 MB for years.
+// At its quality and size one has a tenth of that.
+const maxPicture = 2 << 20
 
 // Child are the arguments with which this program calls Decode, before the path of ffmpeg
 // and its arguments.
@@ -58,14 +49,7 @@ var limits = confine.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * tim
 
 // Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
 // returns an exit code.
-func Decode(args []string) int {
-	if len(args) == 0 {
-		return confine.ExitNotStarted
-	}
-	code, err := confine.Exec(limits, args[0], args[1:])
-	fmt.Fprintln(os.Stderr, err)
-	return code
-}
+func Decode(args []string) int { return ffmpeg.Become(limits, args) }
 
 // maxWidth and maxHeight are what YouTube recommends for thumbnails, in pixels.
 // A picture is scaled down to fit, never up.
@@ -106,87 +90,63 @@ func arguments(address string, at time.Duration) []string {
 		"-map", "0:V:0",
 		// The last frame is repeated for ever, so that it is the picture of
 		// every moment beyond the end. A film is turned as it says by ffmpeg.
-		"-vf", fmt.Sprintf("tpad=stop=-1:stop_mode=clone,select='gte(t,0)',scale=w='min(%d,iw)':h='min(%d,ih)':force_original_aspect_ratio=decrease",
-			maxWidth, maxHeight),
+		"-vf", "tpad=stop=-1:stop_mode=clone,select='gte(t,0)'," + scale(),
 		"-frames:v", "1", "-map_metadata", "-1",
 		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
 	}
 }
 
+// scale is the filter that fits a picture, as it is shown: in films of television points
+// are no squares (the variable sar), but wider or higher.
+func scale() string {
+	factor := fmt.Sprintf("min(1,min(%d/(iw*sar),%d/ih))", maxWidth, maxHeight)
+	return fmt.Sprintf("scale=w='max(1,round(iw*sar*%s))':h='max(1,round(ih*%s))',setsar=1", factor, factor)
+}
+
 // Take returns the picture at a moment of a video: the first frame from there on,
 // or the last frame if there is none. The error is a *Problem, or why the video
 // could not be read.
-func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Picture, error) {
+func (f FFmpeg) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
 		timeout = runTime
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	source := offer(ctx, video)
-	defer source.close()
-
-	out, complaint := confine.NewOutput(maxPicture, cancel), confine.NewOutput(maxComplaint, nil)
-	err := f.run(ctx, source, at, out, complaint)
-	source.close()
-	switch {
-	case source.failure() != nil:
-		return Picture{}, source.failure()
-	case out.Over():
+	out := confine.NewOutput(maxPicture, cancel)
+	run := ffmpeg.Run{
+		Path: f.Path, Child: Child, Limits: limits, Stdout: out,
+		Arguments: func(address string) []string { return arguments(address, at) },
+	}
+	said, err := run.Do(ctx, video)
+	if out.Over() {
 		return Picture{}, &Problem{Message: "the picture is too large", Final: true}
-	case ctx.Err() != nil:
-		return Picture{}, &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: ctx.Err()}
 	}
-	if problem, ok := errors.AsType[*Problem](err); ok {
-		return Picture{}, problem
-	}
-	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
-		return Picture{}, exhausted
-	}
-	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video"))
 	if err != nil {
-		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: said}
+		return Picture{}, problemOf(ctx, err, timeout)
 	}
 	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
-		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %w", err, said)}
+		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, said)}
 	}
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-func notStarted(err error) *Problem {
-	return &Problem{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: fmt.Errorf("cannot start ffmpeg: %w", err)}
-}
-
-// run runs the program to its end.
-func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *confine.Output) error {
-	// The system ends the child with the thread that started it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd := confine.Self(ctx, slices.Concat(Child, []string{f.Path}, arguments(source.address, at))...)
-	cmd.Stdout, cmd.Stderr = out, complaint
-	program, err := confine.Start(cmd, limits)
-	if err != nil {
-		return notStarted(err)
-	}
-	source.serve(program)
-	err = program.Wait()
-	said := complaint.String()
-	if cmd.ProcessState == nil || ctx.Err() != nil {
+// problemOf says why a run made no picture.
+func problemOf(ctx context.Context, err error, timeout time.Duration) error {
+	failed := new(ffmpeg.Failed)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
+	case errors.As(err, &failed):
+		return &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
+	case errors.Is(err, confine.ErrUnconfined):
+		return &Problem{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: err}
+	case errors.Is(err, ffmpeg.ErrNotStarted):
+		return &Problem{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+	case errors.Is(err, rendition.ErrKilled):
+		return &Problem{Message: "memory was short", Err: err}
+	default:
 		return err
 	}
-	switch failure := confine.Failed(cmd.ProcessState, said); {
-	case errors.Is(failure, confine.ErrUnconfined):
-		return &Problem{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: failure}
-	case failure != nil:
-		return notStarted(failure)
-	}
-	ranOut := rendition.RanOut(confine.EndingOf(cmd.ProcessState, said, limits), err)
-	switch {
-	case errors.Is(ranOut, rendition.ErrKilled):
-		return &Problem{Message: "memory was short", Err: ranOut}
-	case ranOut != nil:
-		return ranOut
-	}
-	return err
 }

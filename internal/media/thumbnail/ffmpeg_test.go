@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/media/thumbnail"
@@ -37,8 +38,8 @@ func installed(t *testing.T) thumbnail.FFmpeg {
 	return thumbnail.FFmpeg{Path: path}
 }
 
-func video(data []byte) thumbnail.Video {
-	return thumbnail.Video{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+func video(data []byte) ffmpeg.Video {
+	return ffmpeg.Video{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(bytes.NewReader(data), offset, length)), nil
 	}}
 }
@@ -56,7 +57,7 @@ func sample(t *testing.T, name string) []byte {
 }
 
 func TestTake(t *testing.T) {
-	ffmpeg := installed(t)
+	program := installed(t)
 	tests := map[string]struct {
 		reason        string
 		file          string
@@ -73,7 +74,7 @@ func TestTake(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			picture, err := ffmpeg.Take(t.Context(), video(sample(t, tc.file)), tc.at)
+			picture, err := program.Take(t.Context(), video(sample(t, tc.file)), tc.at)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -89,12 +90,49 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// TestTakeShowsTheShape holds that a film whose points are no squares is not squeezed.
+func TestTakeShowsTheShape(t *testing.T) {
+	ffmpeg := installed(t)
+	for name, tc := range map[string]struct {
+		reason        string
+		size, shape   string
+		width, height int
+	}{
+		"wide points": {"HDV stores 1440 for 1920", "1440x1080", "4/3", 1280, 720},
+		"high points": {"the other way round", "720x1080", "1/2", 240, 720},
+		"small":       {"it is widened to its shape, and not enlarged", "64x48", "4/3", 85, 48},
+		"squares":     {"nothing is to be done", "64x48", "1/1", 64, 48},
+		"no shape":    {"squares are meant", "64x48", "0/1", 64, 48},
+		"a line":      {"such a line would have no height", "640x8", "50/1", 1280, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "film.mp4")
+			command := exec.CommandContext(t.Context(), ffmpeg.Path, "-v", "error", "-f", "lavfi", "-i", "testsrc=size="+tc.size+":rate=10:duration=0.2",
+				"-vf", "setsar="+tc.shape, "-c:v", "mpeg4", path)
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			picture, err := ffmpeg.Take(t.Context(), video(data), 0)
+			if err != nil {
+				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
+			}
+			if picture.Width != tc.width || picture.Height != tc.height {
+				t.Errorf("%s: %d × %d, want %d × %d", tc.reason, picture.Width, picture.Height, tc.width, tc.height)
+			}
+		})
+	}
+}
+
 // The film has 15 frames, one each 100 ms.
 func TestTakeFindsTheMoment(t *testing.T) {
-	ffmpeg, film := installed(t), video(sample(t, "tail.mp4"))
+	program, film := installed(t), video(sample(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
 		t.Helper()
-		picture, err := ffmpeg.Take(t.Context(), film, moment)
+		picture, err := program.Take(t.Context(), film, moment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +156,7 @@ func TestTakeFindsTheMoment(t *testing.T) {
 }
 
 func TestTakeFails(t *testing.T) {
-	ffmpeg := installed(t)
+	program := installed(t)
 	playlist := "#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"
 	broken := sample(t, "faststart.mp4")
 	for name, data := range map[string][]byte{
@@ -129,7 +167,7 @@ func TestTakeFails(t *testing.T) {
 		"a film without data": append(bytes.Clone(broken[:len(broken)/2]), make([]byte, len(broken)/2)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ffmpeg.Take(t.Context(), video(data), 0)
+			_, err := program.Take(t.Context(), video(data), 0)
 			problem := new(thumbnail.Problem)
 			if !errors.As(err, &problem) || !problem.Final || !strings.Contains(problem.Message, "no picture") {
 				t.Fatalf("got %v", err)
@@ -143,11 +181,11 @@ func TestTakeFails(t *testing.T) {
 
 // A store that has another file, or fails, is not the film's fault.
 func TestTakeTellsWhyItCannotRead(t *testing.T) {
-	ffmpeg := installed(t)
+	program := installed(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
 		t.Run(name, func(t *testing.T) {
-			film := thumbnail.Video{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
-			if _, err := ffmpeg.Take(t.Context(), film, 0); !errors.Is(err, want) {
+			film := ffmpeg.Video{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
+			if _, err := program.Take(t.Context(), film, 0); !errors.Is(err, want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -155,15 +193,15 @@ func TestTakeTellsWhyItCannotRead(t *testing.T) {
 }
 
 func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
-	ffmpeg := installed(t)
-	ffmpeg.Timeout = time.Second
+	program := installed(t)
+	program.Timeout = time.Second
 	ended := make(chan struct{})
-	film := thumbnail.Video{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
+	film := ffmpeg.Video{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
 		<-ctx.Done()
 		close(ended)
 		return nil, ctx.Err()
 	}}
-	_, err := ffmpeg.Take(t.Context(), film, 0)
+	_, err := program.Take(t.Context(), film, 0)
 	problem := new(thumbnail.Problem)
 	if !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "within 1s") {
 		t.Errorf("got %v", err)
@@ -194,21 +232,21 @@ func script(t *testing.T, body string) thumbnail.FFmpeg {
 
 func TestTheChildIsConfined(t *testing.T) {
 	t.Setenv("HERALD_TEST_SECRET", "hunter2")
-	ffmpeg := script(t, `echo "memory $(:; ulimit -v)" >&2
+	program := script(t, `echo "memory $(:; ulimit -v)" >&2
 exit 1
 `)
-	_, err := ffmpeg.Take(t.Context(), video([]byte("film")), 0)
+	_, err := program.Take(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "Cannot fork") {
 		t.Errorf("it starts another process: %v: %v", err, cause)
 	}
-	ffmpeg = script(t, `ulimit -v >&2
+	program = script(t, `ulimit -v >&2
 ulimit -t >&2
 ulimit -f >&2
 ulimit -c >&2
 echo "secret ($HERALD_TEST_SECRET), folder $PWD" >&2
 exit 1
 `)
-	_, err = ffmpeg.Take(t.Context(), video([]byte("film")), 0)
+	_, err = program.Take(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "1048576\n45\n0\n0\nsecret (), folder /") {
 		t.Errorf("got %v: %v", err, cause)
 	}
@@ -230,9 +268,9 @@ func TestWhatTheChildWritesIsBounded(t *testing.T) {
 }
 
 func TestTheChildIsKilled(t *testing.T) {
-	ffmpeg := script(t, "while :; do :; done\n")
-	ffmpeg.Timeout = 100 * time.Millisecond
-	_, err := ffmpeg.Take(t.Context(), video([]byte("film")), 0)
+	program := script(t, "while :; do :; done\n")
+	program.Timeout = 100 * time.Millisecond
+	_, err := program.Take(t.Context(), video([]byte("film")), 0)
 	problem := new(thumbnail.Problem)
 	if !errors.As(err, &problem) || errors.Is(err, exec.ErrWaitDelay) {
 		t.Errorf("got %v", err)
@@ -242,8 +280,8 @@ func TestTheChildIsKilled(t *testing.T) {
 // A small film can ask for any number of large frames (here 17 of 50 MB, in a file of some
 // kilobytes). What a process takes bounds the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
-	ffmpeg := installed(t)
-	_, err := ffmpeg.Take(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
+	program := installed(t)
+	_, err := program.Take(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
 	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || !problem.Final {
 		t.Errorf("%v", err)
 	}
@@ -260,7 +298,7 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 
 // The system kills what takes memory where that is short, and not what is at fault.
 func TestTakeIsKilled(t *testing.T) {
-	ffmpeg := installed(t)
+	program := installed(t)
 	film := video(sample(t, "faststart.mp4"))
 	var kill sync.Once
 	open := film.Open
@@ -268,7 +306,7 @@ func TestTakeIsKilled(t *testing.T) {
 		kill.Do(func() { killChildren(t) })
 		return open(ctx, offset, length)
 	}
-	_, err := ffmpeg.Take(t.Context(), film, 0)
+	_, err := program.Take(t.Context(), film, 0)
 	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
 		t.Errorf("%v", err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"k8s.io/utils/lru"
 
+	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Taker extracts pictures from videos; FFmpeg implements it.
 type Taker interface {
-	Take(ctx context.Context, video Video, at time.Duration) (Picture, error)
+	Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error)
 }
 
 // Maker extracts pictures from videos in the store, and keeps them beside the videos. It may be used by many goroutines at once.
@@ -40,7 +41,7 @@ func NewMaker(store rendition.Store, taker Taker, turns rendition.Turns) *Maker 
 
 // making is part of every key. Change it when the same video and moment give another
 // picture than before.
-const making = "1"
+const making = "2"
 
 // Key returns the key of the picture at a moment of a video.
 func Key(source rendition.Source, at time.Duration) string {
@@ -77,7 +78,7 @@ func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Durat
 		if p := m.problem(key); p != nil && p.Final {
 			return rendition.Made{}, p
 		}
-		picture, err := m.taker.Take(ctx, Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		picture, err := m.taker.Take(ctx, ffmpeg.Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 			return m.store.Open(ctx, source.Key, source.ETag, offset, length)
 		}}, at)
 		return rendition.Made{Data: picture.Data, MIMEType: "image/jpeg", Width: picture.Width, Height: picture.Height}, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/media/thumbnail"
@@ -22,7 +23,7 @@ type taker struct {
 	calls   int
 }
 
-func (t *taker) Take(context.Context, thumbnail.Video, time.Duration) (thumbnail.Picture, error) {
+func (t *taker) Take(context.Context, ffmpeg.Video, time.Duration) (thumbnail.Picture, error) {
 	err := t.answers[t.calls]
 	t.calls++
 	return thumbnail.Picture{Data: []byte("picture"), Width: 64, Height: 48}, err

@@ -58,6 +58,7 @@ func sampleTeam() *v1alpha1.Team {
 				Posts: new(int32(10)), PostBytes: "10Mi", UnfinishedPosts: new(int32(5)),
 				PendingFiles: new(int32(5)), PendingFileBytes: "1Gi", Keys: new(int32(2)),
 			},
+			Media: v1alpha1.TeamMedia{KeepLocation: true},
 		},
 		Status: v1alpha1.TeamStatus{
 			Conditions: conditions, ObservedGeneration: 1,

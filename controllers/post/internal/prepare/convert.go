@@ -34,6 +34,13 @@ type converter struct {
 	files      Files
 	renditions Renditions
 	thumbnails Thumbnails
+	// conversions is nil where videos are not converted, for the reason in unconverted.
+	conversions Conversions
+	unconverted string
+	// converts says that the team has its videos converted.
+	converts bool
+	// converting is called with the share of a conversion that is done; may be nil.
+	converting func(share float64)
 }
 
 // renditionLasts is for how long renditions are taken to be there without a look.
@@ -56,7 +63,7 @@ func (c converter) Prepares(content platforms.Content) bool {
 		return true
 	}
 	for i := range content.Media {
-		if !capabilities.Images.Takes(&content.Media[i]) {
+		if !capabilities.Images.Takes(&content.Media[i]) || c.converts && c.convertsVideo(&content.Media[i]) {
 			return true
 		}
 	}
@@ -106,13 +113,19 @@ func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Err
 	return nil
 }
 
-// convert puts renditions into the place of the images that the platform does not
-// take.
+// convert puts renditions into the place of the images, and conversions into that of the
+// videos, that the platform does not take.
 func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
 	images := c.to.Capabilities().Images
 	for i := range content.Media {
 		file := &content.Media[i]
 		original, ok := file.Bytes.(stored)
+		if ok && original.converts && c.convertsVideo(file) {
+			if err := c.convertVideo(ctx, file, original, c.converting); err != nil {
+				return err
+			}
+			continue
+		}
 		if images.Takes(file) || !ok {
 			continue
 		}

@@ -26,6 +26,8 @@ type Files interface {
 	// Verified returns a key under which the file of this etag lies and stays: the
 	// same one, or that of a copy where the file may still be overwritten.
 	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
+	// Rewritten returns a key under which the file of this etag lies as it is rewritten.
+	Rewritten(ctx context.Context, key, etag string, how store.Rewriting) (string, error)
 	// PresignGet returns an address from which the file can be read for so long.
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
 }
@@ -36,7 +38,12 @@ type stored struct {
 	key, etag string
 	// overwritable says that its client may still overwrite it.
 	overwritable bool
-	sent         *sent
+	// converts says that the team has its videos converted.
+	converts bool
+	mimeType v1alpha1.MimeType
+	size     int64
+	privacy  *privacy
+	sent     *sent
 }
 
 // sent counts what is read of the files of one call or preparation.
@@ -72,8 +79,15 @@ func (s *sent) counting(body io.ReadCloser, err error) (io.ReadCloser, error) {
 
 // Open implements platforms.Bytes.
 func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	patches, err := s.privacy.patches(ctx, s)
+	if err != nil {
+		return nil, unlessChanged(err)
+	}
 	body, err := s.sent.counting(s.files.Open(ctx, s.key, s.etag, offset, length))
-	return body, unlessChanged(err)
+	if err != nil {
+		return nil, unlessChanged(err)
+	}
+	return patches.Reader(body, offset), nil
 }
 
 // Address implements platforms.Bytes. What fetches the file later gets what was
@@ -86,9 +100,20 @@ func (s stored) Address(ctx context.Context, valid time.Duration) (string, error
 	return s.files.PresignGet(ctx, key, valid)
 }
 
-// verified is where the file lies that was verified, and stays.
+// verified is where the file lies that was verified, and stays: as it is sent, and so without
+// the place where it was taken.
 func (s stored) verified(ctx context.Context) (key string, err error) {
-	key, err = s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	patches, err := s.privacy.patches(ctx, s)
+	switch {
+	case err != nil:
+	case patches.Empty():
+		key, err = s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	default:
+		key, err = s.files.Rewritten(ctx, s.key, s.etag, store.Rewriting{
+			Name: withoutPlace, MIMEType: string(s.mimeType), Size: s.size,
+			Through: func(body io.ReadCloser) io.ReadCloser { return patches.Reader(body, 0) },
+		})
+	}
 	return key, unlessChanged(err)
 }
 
@@ -102,9 +127,12 @@ func unlessChanged(err error) error {
 
 // bytes gives access to the bytes of a media file. Those of one that does not exist
 // cannot be read.
-func (p *Preparer) bytes(m *v1alpha1.Media, s *sent) stored {
+func (p *Preparer) bytes(m *v1alpha1.Media, rule *privacy, s *sent) stored {
 	if m == nil {
-		return stored{files: p.o.Files, sent: s}
+		return stored{files: p.o.Files, privacy: &privacy{}, sent: s}
 	}
-	return stored{files: p.o.Files, sent: s, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m)}
+	return stored{
+		files: p.o.Files, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m),
+		mimeType: m.Spec.MimeType, size: m.Status.SizeBytes, privacy: rule, sent: s,
+	}
 }

@@ -35,7 +35,9 @@ type preparation struct {
 	failures int
 	// upload is what it sends; nil for a text.
 	upload *upload
-	stop   context.CancelFunc
+	// converted is how much of a conversion is done.
+	converted tenths
+	stop      context.CancelFunc
 	// done is closed when result, err and endedAt are set.
 	done    chan struct{}
 	result  Prepared

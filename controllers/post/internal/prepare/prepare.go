@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/media/location"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/forecast"
@@ -42,7 +43,14 @@ type Options struct {
 	Renditions Renditions
 	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg.
 	Thumbnails Thumbnails
-	Clock      clock.WithTicker
+	// Conversions converts videos for the teams that want it; nil where that cannot be done,
+	// for the reason in Unconverted, which continues a sentence.
+	Conversions Conversions
+	Unconverted string
+	// TeamMedia returns what the team of a namespace decides about its files; nil decides
+	// nothing.
+	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
+	Clock     clock.WithTicker
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
 	// MaxUploads is how many targets with files are prepared at once. Each holds some
@@ -56,6 +64,7 @@ type Options struct {
 type Preparer struct {
 	o        Options
 	sessions sessions
+	finder   *location.Finder
 	// uploads has the places for files, and lanes those for texts.
 	uploads *dispatch.Scheduler
 	lanes   *dispatch.Gates
@@ -70,7 +79,7 @@ type Preparer struct {
 // New makes a Preparer.
 func New(o Options) *Preparer {
 	return &Preparer{
-		o: o, sessions: sessions{client: o.Client, live: o.APIReader},
+		o: o, sessions: sessions{client: o.Client, live: o.APIReader}, finder: location.NewFinder(o.Files.Open),
 		uploads: dispatch.NewScheduler(o.MaxUploads), lanes: dispatch.NewGates(lanesPerAccount), underWay: map[string]*upload{},
 	}
 }
@@ -83,6 +92,9 @@ type Target struct {
 	// Media holds the files of the post, by name.
 	Media map[string]*v1alpha1.Media
 	Token platforms.Token
+	// Converts says that the team has its videos converted for platforms that do not take
+	// them.
+	Converts bool
 	// Wake has the post looked at again.
 	Wake func()
 }
@@ -91,7 +103,10 @@ type Target struct {
 // there.
 func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
-	return converter{to: to, files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails}, ok
+	return converter{
+		to: to, files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails,
+		conversions: p.o.Conversions, unconverted: p.o.Unconverted,
+	}, ok
 }
 
 // Ready puts what was prepared into the job of a call to a platform.
@@ -105,9 +120,11 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 
 // Job is what is published next for a target, or looked up.
 func (p *Preparer) Job(t *Target) platforms.Job {
-	content, counting := delivery.Content(t.Post, t.Index, t.Media), p.counting(t.Conn.Spec.Platform)
+	content, counting, rule := delivery.Content(t.Post, t.Index, t.Media), p.counting(t.Conn.Spec.Platform), p.privacyIn(t.Post.Namespace)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
-		content.Media[i].Bytes = p.bytes(t.Media[ref.Name], counting)
+		bytes := p.bytes(t.Media[ref.Name], rule, counting)
+		bytes.converts = t.Converts
+		content.Media[i].Bytes = bytes
 	}
 	return platforms.Job{
 		Account: platforms.Account{ID: t.Conn.Spec.AccountID, Username: t.Conn.Status.Username, Token: t.Token},
@@ -118,6 +135,7 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 // needed returns what prepares a target; false if nothing precedes its call.
 func (p *Preparer) needed(t *Target) (converter, bool) {
 	c, ok := p.converter(t.Conn.Spec.Platform)
+	c.converts = t.Converts
 	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
 }
 
@@ -142,6 +160,7 @@ func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparati
 	state.BegunAt, state.Ahead, state.Failures = known.begunAt, known.ahead, known.failures
 	state.Checkpoint, state.Secret, state.SecretHash = part.Checkpoint, part.Secret != "", hashOf(hash, part)
 	if !known.finished() {
+		state.Converted, state.Converting = known.converted.percent()
 		return state
 	}
 	state.EndedAt, state.Err = known.endedAt, known.err

@@ -58,6 +58,7 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	if p.o.Thumbnails != nil && wantsPicture(c.to.Capabilities(), &job.Content) {
 		limit += thumbnailWithin
 	}
+	limit += c.conversionTime(&job.Content)
 	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
 	m.put(t.Index, begun)
 	p.began(&t, begun.upload)
@@ -119,6 +120,11 @@ func begunBefore(before *preparation, t *Target, hash string) Prepared {
 
 // make does the work of a preparation, going on from where an earlier one stood.
 func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
+	c.converting = func(share float64) {
+		if begun.converted.note(share) {
+			wake()
+		}
+	}
 	part := begun.progress()
 	if c.to.Capabilities().SecretUploads {
 		kept, err := p.sessions.load(ctx, owner)

@@ -1,7 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package probe
+// Package blocks reads a file for those who need a few parts of it: in blocks, of which it
+// keeps the last ones, and no more of the file than it was allowed to.
+package blocks
 
 import (
 	"errors"
@@ -21,21 +23,19 @@ const (
 	// forth between the beginning, the end and where they are. With mostRead it
 	// bounds the memory that a file takes, to 1 MiB.
 	keptBlocks = 8
-	// budget is how many bytes may be read of one file in all: a whole image,
-	// or some 4,000 fragments of a film, which are more than an hour of them.
-	budget = 32 << 20
 )
 
-// errTooMuch ends the reading of a file whose structure never ends.
-var errTooMuch = errors.New("too much of the file would have to be read")
+// ErrTooMuch ends the reading of a file whose structure never ends.
+var ErrTooMuch = errors.New("too much of the file would have to be read")
 
-// blocks reads a file in blocks and keeps the last few. One goroutine may use it.
-type blocks struct {
+// Reader reads a file in blocks and keeps the last few. One goroutine may use it.
+type Reader struct {
 	from io.ReaderAt
 	size int64
-	kept []block
-	read int64
-	err  error
+	// budget is how many bytes may be read in all, and read how many were.
+	budget, read int64
+	kept         []block
+	err          error
 }
 
 type block struct {
@@ -45,14 +45,20 @@ type block struct {
 
 func (b block) end() int64 { return b.at + int64(len(b.data)) }
 
-func newBlocks(from io.ReaderAt, size int64) *blocks { return &blocks{from: from, size: size} }
+// New returns a Reader of a file of this size that reads no more than budget bytes of it.
+func New(from io.ReaderAt, size, budget int64) *Reader {
+	return &Reader{from: from, size: size, budget: budget}
+}
 
-// failure returns the first error of the reader itself, which callers hide in
-// errors of their own.
-func (b *blocks) failure() error { return b.err }
+// Size is how long the file is.
+func (b *Reader) Size() int64 { return b.size }
+
+// Failure returns the first error of the reader itself, which callers hide in
+// errors of their own: ErrTooMuch, or one of reading the file.
+func (b *Reader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.
-func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
+func (b *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("cannot read before the start of a file, at %d", off)
 	}
@@ -73,7 +79,7 @@ func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
 
 // block returns at least one byte of the file from an offset on. If none is held,
 // it reads; wanted is how many bytes the caller needs.
-func (b *blocks) block(at int64, wanted int) ([]byte, error) {
+func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -89,8 +95,8 @@ func (b *blocks) block(at int64, wanted int) ([]byte, error) {
 		}
 	}
 	length = min(length, b.size-at)
-	if b.read += length; b.read > budget {
-		b.err = errTooMuch
+	if b.read += length; b.read > b.budget {
+		b.err = ErrTooMuch
 		return nil, b.err
 	}
 	data := b.room(length)
@@ -109,7 +115,7 @@ func (b *blocks) block(at int64, wanted int) ([]byte, error) {
 
 // room returns memory for another block. If as many are held as allowed, it drops
 // the least recently used one.
-func (b *blocks) room(length int64) []byte {
+func (b *Reader) room(length int64) []byte {
 	if len(b.kept) == keptBlocks {
 		last := b.kept[keptBlocks-1].data
 		b.kept = b.kept[:keptBlocks-1]

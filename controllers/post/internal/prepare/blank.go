@@ -1,0 +1,40 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+)
+
+// Blank names the images of a target of which nothing is to be seen: they are white on a
+// transparent ground, and the platform got them on white.
+func (p *Preparer) Blank(ctx context.Context, t *Target) (names []string) {
+	to, ok := p.o.Platforms[t.Conn.Spec.Platform].(platforms.Publisher)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	defer cancel()
+	images := to.Capabilities().Images
+	for _, name := range posting.MediaNames(&t.Post.Spec) {
+		m := t.Media[name]
+		if m == nil {
+			continue
+		}
+		file := platforms.FileOf(m)
+		if images.Takes(&file) {
+			continue
+		}
+		source := rendition.Source{Key: store.Key(m), ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
+		if r, err := p.o.Renditions.Find(ctx, source, target(images.For(&file))); err == nil && r.Blank {
+			names = append(names, file.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,108 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/media/transcode"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Conversions converts videos; see transcode.Maker.
+type Conversions interface {
+	// Find returns the conversion of a video, or store.ErrNotFound.
+	Find(ctx context.Context, source rendition.Source, t transcode.Target) (rendition.Rendition, error)
+	// Make returns the conversion of a video, and makes it if there is none. done is called
+	// now and then with the share that is done, from 0 to 1.
+	Make(ctx context.Context, source transcode.Source, t transcode.Target, done func(share float64)) (rendition.Rendition, error)
+	// Forget has Find look for a conversion anew.
+	Forget(r rendition.Rendition)
+}
+
+// convertsVideo reports whether a video is converted for the platform, if the team wants it.
+func (c converter) convertsVideo(file *platforms.File) bool {
+	capabilities := c.to.Capabilities()
+	return capabilities.ForConversion().Converts(file)
+}
+
+// convertVideo puts the conversion of a video into its place. Without done it has to be there
+// already, or is made all the same.
+func (c converter) convertVideo(ctx context.Context, file *platforms.File, original stored, done func(share float64)) *platforms.Error {
+	if c.conversions == nil {
+		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(
+			"the video %q has to be converted for the platform, and this installation converts no videos: %s", file.Name, c.unconverted)}
+	}
+	capabilities := c.to.Capabilities()
+	wanted := capabilities.ForConversion().Conversion(file)
+	source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
+	target := transcode.Target{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
+	r, err := c.conversions.Find(ctx, source, target)
+	if errors.Is(err, store.ErrNotFound) {
+		r, err = c.conversions.Make(ctx, transcode.Source{Source: source, Duration: file.Duration}, target, done)
+	}
+	if err != nil {
+		return videoUnconverted(file, err)
+	}
+	after := wanted.After(file)
+	after.MIMEType, after.Size, after.Width, after.Height, after.ETag = v1alpha1.MimeType(r.MIMEType), r.Size, r.Width, r.Height, r.ETag
+	after.Bytes = converted{files: c.files, rendition: r, forget: c.conversions.Forget, sent: original.sent}
+	*file = after
+	return nil
+}
+
+// videoUnconverted says why there is no conversion of a video.
+func videoUnconverted(file *platforms.File, err error) *platforms.Error {
+	problem := new(transcode.Problem)
+	switch {
+	case errors.As(err, &problem) && problem.Final:
+		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the video %q %s", file.Name, problem.Message)}
+	case errors.As(err, &problem):
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the video %q %s", file.Name, problem.Message)}
+	case errors.Is(err, store.ErrChanged), errors.Is(err, store.ErrNotFound):
+		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
+	case errors.Is(err, rendition.ErrBusy):
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the video %q waits for other videos to be converted", file.Name)}
+	default:
+		return file.Unreadable(err)
+	}
+}
+
+// conversionTime is how much longer a preparation may take because videos are converted: as
+// long for others as for its own.
+func (c converter) conversionTime(content *platforms.Content) time.Duration {
+	var all time.Duration
+	for i := range content.Media {
+		file := &content.Media[i]
+		if original, ok := file.Bytes.(stored); ok && original.converts && c.convertsVideo(file) {
+			all += 2 * transcode.Within(file.Duration)
+		}
+	}
+	return all
+}
+
+// tenths is how much of a conversion is done, in tenths; zero while none is under way.
+type tenths struct{ done atomic.Int32 }
+
+// note notes a share from 0 to 1, and reports whether that is another tenth than before: each
+// is a write to the post.
+func (t *tenths) note(share float64) (changed bool) {
+	const ten = 10
+	now := int32(share*ten) + 1
+	return t.done.Swap(now) != now
+}
+
+// percent returns how much is done, and whether a conversion is under way.
+func (t *tenths) percent() (done int, underWay bool) {
+	const ten = 10
+	now := int(t.done.Load())
+	return (now - 1) * ten, now > 0
+}

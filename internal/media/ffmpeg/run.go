@@ -1,0 +1,118 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ffmpeg runs the program ffmpeg on a video in the store, in a process apart: see
+// package confine. That process has no environment, opens no file once it reads of the video
+// but the one that it writes, and reads the video by sockets whose other ends are in this
+// process. It runs on Linux only.
+package ffmpeg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/media/rendition"
+)
+
+// Run is one run of the program.
+type Run struct {
+	// Path is the path of the program.
+	Path string
+	// Child are the arguments with which this program becomes another one within Limits, before
+	// the path of that.
+	Child  []string
+	Limits confine.Limits
+	// Arguments returns those of ffmpeg for a video at an address.
+	Arguments func(address string) []string
+	// Output is the file that ffmpeg writes; nil for none. Stdout is where its standard
+	// output goes.
+	Output *os.File
+	Stdout io.Writer
+}
+
+// maxComplaint bounds what is kept of what ffmpeg says, in bytes.
+const maxComplaint = 2 << 10
+
+// ErrNotStarted is returned where the program cannot be started.
+var ErrNotStarted = errors.New("cannot start ffmpeg")
+
+// Failed is returned for a run that ended with an error of ffmpeg's own.
+type Failed struct {
+	// Said is what it wrote to its standard error.
+	Said string
+	Err  error
+}
+
+func (f *Failed) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Said) }
+func (f *Failed) Unwrap() error { return f.Err }
+
+// Become is what the process apart does: it confines itself and becomes the program that the
+// arguments name. If that fails it returns an exit code.
+func Become(limits confine.Limits, args []string) int {
+	if len(args) == 0 {
+		return confine.ExitNotStarted
+	}
+	code, err := confine.Exec(limits, args[0], args[1:])
+	fmt.Fprintln(os.Stderr, err)
+	return code
+}
+
+// Do runs the program on a video, to its end. The error is that of reading the video, that of
+// the context, ErrNotStarted or confine.ErrUnconfined if the program did not run, one of
+// rendition.RanOut if it used up what it may, and otherwise a *Failed.
+func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
+	source := offer(ctx, video)
+	defer source.close()
+	complaint := confine.NewOutput(maxComplaint, nil)
+	err = r.run(ctx, source, complaint)
+	source.close()
+	said = strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video")
+	if failure := source.failure(); failure != nil {
+		return said, failure
+	}
+	if ctx.Err() != nil {
+		return said, ctx.Err()
+	}
+	if failed, ok := errors.AsType[*Failed](err); ok {
+		failed.Said = said
+	}
+	return said, err
+}
+
+func (r *Run) run(ctx context.Context, source *source, complaint *confine.Output) error {
+	// The system ends the child with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := confine.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)
+	cmd.Stdout, cmd.Stderr = r.Stdout, complaint
+	program, err := confine.Start(cmd, r.Limits, r.Output)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	source.serve(program)
+	err = program.Wait()
+	said := complaint.String()
+	if cmd.ProcessState == nil || ctx.Err() != nil {
+		return err
+	}
+	switch failure := confine.Failed(cmd.ProcessState, said); {
+	case errors.Is(failure, confine.ErrUnconfined):
+		return failure
+	case failure != nil:
+		return fmt.Errorf("%w: %w", ErrNotStarted, failure)
+	}
+	if ranOut := rendition.RanOut(confine.EndingOf(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
+		return ranOut
+	}
+	if err != nil {
+		return &Failed{Err: err}
+	}
+	return nil
+}

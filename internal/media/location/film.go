@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// A film is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). What
+// tells a place becomes a box of free space; see metadata.go. What a track tells in samples,
+// among the frames, is filled with zeros; see tracks.go.
+
+const (
+	// mostBoxes is how many boxes are looked at in one file: as many as the probe
+	// takes.
+	mostBoxes = 1_000_000
+	// mostTracks is how many tracks a film may have, as for the probe.
+	mostTracks = 128
+	// boxHeader is the length of a box's header, and longBoxHeader that of a box with a size
+	// of 64 bits.
+	boxHeader, longBoxHeader = 8, 16
+	// mostMedia is how many parts with frames are remembered. A film that is not in
+	// fragments has one.
+	mostMedia = mostPatches
+)
+
+// box is where a box is: it begins at the offset at, and its content goes from start to end.
+type box struct {
+	kind string
+	at   int64
+	span
+}
+
+// film is a film that is cleaned.
+type film struct {
+	*cleaner
+
+	// whole is where it lies in the file: offsets in it count from its start.
+	whole span
+	// media are the parts that hold frames and samples, and fragments whether there are
+	// fragments.
+	media     []span
+	fragments bool
+	// tracks are those of the film; the last one is being read.
+	tracks []track
+	// blocks are tables of what dashboard cameras write among the frames.
+	blocks []span
+	// usual is the size of a sample in fragments, by the track.
+	usual map[uint32]uint32
+}
+
+// film cleans a film, and returns where it ends: what follows is no box.
+func (c *cleaner) film(whole span) (end int64) {
+	f := film{cleaner: c, whole: whole, usual: map[uint32]uint32{}}
+	end = f.walk(whole, "", f.top)
+	f.tracks = slices.DeleteFunc(f.tracks, func(t track) bool { return !f.tells(&t) })
+	if f.ended() || len(f.tracks) == 0 && len(f.blocks) == 0 {
+		return end
+	}
+	if len(f.media) == mostMedia {
+		f.failf("has its frames in more than %d parts, which cannot be searched for the places where it was taken", mostMedia)
+		return end
+	}
+	for _, table := range f.blocks {
+		f.emptyBlocks(table)
+	}
+	for i := range f.tracks {
+		f.empty(&f.tracks[i])
+	}
+	if f.fragments && len(f.tracks) > 0 {
+		f.walk(whole, "", f.fragment)
+	}
+	return end
+}
+
+// walk goes through the boxes in a span, within a box of the kind outer, and returns where
+// the last one ends. One that makes no sense ends it, as it does for players.
+func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end int64) {
+	for at := in.start; in.end-at >= boxHeader; {
+		b, ok := f.box(at, in.end)
+		f.boxes++
+		if f.boxes > mostBoxes {
+			f.failf("has more than %d parts, which cannot all be searched for the place where it was taken", mostBoxes)
+		}
+		if !ok || f.ended() {
+			return at
+		}
+		visit(outer, b)
+		at = b.end
+	}
+	return in.end
+}
+
+// box reads the header of a box that must end by the end given; false if there is none.
+func (f *film) box(at, end int64) (b box, ok bool) {
+	var head [boxHeader]byte
+	if !f.read(head[:], at) {
+		return b, false
+	}
+	b = box{kind: string(head[4:]), at: at, span: span{at + boxHeader, end}}
+	size := uint64(binary.BigEndian.Uint32(head[:]))
+	switch size {
+	case 0: // It takes all that is left.
+		return b, true
+	case 1:
+		if !f.read(head[:], at+boxHeader) {
+			return b, false
+		}
+		b.start, size = at+longBoxHeader, binary.BigEndian.Uint64(head[:])
+	}
+	if size > uint64(end-at) || at+int64(size) < b.start { //nolint:gosec // it ends within the file
+		return b, false
+	}
+	b.end = at + int64(size) //nolint:gosec // it is within the file
+	return b, true
+}
+
+// top reads a box of the file itself, and those that describe the film.
+func (f *film) top(outer string, b box) {
+	switch outer + "/" + b.kind {
+	case "/mdat":
+		if len(f.media) < mostMedia {
+			f.media = append(f.media, b.span)
+		}
+	case "/moof":
+		f.fragments = true
+	case "/moov", "trak/mdia", "mdia/minf", "minf/stbl", "moov/mvex":
+		f.walk(b.span, b.kind, f.top)
+	case "moov/trak":
+		if len(f.tracks) == mostTracks {
+			f.failf("has more than %d tracks, each of which may say where it was taken", mostTracks)
+			return
+		}
+		f.tracks = append(f.tracks, track{})
+		f.walk(b.span, b.kind, f.top)
+	case "trak/tkhd":
+		f.tracks[len(f.tracks)-1].id = f.trackID(b)
+	case "mvex/trex":
+		f.defaults(b)
+	case "stbl/stsd", "stbl/stsc", "stbl/stsz", "stbl/stz2", "stbl/stco", "stbl/co64":
+		f.tracks[len(f.tracks)-1].note(b)
+	default:
+		if outer == "" || outer == "moov" || outer == "trak" {
+			f.metadata(outer, b)
+		}
+	}
+}
+
+// trackID reads the number of a track from its tkhd (ISO 14496-12, section 8.3.2).
+func (f *film) trackID(b box) uint32 {
+	const short, wide = 12, 20 // behind the version and two times of 4 or 8 bytes
+	version := f.word(b.span, 0) >> 24
+	if version == 0 {
+		return f.word(b.span, short)
+	}
+	return f.word(b.span, wide)
+}
+
+// word reads 32 bits at an offset of a box's content; zero if they are not there.
+func (f *film) word(in span, at int64) uint32 {
+	var data [4]byte
+	if at < 0 || at > in.length()-int64(len(data)) || !f.read(data[:], in.start+at) {
+		return 0
+	}
+	return binary.BigEndian.Uint32(data[:])
+}
+
+// free turns a box into free space.
+func (f *film) free(b box) {
+	f.found.put(b.at+4, []byte("free"))
+	f.found.fill(b.span, 0)
+}

@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+const (
+	// atOnce is how many files are searched at once. A search of a file holds a megabyte,
+	// and some more of metadata that was made to take much.
+	atOnce = 2
+	// mostHeld is about how many bytes the results may take that a process remembers. Almost
+	// all take a hundred.
+	mostHeld = 16 << 20
+)
+
+// Open reads a part of the file under a key whose etag is this one; see store.Store.
+type Open func(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
+
+// File is a file in the store.
+type File struct {
+	Key, ETag, MIMEType string
+	Size                int64
+}
+
+// Finder searches files in the store, each once. It may be used by many goroutines.
+type Finder struct {
+	open      Open
+	searching singleflight.Group
+	places    chan struct{}
+
+	mu sync.Mutex
+	// known has the results by key and etag, used the same with the last used first, and held
+	// what they take.
+	known map[string]*list.Element
+	used  *list.List
+	held  int64
+}
+
+// result is what was found in a file.
+type result struct {
+	id    string
+	found Patches
+	err   error
+}
+
+// NewFinder returns a Finder of files that open reads.
+func NewFinder(open Open) *Finder {
+	return &Finder{open: open, places: make(chan struct{}, atOnce), known: map[string]*list.Element{}, used: list.New()}
+}
+
+// Find is the function of this name for a file in the store. Calls for one file share one
+// search, which goes on even if all of them stop waiting. The error may be of the store's.
+func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
+	id := file.Key + "\n" + file.ETag
+	if known, ok := f.recall(id); ok {
+		return known.found, known.err
+	}
+	searched := f.searching.DoChan(id, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.Within(file.Size))
+		defer cancel()
+		return f.search(ctx, id, file)
+	})
+	select {
+	case answer := <-searched:
+		found, _ := answer.Val.(Patches)
+		return found, answer.Err
+	case <-ctx.Done():
+		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
+	}
+}
+
+// search searches a file, and remembers the result unless it could not be read.
+func (f *Finder) search(ctx context.Context, id string, file File) (Patches, error) {
+	select {
+	case f.places <- struct{}{}:
+		defer func() { <-f.places }()
+	case <-ctx.Done():
+		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
+	}
+	found, err := Find(&reader{ctx: ctx, open: f.open, file: file}, file.Size, file.MIMEType)
+	if problem := new(Problem); err == nil || errors.As(err, &problem) {
+		f.remember(&result{id, found, err})
+	}
+	return found, err
+}
+
+func (f *Finder) recall(id string) (*result, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := f.known[id]
+	if at == nil {
+		return nil, false
+	}
+	f.used.MoveToFront(at)
+	known, ok := at.Value.(*result)
+	return known, ok
+}
+
+// remember keeps a result, and forgets those that were not used for the longest time.
+func (f *Finder) remember(r *result) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(f.known[r.id])
+	f.known[r.id] = f.used.PushFront(r)
+	for f.held += r.weight(); f.held > mostHeld; {
+		f.forget(f.used.Back())
+	}
+}
+
+// forget drops a result; nil is none.
+func (f *Finder) forget(at *list.Element) {
+	if at == nil {
+		return
+	}
+	if old, ok := f.used.Remove(at).(*result); ok {
+		delete(f.known, old.id)
+		f.held -= old.weight()
+	}
+}
+
+// weight is about what a result takes.
+func (r *result) weight() int64 { return 2*patchCosts + 2*int64(len(r.id)) + r.found.Weight() }
+
+// reader reads parts of a file in the store. Each call is one request.
+type reader struct {
+	ctx  context.Context //nolint:containedctx // io.ReaderAt has no place for it
+	open Open
+	file File
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *reader) ReadAt(p []byte, off int64) (int, error) {
+	want := p[:max(min(int64(len(p)), r.file.Size-off), 0)]
+	body, err := r.open(r.ctx, r.file.Key, r.file.ETag, off, int64(len(want)))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = body.Close() }() // What was read was read.
+	n, err := io.ReadFull(body, want)
+	if err != nil {
+		return n, fmt.Errorf("cannot read the file in the store: %w", err)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/location"
+	"github.com/herald-social/herald/internal/media/probe"
+)
+
+// mostAllocated is how many bytes the search of any one file may allocate in all, whether
+// they are let go again or not, beside what is proportional to the file.
+const mostAllocated = 32 << 20
+
+// allocated runs f and returns how many bytes were allocated meanwhile.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// FuzzFind searches files that strangers made: whatever they are, patches lie within them, what was
+// patched has no place any more, and the probe finds in it what it found before.
+func FuzzFind(f *testing.F) {
+	types := []string{jpegType, pngType, webpType, mp4Type, movType}
+	for _, seed := range files(f) {
+		f.Add(seed.data, byte(slices.Index(types, seed.mimeType)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, kind byte) {
+		mimeType := types[int(kind)%len(types)]
+		size := int64(len(data))
+		var found location.Patches
+		var err error
+		if n := allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > mostAllocated+64*uint64(size) {
+			t.Errorf("%d bytes were allocated for a file of %d", n, size)
+		}
+		if problem := new(location.Problem); errors.As(err, &problem) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("reading from memory cannot fail: %v", err)
+		}
+		last := int64(0)
+		for start, end := range found.Ranges() {
+			if start < last || end <= start || end > size {
+				t.Fatalf("a patch goes from %d to %d, behind one to %d, in a file of %d bytes", start, end, last, size)
+			}
+			last = end
+		}
+		after := apply(t, found, data, 0)
+		if again, err := location.Find(bytes.NewReader(after), size, mimeType); err != nil || !again.Empty() {
+			t.Errorf("there is a place in what was cleaned: %v, %v", slices.Collect(starts(again)), err)
+		}
+		before, err := probe.Probe(bytes.NewReader(data), size, mimeType)
+		if err != nil {
+			return
+		}
+		facts, err := probe.Probe(bytes.NewReader(after), size, mimeType)
+		if err != nil || facts.MIMEType != before.MIMEType || facts.Duration != before.Duration || facts.Width*facts.Height != before.Width*before.Height {
+			t.Errorf("the file is %+v (%v), and was %+v", facts, err, before)
+		}
+	})
+}
+
+// FuzzReader checks that a patched file is the same whatever parts it is read in.
+func FuzzReader(f *testing.F) {
+	f.Add(uint16(3), uint16(1))
+	f.Add(uint16(700), uint16(300))
+	data := placed(f)
+	found, err := location.Find(bytes.NewReader(data), int64(len(data)), jpegType)
+	if err != nil || found.Empty() {
+		f.Fatal(found, err)
+	}
+	f.Fuzz(func(t *testing.T, from, length uint16) {
+		whole := apply(t, found, data, 0)
+		start := min(int(from), len(data))
+		end := min(start+int(length), len(data))
+		body := found.Reader(io.NopCloser(bytes.NewReader(data[start:end])), int64(start))
+		if part, err := io.ReadAll(body); err != nil || !bytes.Equal(part, whole[start:end]) {
+			t.Errorf("what is read from %d to %d differs (%v)", start, end, err)
+		}
+	})
+}
+
+// hostile are files that claim much, or cost much to search.
+func hostile(tb testing.TB) map[string]file {
+	tb.Helper()
+	const all = 0xffffffff
+	track := func(tables ...any) []byte {
+		return movie(make([]byte, 100), box("trak", box("mdia", box("minf", box("stbl", join(box("stsd", words(0, 1), box("gpmd", make([]byte, 8))), join(tables...)))))))
+	}
+	tags := func(length int, tag uint16) []byte {
+		data := join("MM\x00*", words(8), []byte{0xff, 0xff})
+		for len(data) < length {
+			data = append(data, directory(binary.BigEndian, 0, 0, field{tag, 4, 1000, words(8, 8)})[2:14]...)
+		}
+		return data
+	}
+	return map[string]file{
+		"samples that are not there": {
+			"a table says so", mp4Type,
+			track(box("stsc", words(0, 1, 1, all, 1)), box("stsz", words(0, all, all)), box("stco", words(0, all), make([]byte, 1<<20))), nil, nil,
+		},
+		"chunks without an end": {
+			"and each is looked at", mp4Type,
+			track(box("stsc", words(0, 1, 1, 1, 1)), box("stsz", words(0, 1, all)), box("stco", words(0, 1<<20), make([]byte, 4<<20))), nil, nil,
+		},
+		"boxes in boxes": {"a film has a depth", mp4Type, func() []byte {
+			var nested []byte
+			for i := range 100_000 {
+				nested = append(nested, join(words(uint32(8*(100_000-i))), []string{"udta", "meta", "uuid"}[i%3])...)
+			}
+			return join(movie(nil), nested)
+		}(), nil, nil},
+		"directories in directories": {"each leads to a thousand", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", tags(60_000, 0x014a))), nil, nil},
+		"places in places":           {"each is the place", pngType, drawing(tb, chunk("eXIf", tags(1<<20, 0x8825)), nil), nil, nil},
+		"metadata in metadata":       {"the same XMP is cleaned again and again", pngType, drawing(tb, chunk("eXIf", tags(1<<20, 0x02bc)), nil), nil, nil},
+		"compressed zeros": {
+			"two kilobytes become two megabytes", pngType,
+			drawing(tb, bytes.Repeat(chunk("zTXt", "Raw profile type exif\x00\x00", compressed(make([]byte, 4<<20))), 200), nil), nil, nil,
+		},
+		"pictures without an end": {"each has but a head", jpegType, join(photo(tb), strings.Repeat("\xff\xd8\xff\xd9", 1<<20)), nil, nil},
+		"films without an end":    {"the same", jpegType, join(photo(tb), strings.Repeat("\x00\x00\x00\x08ftyp!", 1<<18)), nil, nil},
+		"xmp of attributes": {
+			"an element has a million", webpType,
+			web(tb, webChunk("XMP ", "<x xmlns:a='b' ", strings.Repeat("a:GPS='1' ", 200_000), "/>")), nil, nil,
+		},
+		"long xmp": {"what is too long to be held is blank", webpType, web(tb, webChunk("XMP ", "<x>", make([]byte, 3<<20), "<exif:GPSLatitude>47</exif:GPSLatitude>")), nil, nil},
+	}
+}
+
+// TestHostile checks that no file costs more memory, or more reading, than any may.
+func TestHostile(t *testing.T) {
+	for name, f := range hostile(t) {
+		t.Run(name, func(t *testing.T) {
+			from := &counted{from: bytes.NewReader(f.data)}
+			var err error
+			n := allocated(func() { _, err = location.Find(from, int64(len(f.data)), f.mimeType) })
+			if n > 2*mostAllocated {
+				t.Errorf("%s: %d bytes were allocated for a file of %d", f.reason, n, len(f.data))
+			}
+			if problem := new(location.Problem); err != nil && !errors.As(err, &problem) {
+				t.Errorf("%s: %v", f.reason, err)
+			}
+			if most := int64(64 << 20); from.read > most {
+				t.Errorf("%s: %d bytes were read", f.reason, from.read)
+			}
+			t.Logf("%d bytes allocated, %d read of %d: %v", n, from.read, len(f.data), err)
+		})
+	}
+}
+
+// counted counts what is read of a file.
+type counted struct {
+	from io.ReaderAt
+	read int64
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.from.ReadAt(p, off)
+	c.read += int64(n)
+	return n, err
+}

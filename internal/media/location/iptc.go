@@ -1,0 +1,85 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// photoshopName is how the resources of Photoshop begin in a JPEG.
+const photoshopName = "Photoshop 3.0\x00"
+
+// The resources of Photoshop that hold metadata (Adobe Photoshop File Formats, "Image
+// Resource IDs").
+const (
+	resourceIPTC  = 0x0404
+	resourceExif1 = 0x0422
+	resourceExif3 = 0x0423
+	resourceXMP   = 0x0424
+)
+
+// cleanResources takes places out of the metadata in Photoshop's resources: each is four
+// letters, a number, a name and its data, the last two of an even length.
+func cleanResources(data []byte, withExif bool) {
+	const mark, idLength, sizeLength = "8BIM", 2, 4
+	for {
+		at := bytes.Index(data, []byte(mark))
+		if at < 0 || len(data)-at < len(mark)+idLength+1 {
+			return
+		}
+		data = data[at+len(mark):]
+		id := binary.BigEndian.Uint16(data)
+		name := 1 + int(data[idLength])
+		name += name % 2
+		if len(data) < idLength+name+sizeLength {
+			return
+		}
+		data = data[idLength+name:]
+		size := int64(binary.BigEndian.Uint32(data))
+		data = data[sizeLength:]
+		content := data[:min(size, int64(len(data)))]
+		switch id {
+		case resourceIPTC:
+			cleanIPTC(content)
+		case resourceExif1, resourceExif3:
+			if withExif {
+				cleanExif(content)
+			}
+		case resourceXMP:
+			cleanXMP(content)
+		}
+		data = data[len(content):]
+	}
+}
+
+// cleanIPTC puts blanks in the place of the names of places (IPTC-NAA Information Interchange
+// Model 4.2, section 6): of the content, the city, the part of it, the province and the
+// country.
+func cleanIPTC(data []byte) {
+	const mark, record, head, long = 0x1c, 2, 5, 0x8000
+	for len(data) >= head && data[0] == mark {
+		kind, number, length := data[1], data[2], int(binary.BigEndian.Uint16(data[3:]))
+		data = data[head:]
+		if length >= long {
+			// The length of a long one is told by a number of so many bytes.
+			digits := length - long
+			if digits > 4 || digits > len(data) {
+				return
+			}
+			length = 0
+			for _, digit := range data[:digits] {
+				length = length<<8 | int(digit)
+			}
+			data = data[digits:]
+		}
+		if length > len(data) {
+			return
+		}
+		if kind == record && (number == 26 || number == 27 || number == 90 || number == 92 || number == 95 || number == 100 || number == 101) {
+			blank(data[:length])
+		}
+		data = data[length:]
+	}
+}

@@ -1,0 +1,248 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
+const (
+	jpegStuffed = 0x00 // no marker: 0xff as a value
+	jpegTEM     = 0x01
+	jpegRST0    = 0xd0 // the first of those without a length,
+	jpegEOI     = 0xd9 // and the last of them, which ends the picture
+	jpegAPP1    = 0xe1
+	jpegAPP6    = 0xe6
+	jpegAPP13   = 0xed
+	jpegMark    = 0xff
+)
+
+// goProName is how GoPro's metadata begins, where a photo has what a film has in a track.
+const goProName = "GoPro\x00"
+
+// mostAppended is how many pictures and films may follow one. Photos have three.
+const mostAppended = 1000
+
+// behind cleans all pictures and films behind one: cameras append larger previews and maps
+// of brightness, which have metadata of their own, and the film of a photo that moves.
+func (c *cleaner) behind(at int64) {
+	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
+	for range mostAppended {
+		found := c.search(span{at, c.file.Size()}, picture, film)
+		switch {
+		case found.kind == "" || c.ended():
+			return
+		case found.kind == film:
+			// The length of a box stands before its name.
+			at = max(c.film(span{max(at, found.at-reach), c.file.Size()}), found.at+reach)
+		default:
+			at = c.picture(found.at)
+		}
+	}
+	c.failf("has more than %d pictures or films behind the first, each of which may say where it was taken", mostAppended)
+}
+
+// hit is what a search found first; the zero value is nothing.
+type hit struct {
+	at   int64
+	kind string
+}
+
+// longestMark is the length of the longest mark that is searched.
+const longestMark = len(pngEnd)
+
+// search looks for one of two marks in a span.
+func (c *cleaner) search(in span, one, other string) hit {
+	const step = 32 << 10
+	reach := max(len(one), len(other)) - 1 // A mark may lie across two steps.
+	if c.buffer == nil {
+		c.buffer = make([]byte, step+longestMark)
+	}
+	for at := in.start; at < in.end; at += step {
+		data := c.buffer[:min(int64(step+reach), in.end-at)]
+		if !c.read(data, at) {
+			return hit{}
+		}
+		best := hit{}
+		for _, mark := range []string{one, other} {
+			if i := bytes.Index(data, []byte(mark)); i >= 0 && (best.kind == "" || at+int64(i) < best.at) {
+				best = hit{at + int64(i), mark}
+			}
+		}
+		if best.kind != "" {
+			return best
+		}
+	}
+	return hit{}
+}
+
+// picture cleans one JPEG and returns where it ends.
+func (c *cleaner) picture(at int64) (end int64) {
+	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(c.file, at, c.file.Size()-at)), at: at}
+	m := jpegMetadata{cleaner: c, extended: map[string][]extension{}}
+	defer m.finish()
+	for {
+		marker, ok := r.marker()
+		switch {
+		case !ok, marker == jpegEOI:
+			return r.at
+		case marker == jpegTEM, marker >= jpegRST0 && marker < jpegEOI:
+			continue
+		}
+		found, name, ok := r.segment()
+		if !ok || c.ended() {
+			return r.at
+		}
+		m.read(marker, found, name)
+	}
+}
+
+// jpegMetadata is the metadata of one JPEG.
+type jpegMetadata struct {
+	*cleaner
+
+	// resources and extended are what may lie in several segments.
+	resources part
+	extended  map[string][]extension
+}
+
+// extension is a part of a long XMP, and where in that it belongs.
+type extension struct {
+	offset uint32
+	span
+}
+
+// read cleans the metadata of a segment, or keeps it until all of it is there.
+func (m *jpegMetadata) read(marker byte, segment span, name string) {
+	after := func(head string) span { return span{segment.start + int64(len(head)), segment.end} }
+	switch {
+	case marker == jpegAPP1 && strings.HasPrefix(name, exifName):
+		m.edit(part{segment}, cleanExif)
+	case marker == jpegAPP1 && strings.HasPrefix(name, xmpName):
+		m.xmp(part{after(xmpName)})
+	case marker == jpegAPP1 && strings.HasPrefix(name, extendedName):
+		m.extend(after(extendedName))
+	case marker == jpegAPP13 && strings.HasPrefix(name, photoshopName):
+		m.resources = append(m.resources, after(photoshopName))
+	case marker == jpegAPP6 && strings.HasPrefix(name, goProName):
+		m.edit(part{after(goProName)}, cleanTelemetry)
+	}
+}
+
+// extend notes a part of a long XMP: 32 letters that name it, its length, and where the
+// part belongs.
+func (m *jpegMetadata) extend(segment span) {
+	const name, offset, head, most = 32, 36, 40, 1024
+	var data [head]byte
+	if segment.length() < head || !m.cleaner.read(data[:], segment.start) {
+		return
+	}
+	key := string(data[:name])
+	if len(m.extended) < most && len(m.extended[key]) < most {
+		m.extended[key] = append(m.extended[key], extension{binary.BigEndian.Uint32(data[offset:]), span{segment.start + head, segment.end}})
+	}
+}
+
+// finish cleans what was kept.
+func (m *jpegMetadata) finish() {
+	if len(m.resources) > 0 {
+		m.edit(m.resources, func(data []byte) { cleanResources(data, true) })
+	}
+	for _, extensions := range m.extended {
+		slices.SortStableFunc(extensions, func(a, b extension) int { return cmp.Compare(a.offset, b.offset) })
+		var whole part
+		for _, e := range extensions {
+			whole = append(whole, e.span)
+		}
+		m.xmp(whole)
+	}
+}
+
+// cleanTelemetry empties what a camera has measured, if places are among it.
+func cleanTelemetry(data []byte) {
+	if bytes.Contains(data, []byte("GPS")) {
+		clear(data)
+	}
+}
+
+// jpegReader goes through the parts of a JPEG.
+type jpegReader struct {
+	from *bufio.Reader
+	at   int64
+}
+
+func (r *jpegReader) byte() (byte, bool) {
+	b, err := r.from.ReadByte()
+	if err == nil {
+		r.at++
+	}
+	return b, err == nil
+}
+
+// marker goes to the next marker. Pixels, and what stands between two parts, have none.
+func (r *jpegReader) marker() (byte, bool) {
+	for {
+		if !r.skipTo(jpegMark) {
+			return 0, false
+		}
+		for {
+			b, ok := r.byte()
+			if !ok {
+				return 0, false
+			}
+			if b == jpegStuffed {
+				break
+			}
+			if b != jpegMark {
+				return b, true
+			}
+		}
+	}
+}
+
+// skipTo goes behind the next byte of a value.
+func (r *jpegReader) skipTo(value byte) bool {
+	for {
+		if _, err := r.from.Peek(1); err != nil {
+			return false
+		}
+		data, _ := r.from.Peek(r.from.Buffered())
+		i := bytes.IndexByte(data, value)
+		n := i + 1
+		if i < 0 {
+			n = len(data)
+		}
+		_, _ = r.from.Discard(n) // It is buffered.
+		r.at += int64(n)
+		if i >= 0 {
+			return true
+		}
+	}
+}
+
+// segment skips the content of the part whose marker was read, and returns where
+// it is and how it begins.
+func (r *jpegReader) segment() (found span, name string, ok bool) {
+	const itself, longestName = 2, len(extendedName) // The length counts its own two bytes.
+	high, _ := r.byte()
+	low, ok := r.byte()
+	length := int(high)<<8 | int(low)
+	if !ok || length < itself {
+		return span{}, "", false
+	}
+	found = span{r.at, r.at + int64(length-itself)}
+	if start, err := r.from.Peek(min(longestName, length-itself)); err == nil {
+		name = string(start)
+	}
+	n, err := r.from.Discard(length - itself)
+	r.at += int64(n)
+	return found, name, err == nil
+}

@@ -1,0 +1,189 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package location finds where a photo or film says at which place it was taken, by
+// coordinates or by name, and takes that out while the file is read. Neither a pixel nor
+// a frame is touched, and the file keeps its length: every offset within it, and every
+// range that is asked for, stays right.
+package location
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/blocks"
+)
+
+const (
+	// budget is how many bytes may be read of one file: twice what the probe may
+	// read, since the tables of the tracks that hold places are read as well.
+	budget = 64 << 20
+	// longestPart is how much metadata is held in memory at once. The longest that
+	// cameras and programs write has some hundred kilobytes.
+	longestPart = 1 << 20
+)
+
+// Version is a name for the rules of this package. Others find other places, so that a
+// copy that was made by them is not used.
+const Version = "1"
+
+// Problem is why it cannot be told whether a file says where it was taken. Another file
+// is needed.
+type Problem struct {
+	// Message says what is wrong, after the name of the file.
+	Message string
+}
+
+func (p *Problem) Error() string { return "the file " + p.Message }
+
+// Find returns what has to be patched in a file of this size and type so that it does not
+// say any more where it was taken. The error is a *Problem if the file is at fault; any
+// other is from reading it. The file has been probed: what makes no sense in it is
+// passed over, as players do.
+func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
+	c := &cleaner{file: blocks.New(r, size, budget)}
+	switch v1alpha1.MimeType(mimeType) {
+	case v1alpha1.MimeJPEG:
+		c.behind(c.picture(0))
+	case v1alpha1.MimePNG:
+		c.png()
+	case v1alpha1.MimeWebP:
+		c.webp()
+	case v1alpha1.MimeMP4, v1alpha1.MimeQuickTime:
+		c.film(span{0, size})
+	default:
+		return Patches{}, fmt.Errorf("files of type %q are not searched for a place", mimeType)
+	}
+	switch failure := c.file.Failure(); {
+	case errors.Is(failure, blocks.ErrTooMuch):
+		return Patches{}, &Problem{fmt.Sprintf("is too intricate: where it was taken does not follow from its first %d MiB of structure", budget>>20)}
+	case failure != nil:
+		return Patches{}, failure
+	case c.problem != nil:
+		return Patches{}, c.problem
+	}
+	return c.found.patches()
+}
+
+// cleaner collects what has to be patched in one file. An error of reading ends the search
+// of a part like the end of the file does; the blocks remember it.
+type cleaner struct {
+	file    *blocks.Reader
+	found   collection
+	problem *Problem
+	// buffer is what marks are searched in.
+	buffer []byte
+	// boxes counts those of films, and unpacked the bytes of texts that were compressed.
+	boxes    int
+	unpacked int64
+}
+
+// failf notes the first problem.
+func (c *cleaner) failf(format string, args ...any) {
+	if c.problem == nil {
+		c.problem = &Problem{fmt.Sprintf(format, args...)}
+	}
+}
+
+// ended reports whether there is nothing to be gained by going on.
+func (c *cleaner) ended() bool { return c.problem != nil || c.file.Failure() != nil }
+
+// read reads a few bytes at an offset; false if they are not there.
+func (c *cleaner) read(data []byte, at int64) bool {
+	if at < 0 || at > c.file.Size()-int64(len(data)) {
+		return false
+	}
+	_, err := c.file.ReadAt(data, at)
+	return err == nil
+}
+
+// span is a part of a file, by offsets.
+type span struct{ start, end int64 }
+
+func (s span) length() int64 { return s.end - s.start }
+
+// part is what is read as one and may lie in several spans of the file.
+type part []span
+
+func (p part) length() (total int64) {
+	for _, s := range p {
+		total += s.length()
+	}
+	return total
+}
+
+// load reads a part into memory; false if it is not there, or too long.
+func (c *cleaner) load(p part) ([]byte, bool) {
+	length := p.length()
+	if length > longestPart || length > c.file.Size() {
+		return nil, false
+	}
+	data := make([]byte, length)
+	rest := data
+	for _, s := range p {
+		if !c.read(rest[:s.length()], s.start) {
+			return nil, false
+		}
+		rest = rest[s.length():]
+	}
+	return data, true
+}
+
+// edit patches a part as clean changes it. A part that is too long to be held is the
+// problem of the file.
+func (c *cleaner) edit(p part, clean func(data []byte)) {
+	if p.length() > longestPart {
+		c.failf("has metadata of more than %d MiB, which cannot be searched for the place where it was taken", longestPart>>20)
+		return
+	}
+	before, ok := c.load(p)
+	if !ok {
+		return
+	}
+	after := append([]byte(nil), before...)
+	clean(after)
+	c.rewrite(p, before, after)
+}
+
+// rewrite notes where a part is to be changed.
+func (c *cleaner) rewrite(p part, before, after []byte) {
+	for at := 0; at < len(after); {
+		if before[at] == after[at] {
+			at++
+			continue
+		}
+		end := at + 1
+		// Changes that lie close together are one patch.
+		for next := end; next < len(after) && next-end < patchCosts; next++ {
+			if before[next] != after[next] {
+				end = next + 1
+			}
+		}
+		c.change(p, int64(at), after[at:end])
+		at = end
+	}
+}
+
+// change has data take the place of what is in a part from an offset on.
+func (c *cleaner) change(p part, at int64, data []byte) {
+	for _, s := range p {
+		if at >= s.length() {
+			at -= s.length()
+			continue
+		}
+		n := min(s.length()-at, int64(len(data)))
+		c.found.put(s.start+at, data[:n])
+		if data, at = data[n:], 0; len(data) == 0 {
+			return
+		}
+	}
+}
+
+// fill has one byte take the place of all that is in a part.
+func (c *cleaner) fill(p part, with byte) {
+	for _, s := range p {
+		c.found.fill(s, with)
+	}
+}

@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sort"
+)
+
+const (
+	// mostPatches is how many patches one file may need. A recorder of places writes
+	// once a second, or lies among the frames as often: that is a day.
+	mostPatches = 100_000
+	// mostBytes is how many bytes they may put in, beside fillings.
+	mostBytes = 1 << 20
+	// patchCosts is about what one takes in memory: what lies closer together is one.
+	patchCosts = 32
+)
+
+// patch puts bytes into a file in the place of others.
+type patch struct {
+	at, length int64
+	// data is what is put in; nil fills with a byte.
+	data []byte
+	with byte
+}
+
+func (p *patch) end() int64 { return p.at + p.length }
+
+// Patches take the place where it was taken out of one file. The zero value changes nothing.
+type Patches struct{ list []patch }
+
+// Empty reports whether the file stays as it is.
+func (p Patches) Empty() bool { return len(p.list) == 0 }
+
+// Bytes is how many bytes of the file are replaced.
+func (p Patches) Bytes() (total int64) {
+	for i := range p.list {
+		total += p.list[i].length
+	}
+	return total
+}
+
+// Weight is about how much memory the patches take.
+func (p Patches) Weight() int64 {
+	total := int64(patchCosts)
+	for i := range p.list {
+		total += 2*patchCosts + int64(len(p.list[i].data))
+	}
+	return total
+}
+
+// Ranges goes through the parts of the file that are replaced, by their first offset and the
+// one behind them, in order.
+func (p Patches) Ranges() iter.Seq2[int64, int64] {
+	return func(yield func(int64, int64) bool) {
+		for i := range p.list {
+			if !yield(p.list[i].at, p.list[i].end()) {
+				return
+			}
+		}
+	}
+}
+
+// Reader returns what is read of the file from an offset on, patched.
+func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
+	if p.Empty() {
+		return from
+	}
+	next := sort.Search(len(p.list), func(i int) bool { return p.list[i].end() > offset })
+	return &patched{ReadCloser: from, at: offset, left: p.list[next:]}
+}
+
+// patched is a file that is patched while it is read. left are the patches that do not lie
+// before the offset at.
+type patched struct {
+	io.ReadCloser
+
+	at   int64
+	left []patch
+}
+
+// Read implements io.Reader.
+func (r *patched) Read(data []byte) (int, error) {
+	n, err := r.ReadCloser.Read(data)
+	data = data[:n]
+	end := r.at + int64(n)
+	for len(r.left) > 0 && r.left[0].at < end {
+		p := &r.left[0]
+		from, to := max(p.at, r.at), min(p.end(), end)
+		into := data[from-r.at : to-r.at]
+		if p.data != nil {
+			copy(into, p.data[from-p.at:])
+		} else {
+			for i := range into {
+				into[i] = p.with
+			}
+		}
+		if p.end() > end {
+			break
+		}
+		r.left = r.left[1:]
+	}
+	r.at = end
+	return n, err //nolint:wrapcheck // it is the file's
+}
+
+// collection is what is found, in any order.
+type collection struct {
+	list  []patch
+	bytes int
+	// over says that there are more than allowed.
+	over bool
+}
+
+// put has data take the place of what is at an offset.
+func (c *collection) put(at int64, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if even := bytes.Count(data, data[:1]) == len(data); even {
+		c.fill(span{at, at + int64(len(data))}, data[0])
+		return
+	}
+	c.bytes += len(data)
+	c.add(patch{at: at, length: int64(len(data)), data: bytes.Clone(data)})
+}
+
+// fill has one byte take the place of a span.
+func (c *collection) fill(s span, with byte) {
+	if s.length() <= 0 {
+		return
+	}
+	if len(c.list) > 0 {
+		if last := &c.list[len(c.list)-1]; last.data == nil && last.with == with && last.end() == s.start {
+			last.length += s.length()
+			return
+		}
+	}
+	c.add(patch{at: s.start, length: s.length(), with: with})
+}
+
+func (c *collection) add(p patch) {
+	if c.over = c.over || len(c.list) == mostPatches || c.bytes > mostBytes; !c.over {
+		c.list = append(c.list, p)
+	}
+}
+
+// patches puts what was found in order. Where a file makes two patches overlap, the first
+// one holds.
+func (c *collection) patches() (Patches, error) {
+	if c.over {
+		return Patches{}, &Problem{fmt.Sprintf("says in more than %d places where it was taken", mostPatches)}
+	}
+	slices.SortStableFunc(c.list, func(a, b patch) int { return cmp.Compare(a.at, b.at) })
+	kept := c.list[:0]
+	for _, p := range c.list {
+		if len(kept) == 0 || kept[len(kept)-1].end() < p.at {
+			kept = append(kept, p)
+			continue
+		}
+		last := &kept[len(kept)-1]
+		switch beyond := p.end() - last.end(); {
+		case beyond <= 0:
+		case p.data == nil && last.data == nil && p.with == last.with:
+			last.length += beyond
+		default:
+			if p.data != nil {
+				p.data = p.data[int64(len(p.data))-beyond:]
+			}
+			p.at, p.length = last.end(), beyond
+			kept = append(kept, p)
+		}
+	}
+	return Patches{slices.Clip(kept)}, nil
+}

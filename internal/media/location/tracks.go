@@ -1,0 +1,234 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+)
+
+// track is a track of a film, by the tables that say where its samples are (ISO 14496-12,
+// sections 8.5 to 8.7). The zero value of a table is none.
+type track struct {
+	id uint32
+	// formats is how samples are stored, sizes how long they are, chunks how many lie
+	// together, and offsets where.
+	formats, sizes, chunks, offsets span
+	// compact says that sizes has numbers of less than 32 bits, and wide that offsets has some
+	// of 64.
+	compact, wide bool
+}
+
+// note keeps where a table is; of two the first.
+func (t *track) note(b box) {
+	table := map[string]*span{
+		"stsd": &t.formats, "stsc": &t.chunks, "stsz": &t.sizes, "stz2": &t.sizes, "stco": &t.offsets, "co64": &t.offsets,
+	}[b.kind]
+	if *table != (span{}) {
+		return
+	}
+	*table = b.span
+	t.compact = t.compact || b.kind == "stz2"
+	t.wide = t.wide || b.kind == "co64"
+}
+
+// placeFormats are the formats of samples that hold places beside other things that a camera
+// measures: of GoPro, of Android (Camera Motion Metadata), of DJI, of Canon, and of dashboard
+// cameras.
+var placeFormats = map[string]bool{"gpmd": true, "camm": true, "djmd": true, "dbgi": true, "CTMD": true, "gps0": true, "gps ": true, "GPS ": true}
+
+// keyedFormats are those of samples whose description names what they hold.
+var keyedFormats = map[string]bool{"mebx": true, "mett": true, "metx": true, "urim": true}
+
+// writtenFormats are those of samples that may be texts. Drones write where they are as
+// subtitles.
+var writtenFormats = map[string]bool{"text": true, "tx3g": true, "sbtl": true, "wvtt": true, "stpp": true}
+
+var (
+	// writtenPlace matches a place in a text, of DJI's drones or of a receiver (NMEA 0183).
+	writtenPlace = regexp.MustCompile(`(?i)gps\s*[(:]|\b(lat|latitude|long?t?itude)\s*[:=]|\$G[A-Z](RMC|GGA)`)
+	// sonyPlace begins the places in what Sony's cameras measure, their version.
+	sonyPlace = []byte{0x85, 0x00, 0x00, 0x04}
+)
+
+const (
+	// longestFormats is how much is read of what a track says of its samples.
+	longestFormats = 64 << 10
+	// lookedAt is in how many chunks a text is looked at, and lookedLength how much of each.
+	lookedAt, lookedLength = 8, 4 << 10
+	// descriptionHead is the length of the head of a table of descriptions.
+	descriptionHead = 8
+)
+
+// tells reports whether the samples of a track are places. The format of such samples becomes
+// "free", so that nobody takes the zeros for what they were.
+func (f *film) tells(t *track) (found bool) {
+	at := t.formats.start + descriptionHead
+	for number := uint32(0); number < min(f.word(t.formats, 4), mostTracks) && t.formats.end-at >= boxHeader; number++ {
+		entry, ok := f.box(at, t.formats.end)
+		if !ok {
+			break
+		}
+		switch tells, rename := f.format(t, entry); {
+		case rename:
+			f.found.put(entry.at+4, []byte("free"))
+			found = true
+		case tells:
+			found = true
+		}
+		at = entry.end
+	}
+	return found
+}
+
+// format reports whether the samples of one format are places, and whether the format says so.
+func (f *film) format(t *track, entry box) (tells, rename bool) {
+	switch {
+	case placeFormats[entry.kind]:
+		return true, true
+	case keyedFormats[entry.kind]:
+		data := make([]byte, min(entry.length(), longestFormats))
+		tells = f.read(data, entry.start) && namesPlace(string(data))
+		return tells, tells
+	case entry.kind == "rtmd":
+		return f.looks(t, func(data []byte) bool { return bytes.Contains(data, sonyPlace) }), false
+	case writtenFormats[entry.kind]:
+		return f.looks(t, writtenPlace.Match), false
+	default:
+		return false, false
+	}
+}
+
+// looks reports whether one of the first chunks of a track looks like a place.
+func (f *film) looks(t *track, place func([]byte) bool) (found bool) {
+	left := lookedAt
+	f.samples(t, func(at, length int64) bool {
+		for _, s := range f.within(at, min(length, lookedLength)) {
+			data := make([]byte, s.length())
+			found = found || f.read(data, s.start) && place(data)
+		}
+		left--
+		return !found && left > 0
+	})
+	return found
+}
+
+// empty fills the samples of a track with zeros.
+func (f *film) empty(t *track) {
+	f.samples(t, func(at, length int64) bool {
+		f.zero(at, length)
+		return !f.ended() && !f.found.over
+	})
+}
+
+// zero fills what lies among the frames with zeros; at is an offset in the film.
+func (f *film) zero(at, length int64) {
+	for _, s := range f.within(at, length) {
+		f.found.fill(s, 0)
+	}
+}
+
+// within returns where samples lie in the file, if at is an offset in the film. What does not
+// lie among the frames are no samples.
+func (f *film) within(at, length int64) (found []span) {
+	wanted := span{f.whole.start + at, f.whole.start + at + length}
+	if at < 0 || length <= 0 || wanted.end < wanted.start {
+		return nil
+	}
+	for _, m := range f.mediaFrom(wanted.start) {
+		if m.start >= wanted.end {
+			break
+		}
+		found = append(found, span{max(wanted.start, m.start), min(wanted.end, m.end)})
+	}
+	return found
+}
+
+// samples goes through the chunks of a track: where each is in the film, and how long.
+func (f *film) samples(t *track, visit func(at, length int64) bool) {
+	const head, chunkEntry = 8, 12
+	sizes := sizesOf(f, t)
+	wide := int64(4)
+	if t.wide {
+		wide = 8
+	}
+	count := min(int64(f.word(t.offsets, 4)), (t.offsets.length()-head)/wide)
+	runs := min(int64(f.word(t.chunks, 4)), (t.chunks.length()-head)/chunkEntry)
+	run, each, next := int64(0), int64(0), int64(1)
+	for chunk := int64(1); chunk <= count && !f.ended(); chunk++ {
+		for chunk >= next && run < runs {
+			each = int64(f.word(t.chunks, head+run*chunkEntry+4))
+			run++
+			if run < runs {
+				next = int64(f.word(t.chunks, head+run*chunkEntry))
+			}
+		}
+		length := sizes.take(each)
+		var offset [8]byte
+		if !f.read(offset[8-wide:], t.offsets.start+head+(chunk-1)*wide) {
+			return
+		}
+		at := binary.BigEndian.Uint64(offset[:])
+		if at > uint64(f.whole.length()) || length <= 0 { //nolint:gosec // a length is not negative
+			continue
+		}
+		if !visit(int64(at), min(length, f.whole.length()-int64(at))) { //nolint:gosec // it is within the film
+			return
+		}
+	}
+}
+
+// sampleSizes reads the lengths of a track's samples, one after another.
+type sampleSizes struct {
+	film  *film
+	table span
+	// all is the length of each; zero if each has its own, of so many bits.
+	all, bits int64
+	next, end int64
+}
+
+func sizesOf(f *film, t *track) *sampleSizes {
+	s := &sampleSizes{film: f, table: t.sizes, end: int64(f.word(t.sizes, 8))}
+	if s.all, s.bits = int64(f.word(t.sizes, 4)), 32; t.compact {
+		s.all, s.bits = 0, s.all&0xff
+	}
+	const head = 12
+	if s.all == 0 {
+		if s.bits != 4 && s.bits != 8 && s.bits != 16 && s.bits != 32 {
+			s.end = 0
+			return s
+		}
+		s.end = min(s.end, (t.sizes.length()-head)*8/s.bits)
+	}
+	return s
+}
+
+// take returns the length of the next samples together.
+func (s *sampleSizes) take(count int64) (length int64) {
+	const head = 12
+	count = min(count, s.end-s.next)
+	if s.all != 0 {
+		s.next += count
+		return count * s.all
+	}
+	var data [4]byte
+	for ; count > 0 && !s.film.ended(); count-- {
+		bit := s.next * s.bits
+		value := data[:max(s.bits/8, 1)]
+		if !s.film.read(value, s.table.start+head+bit/8) {
+			return length
+		}
+		size := int64(0)
+		for _, b := range value {
+			size = size<<8 | int64(b)
+		}
+		if s.bits == 4 {
+			size = size >> (4 - bit%8) & 0xf
+		}
+		length += size
+		s.next++
+	}
+	return length
+}

@@ -1,0 +1,209 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package location
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// xmpName is how XMP begins in a JPEG, and extendedName what did not fit into one part of it
+// (XMP, part 3, section 1.1.3).
+const (
+	xmpName      = "http://ns.adobe.com/xap/1.0/\x00"
+	extendedName = "http://ns.adobe.com/xmp/extension/\x00"
+)
+
+// Namespaces of XMP whose properties name the place where a picture was taken.
+const (
+	nsPhotoshop = "http://ns.adobe.com/photoshop/1.0/"
+	nsIPTC      = "http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/"
+	nsGeo       = "http://www.w3.org/2003/01/geo/wgs84_pos#"
+)
+
+// signs are what XMP that tells a place contains, in small letters, in any encoding of one
+// byte. Much else contains them too.
+var signs = [][]byte{
+	[]byte(":gps"), []byte("<gps"), []byte("latitude"), []byte("longitude"), []byte("longtitude"), []byte("wgs84_pos"),
+	[]byte("locationcreated"), []byte("locationshown"), []byte("shotlocation"),
+	[]byte(":location"), []byte(":city"), []byte(":state"), []byte(":country"),
+}
+
+// longestSign is the length of the longest of them.
+const longestSign = 16
+
+// signed reports whether XMP may tell a place.
+func signed(data []byte) bool {
+	data = bytes.ToLower(data)
+	for _, sign := range signs {
+		if bytes.Contains(data, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlace reports whether a property tells where a picture was taken. Makers of drones and
+// phones have coordinates in namespaces of their own.
+func isPlace(name xml.Name) bool {
+	local := strings.ToLower(name.Local)
+	switch {
+	case namesCoordinates(local), local == "locationcreated", local == "locationshown", local == "shotlocation":
+		return true
+	case name.Space == nsPhotoshop:
+		return local == "city" || local == "state" || local == "country"
+	case name.Space == nsIPTC:
+		return local == "location" || local == "countrycode"
+	default:
+		return name.Space == nsGeo
+	}
+}
+
+// namesCoordinates reports whether a name in small letters is one of coordinates.
+func namesCoordinates(name string) bool {
+	return strings.HasPrefix(name, "gps") || strings.Contains(name, "latitude") || strings.Contains(name, "longitude") || strings.Contains(name, "longtitude")
+}
+
+// cleanXMP puts blanks in the place of the properties that tell where a picture was taken.
+// XMP that tells a place and cannot be read becomes blank as a whole.
+func cleanXMP(data []byte) {
+	data = bytes.TrimRight(data, "\x00")
+	switch wide := bytes.IndexByte(data, 0) >= 0; {
+	case wide && signed(bytes.ReplaceAll(data, []byte{0}, nil)):
+		blank(data) // XMP of 16 or 32 bits a letter is very rare.
+	case wide, !signed(data):
+	default:
+		places, err := placesOf(data)
+		if err != nil {
+			blank(data)
+		}
+		for _, s := range places {
+			blank(data[s.start:s.end])
+		}
+	}
+}
+
+func blank(data []byte) {
+	for i := range data {
+		data[i] = ' '
+	}
+}
+
+// placesOf returns where the properties are that tell a place.
+func placesOf(data []byte) (found []span, err error) {
+	decoder := xml.NewDecoder(bytes.NewReader(data))
+	// depth counts the elements within one that tells a place, itself included, and start
+	// is where that begins.
+	depth, start := 0, int64(0)
+	for {
+		from := decoder.InputOffset()
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the XMP cannot be read: %w", err)
+		}
+		to := decoder.InputOffset()
+		element, begins := token.(xml.StartElement)
+		_, ends := token.(xml.EndElement)
+		switch {
+		case begins && depth == 0 && isPlace(element.Name):
+			depth, start = 1, from
+		case begins && depth == 0:
+			spans, err := placesAmong(data[from:to], element.Attr, from)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, spans...)
+		case begins:
+			depth++
+		case ends && depth == 1:
+			depth = 0
+			found = append(found, span{start, to})
+		case ends && depth > 0:
+			depth--
+		}
+	}
+}
+
+// placesAmong returns where the attributes of a tag are that tell a place; at is where the tag
+// begins.
+func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error) {
+	spans, ok := attributes(tag, len(all))
+	if !ok {
+		return nil, errors.New("the XMP has an element that is not understood")
+	}
+	for i, attribute := range all {
+		if isPlace(attribute.Name) {
+			found = append(found, span{at + spans[i].start, at + spans[i].end})
+		}
+	}
+	return found, nil
+}
+
+// attributes returns where the attributes of a tag are, of which an XML parser found so many.
+func attributes(tag []byte, count int) (found []span, ok bool) {
+	const blanks, ends = " \t\r\n", " \t\r\n/>"
+	at := bytes.IndexAny(tag, ends)
+	for at >= 0 && at < len(tag) {
+		rest := bytes.TrimLeft(tag[at:], blanks)
+		at = len(tag) - len(rest)
+		if len(rest) == 0 || rest[0] == '/' || rest[0] == '>' {
+			break
+		}
+		_, value, _ := bytes.Cut(rest, []byte("="))
+		value = bytes.TrimLeft(value, blanks)
+		if len(value) == 0 {
+			return nil, false
+		}
+		end := bytes.IndexByte(value[1:], value[0])
+		if end < 0 {
+			return nil, false
+		}
+		next := len(tag) - len(value) + 1 + end + 1
+		found = append(found, span{int64(at), int64(next)})
+		at = next
+	}
+	return found, len(found) == count
+}
+
+// xmp cleans XMP. What is too long to be held is blanked as a whole if it may tell a place:
+// some programs put maps of depth into it, or all that was ever done to a film.
+func (c *cleaner) xmp(p part) {
+	if p.length() <= longestPart {
+		c.edit(p, cleanXMP)
+		return
+	}
+	if c.longSigned(p) {
+		c.fill(p, ' ')
+	}
+}
+
+// longSigned is signed for XMP that is read piece by piece.
+func (c *cleaner) longSigned(p part) bool {
+	const step = 64 << 10
+	window := make([]byte, 0, longestSign+step)
+	for _, s := range p {
+		for at := s.start; at < s.end; at += step {
+			n := min(step, s.end-at)
+			kept := len(window)
+			window = window[:kept+int(n)]
+			if !c.read(window[kept:], at) {
+				return false
+			}
+			if signed(bytes.ReplaceAll(window, []byte{0}, nil)) {
+				return true
+			}
+			if over := len(window) - longestSign; over > 0 {
+				window = window[:copy(window, window[over:])]
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// Chunks passes a PNG on without the chunks that its picture does not need. The reference
+// decoder and browsers ignore those if they are damaged, and ignore what stands behind
+// the pixels, while package image/png refuses the file.
+type Chunks struct {
+	From io.Reader
+
+	// ready is passed on next, and then so many bytes of the chunk that is being read.
+	ready []byte
+	left  int64
+	// begun says that the signature was passed on, pixels that some of them were.
+	begun, pixels bool
+	// color is the type of colour, from the header; known says that a palette or
+	// transparency was passed on.
+	color byte
+	known struct{ palette, transparency bool }
+	err   error
+}
+
+// The types of colour of a PNG (third edition, section 11.2.1) that can have a chunk tRNS.
+const pngGray, pngTrueColor, pngPalette = 0, 2, 3
+
+// Read implements io.Reader.
+func (c *Chunks) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		switch {
+		case len(c.ready) > 0:
+			n := copy(p, c.ready)
+			c.ready = c.ready[n:]
+			return n, nil
+		case c.left > 0:
+			n, err := c.From.Read(p[:min(int64(len(p)), c.left)])
+			if c.left -= int64(n); c.left > 0 && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, c.fail(err)
+		case c.err != nil:
+			return 0, c.err
+		default:
+			c.next()
+		}
+	}
+}
+
+// fail remembers an error. The end of the file is none while a chunk ends with it.
+func (c *Chunks) fail(err error) error {
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err, c.left = err, 0
+		return err
+	}
+	return nil
+}
+
+// next reads the head of a chunk and decides what becomes of it.
+func (c *Chunks) next() {
+	head := make([]byte, pngHead)
+	if _, err := io.ReadFull(c.From, head); err != nil {
+		c.end(err)
+		return
+	}
+	if !c.begun {
+		c.begun, c.ready = true, head
+		return
+	}
+	length := int64(binary.BigEndian.Uint32(head))
+	switch kind := string(head[4:]); {
+	case kind == pngEnd:
+		c.end(io.EOF)
+	case kind == pngHeader || kind == pngPixels:
+		c.pixels = c.pixels || kind == pngPixels
+		c.ready, c.left = head, length+pngSum
+		if kind == pngHeader {
+			c.header(length)
+		}
+	case kind == "PLTE" && c.color == pngPalette && !c.pixels:
+		c.known.palette = true
+		c.ready, c.left = head, length+pngSum
+	case kind == "tRNS" && c.takesTransparency(length):
+		c.transparency(head, length)
+	default:
+		if _, err := io.CopyN(io.Discard, c.From, length+pngSum); err != nil {
+			c.end(err)
+		}
+	}
+}
+
+// end ends the file. A picture whose pixels were passed on ends as it should, whatever
+// stands behind them.
+func (c *Chunks) end(err error) {
+	switch {
+	case c.pixels && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		c.ready, c.err = []byte("\x00\x00\x00\x00IEND\xae\x42\x60\x82"), io.EOF
+	case errors.Is(err, io.EOF):
+		c.err = io.ErrUnexpectedEOF
+	default:
+		c.err = err
+	}
+}
+
+// header looks at the type of colour, and passes the header on.
+func (c *Chunks) header(length int64) {
+	const colorAt, read = 9, 10
+	if length < read {
+		return
+	}
+	start := make([]byte, read)
+	n, err := io.ReadFull(c.From, start)
+	c.ready, c.left = append(c.ready, start[:n]...), c.left-int64(n)
+	if c.fail(err) == nil {
+		c.color = start[colorAt]
+	}
+}
+
+// takesTransparency reports whether a chunk of transparency of this length makes sense
+// where it stands. The reference decoder ignores another.
+func (c *Chunks) takesTransparency(length int64) bool {
+	const longest = 256
+	if c.pixels || c.known.transparency {
+		return false
+	}
+	switch c.color {
+	case pngGray:
+		return length == 2
+	case pngTrueColor:
+		return length == 6
+	case pngPalette:
+		return c.known.palette && length <= longest
+	default:
+		return false
+	}
+}
+
+// transparency passes a chunk on if its checksum is right.
+func (c *Chunks) transparency(head []byte, length int64) {
+	rest := make([]byte, length+pngSum)
+	if _, err := io.ReadFull(c.From, rest); err != nil {
+		c.end(err)
+		return
+	}
+	sum := crc32.Update(crc32.ChecksumIEEE(head[4:]), crc32.IEEETable, rest[:length])
+	if c.known.transparency = sum == binary.BigEndian.Uint32(rest[length:]); c.known.transparency {
+		c.ready = slices.Concat(head, rest)
+	}
+}

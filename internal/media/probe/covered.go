@@ -1,0 +1,338 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bufio"
+	"io"
+	"slices"
+
+	"github.com/herald-social/herald/internal/media/blocks"
+)
+
+// A JPEG that lacks its last two bytes, the mark of the end, may have every pixel: viewers
+// show it, and an upload is never cut off on its way, since its length is signed. One that
+// was cut off before lacks pixels. Which it is tells the length of the coded pixels
+// alone, so they are gone through, without making a picture of them.
+
+// jpegTable is a part that is needed to decode pixels.
+type jpegTable struct {
+	marker  byte
+	content span
+}
+
+// keptTables adds a table, and keeps the last few: as many as there may be codes, twice.
+func keptTables(tables []jpegTable, table jpegTable) []jpegTable {
+	const most = 16
+	if len(tables) == most {
+		tables = slices.Delete(tables, 0, 1)
+	}
+	return append(tables, table)
+}
+
+// jpegComplete reports whether a JPEG has all of its pixels. The mark of the end is
+// searched behind the first parts, since the preview that cameras put into the metadata has
+// an end of its own.
+func jpegComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage string) {
+	if parts.pixels == 0 {
+		return false, ""
+	}
+	mark := string([]byte{jpegMark, jpegEOI})
+	if contains(file, span{max(parts.pixels, file.Size()-endBytes), file.Size()}, mark) {
+		return true, ""
+	}
+	covered, at := covered(file, parts)
+	return covered || contains(file, span{at, file.Size()}, mark), ""
+}
+
+// covered reports whether the scans of a JPEG hold every pixel, and how far it read. A
+// progressive picture it does not know: each of its scans refines the one before.
+func covered(file *blocks.Reader, parts *imageParts) (whole bool, at int64) {
+	frame, ok := readFrame(file, parts)
+	if !ok || frame.unreadable(true) != "" || frame.kind > jpegExtended {
+		return false, parts.pixels
+	}
+	w := &jpegWalk{file: file, frame: &frame, scanned: map[byte]bool{}}
+	for _, table := range parts.tables {
+		w.table(table)
+	}
+	w.begin(parts.pixels)
+	for scan := parts.scan; w.scan(scan); {
+		if len(w.scanned) == len(frame.components) {
+			return w.ended(), min(w.at, file.Size())
+		}
+		if scan, ok = w.nextScan(); !ok {
+			break
+		}
+	}
+	return false, min(w.at, file.Size())
+}
+
+// ended reports whether the coded pixels end here. What programs append may be taken for
+// pixels, too, if some are missing.
+func (w *jpegWalk) ended() bool {
+	const filling = 7 // bits behind the last code
+	return w.count <= filling && !w.fill()
+}
+
+// jpegExtended is the last marker of a frame whose pixels come in one pass.
+const jpegExtended = 0xc1
+
+// jpegWalk goes through the coded pixels of a JPEG.
+type jpegWalk struct {
+	file    *blocks.Reader
+	frame   *jpegFrame
+	scanned map[byte]bool
+	// codes are those for the first value of a block, and for the others, by number.
+	codes    [2][mostComponents]*huffman
+	interval int
+
+	from *bufio.Reader
+	at   int64
+	// bits are so many of the lowest bits of a number. marker is what ended them.
+	bits   uint32
+	count  uint
+	marker byte
+	// taken gets the bits that were gone through, if it is not nil.
+	taken *bitWriter
+}
+
+// begin goes on at an offset.
+func (w *jpegWalk) begin(at int64) {
+	w.from, w.at = bufio.NewReader(io.NewSectionReader(w.file, at, w.file.Size()-at)), at
+	w.bits, w.count, w.marker = 0, 0, 0
+}
+
+// table takes a table over; one that makes no sense is left out.
+func (w *jpegWalk) table(table jpegTable) {
+	const longest = 1 << 12
+	data := make([]byte, min(table.content.end-table.content.start, longest))
+	if _, err := w.file.ReadAt(data, table.content.start); err != nil {
+		return
+	}
+	if table.marker == jpegDRI && len(data) >= 2 {
+		w.interval = int(data[0])<<8 | int(data[1])
+	}
+	for table.marker == jpegDHT && len(data) > 0 {
+		code, rest := newHuffman(data)
+		if code == nil {
+			return
+		}
+		if class, number := data[0]>>4, data[0]&0xf; class < 2 && number < mostComponents {
+			w.codes[class][number] = code
+		}
+		data = rest
+	}
+}
+
+// nextScan goes to the next scan, and takes over the tables in front of it.
+func (w *jpegWalk) nextScan() (scan span, ok bool) {
+	r := &jpegReader{from: w.from, at: w.at}
+	defer func() { w.begin(r.at) }()
+	marker, ok := w.marker, true
+	if marker == 0 {
+		marker, ok = r.marker()
+	}
+	for ; ok && marker != jpegEOI; marker, ok = r.marker() {
+		if marker == jpegTEM || marker >= jpegRST0 && marker < jpegEOI {
+			continue
+		}
+		segment, _, known := r.segment()
+		if !known || marker == jpegSOS {
+			return segment, known
+		}
+		w.table(jpegTable{marker, segment})
+	}
+	return span{}, false
+}
+
+// scan goes through a scan (ITU-T T.81, section A.2), and reports whether all of it is
+// there.
+func (w *jpegWalk) scan(at span) bool {
+	const perChannel = 2
+	head := make([]byte, min(at.end-at.start, 1+perChannel*mostComponents))
+	if _, err := w.file.ReadAt(head, at.start); err != nil || len(head) == 0 {
+		return false
+	}
+	channels := int(head[0])
+	if channels == 0 || channels > len(w.frame.components) || len(head) < 1+perChannel*channels {
+		return false
+	}
+	units, groups := w.units(head, channels)
+	return units != nil && w.pixels(groups, units)
+}
+
+// units returns the blocks of which a scan of so many channels has so many groups; nil if
+// the scan makes no sense.
+func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
+	const perChannel = 2
+	across, down := w.frame.units(1, 1)
+	for i := range channels {
+		id, tables := head[1+perChannel*i], head[2+perChannel*i]
+		n := slices.IndexFunc(w.frame.components, func(c jpegComponent) bool { return c.id == id })
+		if n < 0 || tables>>4 >= mostComponents || tables&0xf >= mostComponents {
+			return nil, 0
+		}
+		c, u := w.frame.components[n], unit{w.codes[0][tables>>4], w.codes[1][tables&0xf]}
+		if u.first == nil || u.others == nil {
+			return nil, 0
+		}
+		count := c.across * c.down
+		if channels == 1 { // Its blocks come one by one, and those beyond the edge are left out.
+			across, down = w.frame.units(c.across, c.down)
+			count = 1
+		}
+		for range count {
+			units = append(units, u)
+		}
+		w.scanned[id] = true
+	}
+	return units, across * down
+}
+
+// unit is a block: the code of its first value, and that of the others.
+type unit struct{ first, others *huffman }
+
+// units returns how many units a picture has: those of all channels, or blocks of one that
+// is sampled so often.
+func (f *jpegFrame) units(across, down int) (columns, rows int) {
+	const block = 8
+	mostAcross, mostDown := 1, 1
+	for _, c := range f.components {
+		mostAcross, mostDown = max(mostAcross, c.across), max(mostDown, c.down)
+	}
+	round := func(length, sampled, most int) int { return (length*sampled + block*most - 1) / (block * most) }
+	return round(f.width, across, mostAcross), round(f.height, down, mostDown)
+}
+
+// pixels goes through so many groups of blocks.
+func (w *jpegWalk) pixels(groups int, units []unit) bool {
+	for n := range groups {
+		if w.interval > 0 && n > 0 && n%w.interval == 0 && !w.restart() {
+			return false
+		}
+		if !w.group(units) {
+			return false
+		}
+	}
+	return true
+}
+
+// group goes through a group of blocks.
+func (w *jpegWalk) group(units []unit) bool {
+	for _, u := range units {
+		if !w.block(u) {
+			return false
+		}
+	}
+	return true
+}
+
+// restart goes behind the mark between two intervals.
+func (w *jpegWalk) restart() bool {
+	for w.marker == 0 {
+		if !w.fill() && w.marker == 0 {
+			return false
+		}
+		w.count = 0
+	}
+	restarts := w.marker >= jpegRST0 && w.marker < jpegRST0+jpegRestarts
+	w.bits, w.count, w.marker = 0, 0, 0
+	return restarts
+}
+
+// block goes through a block (ITU-T T.81, section F.2.2).
+func (w *jpegWalk) block(u unit) bool {
+	const values, most, long = 64, 16, 15
+	size, ok := w.symbol(u.first)
+	if !ok || size > most || !w.skip(uint(size)) {
+		return false
+	}
+	for at := 1; at < values; at++ {
+		symbol, ok := w.symbol(u.others)
+		if !ok {
+			return false
+		}
+		zeros, size := symbol>>4, symbol&0xf
+		if size == 0 && zeros != long {
+			return true // The rest is zero.
+		}
+		if at += int(zeros); at >= values || !w.skip(uint(size)) {
+			return false
+		}
+	}
+	return true
+}
+
+// fill adds eight bits; false if there are none before the next marker.
+func (w *jpegWalk) fill() bool {
+	if w.marker != 0 {
+		return false
+	}
+	b, err := w.from.ReadByte()
+	if err != nil {
+		return false
+	}
+	w.at++
+	for marked := b == jpegMark; marked; {
+		next, err := w.from.ReadByte()
+		if err != nil {
+			return false
+		}
+		w.at++
+		if next == jpegStuffed {
+			break
+		}
+		if next != jpegMark {
+			w.marker = next
+			return false
+		}
+	}
+	w.bits, w.count = w.bits<<8|uint32(b), w.count+8
+	return true
+}
+
+// skip passes over bits, 16 at most.
+func (w *jpegWalk) skip(count uint) bool {
+	for w.count < count {
+		if !w.fill() {
+			return false
+		}
+	}
+	w.take(count)
+	return true
+}
+
+// take takes bits that are there.
+func (w *jpegWalk) take(count uint) {
+	w.count -= count
+	if w.taken != nil {
+		w.taken.put(w.bits>>w.count&(1<<count-1), count)
+	}
+}
+
+// symbol reads a symbol.
+func (w *jpegWalk) symbol(code *huffman) (symbol byte, ok bool) {
+	if w.count >= 8 || w.fill() {
+		if found := code.short[w.bits>>(w.count-8)&0xff]; found.length > 0 {
+			w.take(uint(found.length))
+			return found.symbol, true
+		}
+	}
+	value := 0
+	for length := range code.last {
+		if w.count == 0 && !w.fill() {
+			return 0, false
+		}
+		w.take(1)
+		value = value<<1 | int(w.bits>>w.count&1)
+		if value <= code.last[length] {
+			if at := code.from[length] + value; at >= 0 && at < len(code.symbols) {
+				return code.symbols[at], true
+			}
+			return 0, false
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,129 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/herald-social/herald/internal/media/blocks"
+)
+
+// jpegFrame is how a JPEG stores its pixels (ITU-T T.81, section B.2.2).
+type jpegFrame struct {
+	// kind is the marker that the frame begins with.
+	kind          byte
+	precision     int
+	width, height int
+	components    []jpegComponent
+}
+
+// jpegComponent is a channel. across and down are how many of its values a unit of the
+// picture has.
+type jpegComponent struct {
+	id           byte
+	across, down int
+}
+
+// mostComponents is how many channels a JPEG has that can be read: the four inks.
+const mostComponents = 4
+
+// readFrame reads the frame of a JPEG; false if there is none.
+func readFrame(file *blocks.Reader, parts *imageParts) (f jpegFrame, ok bool) {
+	const head, entry = 6, 3
+	data := make([]byte, min(parts.frame.end-parts.frame.start, head+(mostComponents+1)*entry))
+	if _, err := file.ReadAt(data, parts.frame.start); err != nil || len(data) < head {
+		return jpegFrame{}, false
+	}
+	f = jpegFrame{
+		kind: parts.frameKind, precision: int(data[0]),
+		height: int(binary.BigEndian.Uint16(data[1:])), width: int(binary.BigEndian.Uint16(data[3:])),
+	}
+	for at := head; at+entry <= len(data); at += entry {
+		f.components = append(f.components, jpegComponent{data[at], int(data[at+1] >> 4), int(data[at+1] & 0xf)})
+	}
+	return f, true
+}
+
+const arithmetic, hierarchical = "arithmetic coding", "hierarchical coding"
+
+// codings are the ways to store the pixels that Herald does not read, by the marker of the
+// frame.
+var codings = map[byte]string{
+	0xc3: "lossless coding", 0xc5: hierarchical, 0xc6: hierarchical, 0xc7: hierarchical,
+	0xc9: arithmetic, 0xca: arithmetic, 0xcb: arithmetic, 0xcd: arithmetic, 0xce: arithmetic, 0xcf: arithmetic,
+	0xf7: "the lossless coding of JPEG-LS",
+}
+
+// unreadable says what makes Herald unable to read a JPEG that may well be valid: what
+// package image/jpeg does not decode. It is "" if nothing does.
+func (f *jpegFrame) unreadable(adobe bool) string {
+	const channel = 8
+	switch coding, other := codings[f.kind]; {
+	case other:
+		return coding
+	case f.precision != channel:
+		return fmt.Sprintf("%d bits a channel", f.precision)
+	case len(f.components) == 2 || len(f.components) > mostComponents:
+		return "this number of channels"
+	case f.height == 0:
+		return "a height that is told behind the picture only"
+	case len(f.components) == mostComponents && !adobe:
+		return "four channels that do not say which colours they are"
+	case !f.sampled():
+		var factors []string
+		for _, c := range f.components {
+			factors = append(factors, fmt.Sprintf("%dx%d", c.across, c.down))
+		}
+		return fmt.Sprintf("colours sampled as %s", strings.Join(factors, ","))
+	default:
+		return ""
+	}
+}
+
+// sampled reports whether the channels are sampled as package image/jpeg expects it.
+func (f *jpegFrame) sampled() bool {
+	for _, c := range f.components {
+		if c.across < 1 || c.across > 4 || c.down < 1 || c.down > 4 {
+			return true // That is damage, and said to be.
+		}
+		if c.across == 3 || c.down == 3 {
+			return false
+		}
+	}
+	c := f.components
+	switch len(c) {
+	case 3:
+		return c[0].down != 4 && c[0].across%c[1].across == 0 && c[0].down%c[1].down == 0 && c[1].across == c[2].across && c[1].down == c[2].down
+	case mostComponents:
+		plain := func(c jpegComponent) bool { return c.across == 1 && c.down == 1 }
+		return c[0].across == c[0].down && c[0].across <= 2 && plain(c[1]) && plain(c[2]) && c[3].across == c[0].across && c[3].down == c[0].down
+	default:
+		return true
+	}
+}
+
+// memory estimates what the decoding takes: colours are often stored for fewer points than
+// brightness, and a picture that is built up in several scans holds four bytes for each
+// value beside it. unchanged says that the channels are those that are shown.
+func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
+	const progressive = 0xc2
+	var values, most int64
+	var ids []byte
+	for _, c := range f.components[:min(len(f.components), mostComponents)] {
+		share := int64(c.across) * int64(c.down)
+		values, most = values+share, max(most, share)
+		ids = append(ids, c.id)
+	}
+	total := pixels * values / max(most, 1)
+	if f.kind == progressive {
+		total *= 5
+	}
+	if len(f.components) >= mostComponents || string(ids) == "RGB" || unchanged {
+		// Other colours than the usual ones are converted into a copy.
+		total += pixels * 4
+	}
+	return total
+}

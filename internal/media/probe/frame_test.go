@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/probe"
+)
+
+// with returns data with other bytes at an offset.
+func with(data []byte, at int, b ...byte) []byte {
+	out := bytes.Clone(data)
+	copy(out[at:], b)
+	return out
+}
+
+// TestFormsThatHeraldCannotRead holds that a file which others can read is not called
+// damaged: to export it again in the same way would not help.
+func TestFormsThatHeraldCannotRead(t *testing.T) {
+	jpeg := file(t, "picture.jpg")
+	frame := bytes.Index(jpeg, []byte{0xff, 0xc0, 0, 17, 8})
+	if frame < 0 {
+		t.Fatal("the sample has no frame of three colours")
+	}
+	const precision, height, sampling, next = 4, 5, 11, 3
+	sampled := func(factors ...byte) []byte {
+		out := jpeg
+		for i, factor := range factors {
+			out = with(out, frame+sampling+next*i, factor)
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		why  string
+		data []byte
+		says string
+	}{
+		"arithmetic":    {"cjpeg -arithmetic", file(t, "arithmetic.jpg"), "arithmetic coding"},
+		"deep":          {"medical pictures have 12 bits", with(with(jpeg, frame+1, 0xc1), frame+precision, 12), "12 bits a channel"},
+		"lossless":      {"so do they that lose nothing", with(jpeg, frame+1, 0xc3), "lossless coding"},
+		"JPEG-LS":       {"another standard under the same name", with(jpeg, frame+1, 0xf7), "JPEG-LS"},
+		"hierarchical":  {"no program writes it, and it is in the standard", with(jpeg, frame+1, 0xc5), "hierarchical coding"},
+		"by three":      {"cjpeg -sample 3x1", sampled(0x31, 0x11, 0x11), "sampled as 3x1,1x1,1x1"},
+		"by four":       {"cjpeg -sample 1x4", sampled(0x14, 0x11, 0x11), "sampled as 1x4,1x1,1x1"},
+		"unlike":        {"cjpeg -sample 2x2,1x2", sampled(0x22, 0x12, 0x11), "sampled as 2x2,1x2,1x1"},
+		"height behind": {"scanners that do not know it before", with(jpeg, frame+height, 0, 0), "a height that is told behind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)
+			problem, ok := errors.AsType[*probe.Problem](err)
+			if !ok {
+				t.Fatalf("%s: got %+v, %v", tc.why, facts, err)
+			}
+			if problem.Reason != v1alpha1.ReasonUnsupported || !strings.Contains(problem.Message, tc.says) || !strings.Contains(problem.Message, "baseline") {
+				t.Errorf("%s: got %s: %s", tc.why, problem.Reason, problem.Message)
+			}
+		})
+	}
+}
+
+// TestJPEGsWithoutTheirEnd holds that a picture is judged by its pixels, however they are
+// stored.
+func TestJPEGsWithoutTheirEnd(t *testing.T) {
+	const mark, pixels = 2, 4
+	for name, tc := range map[string]struct {
+		why   string
+		data  []byte
+		taken bool
+	}{
+		"plain":       {"colours for every fourth point", file(t, "picture.jpg"), true},
+		"restarts":    {"marks between the rows", file(t, "restarts.jpg"), true},
+		"channels":    {"one after another", file(t, "channels.jpg"), true},
+		"progressive": {"later scans refine it, so that none tells", file(t, "progressive.jpg"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			probed := func(data []byte) error {
+				_, err := probe.Probe(bytes.NewReader(data), int64(len(data)), jpegType)
+				return err
+			}
+			if err := probed(tc.data); err != nil {
+				t.Fatalf("whole: %v", err)
+			}
+			if err := probed(tc.data[:len(tc.data)-mark]); (err == nil) != tc.taken {
+				t.Errorf("%s: without the mark: %v", tc.why, err)
+			}
+			if err := probed(tc.data[:len(tc.data)-mark-pixels]); err == nil {
+				t.Errorf("%s: taken without its last pixels", tc.why)
+			}
+		})
+	}
+}
+
+// TestSeveralPictures holds that a JPEG with more pictures behind the first, as 3D cameras
+// and telephones with HDR write it, is known as such.
+func TestSeveralPictures(t *testing.T) {
+	jpeg := file(t, "picture.jpg")
+	for name, tc := range map[string]struct {
+		why  string
+		data []byte
+		want bool
+	}{
+		"one":            {"nothing is behind it", jpeg, false},
+		"several":        {"the list of them is in front", join(jpeg[:2], "\xff\xe2\x00\x0aMPF\x00II*\x00", jpeg[2:], jpeg), true},
+		"not in a list":  {"what is behind is no matter", join(jpeg, jpeg), false},
+		"a like segment": {"others use the same marker", join(jpeg[:2], "\xff\xe2\x00\x0aMPX\x00II*\x00", jpeg[2:]), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)
+			if err != nil || facts.MultiPicture != tc.want {
+				t.Errorf("%s: got %+v, %v", tc.why, facts, err)
+			}
+		})
+	}
+}

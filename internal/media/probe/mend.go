@@ -1,0 +1,170 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"slices"
+
+	"github.com/herald-social/herald/internal/media/blocks"
+)
+
+// Viewers show a JPEG whose coded pixels are damaged as far as they can. Package image/jpeg
+// shows nothing of it, so that the damage is taken out before.
+
+// Mend returns a JPEG that can be decoded as far as the one that it is given makes sense.
+// What does not, up to the next mark that allows to begin anew, has the colour of what is before it. It is
+// nil if the pixels do not come in one pass.
+func Mend(data []byte) []byte {
+	file := blocks.New(bytes.NewReader(data), int64(len(data)), budget)
+	parts := jpegParts(file)
+	frame, ok := readFrame(file, &parts)
+	if !ok || parts.pixels == 0 || frame.unreadable(true) != "" || frame.kind > jpegExtended {
+		return nil
+	}
+	w := &jpegWalk{file: file, frame: &frame, scanned: map[byte]bool{}, taken: &bitWriter{out: slices.Clone(data[:parts.pixels])}}
+	for _, table := range parts.tables {
+		w.table(table)
+	}
+	w.begin(parts.pixels)
+	head := data[parts.scan.start:parts.scan.end]
+	const perChannel = 2
+	if len(head) < 1+perChannel*len(frame.components) || int(head[0]) != len(frame.components) {
+		return nil
+	}
+	units, groups := w.units(head, len(frame.components))
+	if units == nil || !w.mend(groups, units) {
+		return nil
+	}
+	return append(w.taken.out, jpegMark, jpegEOI)
+}
+
+// scanStarts returns where the scans of a JPEG begin, with their marker.
+func scanStarts(data []byte) (starts []int) {
+	r := &jpegReader{from: bufio.NewReader(bytes.NewReader(data))}
+	for {
+		marker, ok := r.marker()
+		if !ok {
+			return starts
+		}
+		if marker == jpegTEM || marker >= jpegRST0 && marker <= jpegEOI {
+			continue
+		}
+		if marker == jpegSOS {
+			starts = append(starts, int(r.at)-2)
+		}
+		if _, _, ok := r.segment(); !ok {
+			return starts
+		}
+	}
+}
+
+// Shorten returns a JPEG of which so many bytes could be decoded without the last scan that
+// begins in these, and without those behind it: of a picture that scans refine, less sharp. It is
+// nil if nothing would be left.
+func Shorten(data []byte, decoded int) []byte {
+	starts := scanStarts(data[:decoded])
+	if len(starts) < 2 {
+		return nil
+	}
+	return append(slices.Clone(data[:starts[len(starts)-1]]), jpegMark, jpegEOI)
+}
+
+// mend goes through all groups of blocks, and fills what makes no sense.
+func (w *jpegWalk) mend(groups int, units []unit) bool {
+	each := w.interval
+	if each == 0 {
+		each = groups
+	}
+	// at is the interval that is read next, if that is not lost.
+	for n, at := 0, 0; n*each < groups; n++ {
+		if n > 0 {
+			w.taken.mark(byte(jpegRST0 + (n-1)%jpegRestarts))
+		}
+		if at < n {
+			at = n + w.synchronize(n-1)
+		}
+		left := min(each, groups-n*each)
+		for at == n && left > 0 {
+			before := *w.taken
+			if !w.group(units) {
+				*w.taken = before
+				break
+			}
+			left--
+		}
+		if left > 0 && !w.taken.fill(units, left) {
+			return false
+		}
+	}
+	w.taken.flush()
+	return true
+}
+
+// synchronize goes behind the next mark, and returns how many intervals are lost before
+// what follows it: all if there is none. want is the number of the mark that is due.
+func (w *jpegWalk) synchronize(want int) (lost int) {
+	const all = 1 << 30
+	for w.marker == 0 {
+		if !w.fill() && w.marker == 0 {
+			return all
+		}
+		w.count = 0
+	}
+	marker := w.marker
+	if marker < jpegRST0 || marker >= jpegRST0+jpegRestarts {
+		return all
+	}
+	w.bits, w.count, w.marker = 0, 0, 0
+	return (int(marker-jpegRST0) - want%jpegRestarts + jpegRestarts) % jpegRestarts
+}
+
+// bitWriter writes coded pixels.
+type bitWriter struct {
+	out   []byte
+	bits  uint32
+	count uint
+}
+
+// put adds bits, 16 at most.
+func (b *bitWriter) put(bits uint32, count uint) {
+	b.bits, b.count = b.bits<<count|bits, b.count+count
+	for ; b.count >= 8; b.count -= 8 {
+		next := byte(b.bits >> (b.count - 8) & 0xff)
+		if b.out = append(b.out, next); next == jpegMark {
+			b.out = append(b.out, jpegStuffed)
+		}
+	}
+}
+
+// flush fills the last byte up with ones.
+func (b *bitWriter) flush() {
+	if rest := b.count % 8; rest > 0 {
+		b.put(1<<(8-rest)-1, 8-rest)
+	}
+}
+
+// mark writes a marker.
+func (b *bitWriter) mark(marker byte) {
+	b.flush()
+	b.out = append(b.out, jpegMark, marker)
+}
+
+// fill adds groups of blocks that go on as the last ones ended. It is false if the codes
+// have no way to say that.
+func (b *bitWriter) fill(units []unit, groups int) bool {
+	for _, u := range units {
+		if u.first.codes[0].length == 0 || u.others.codes[0].length == 0 {
+			return false
+		}
+	}
+	for range groups {
+		for _, u := range units {
+			b.put(u.first.codes[0].value, u.first.codes[0].length)   // no difference
+			b.put(u.others.codes[0].value, u.others.codes[0].length) // and no other values
+		}
+	}
+	return true
+}

@@ -1,0 +1,125 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe_test
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/probe"
+)
+
+// decoded decodes a JPEG.
+func decoded(t *testing.T, data []byte) image.Image {
+	t.Helper()
+	picture, err := jpeg.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
+}
+
+// sameRows counts the rows from the top, or else from the bottom, in which two pictures are
+// the same.
+func sameRows(a, b image.Image, fromTop bool) (rows int) {
+	bounds := a.Bounds()
+	for ; rows < bounds.Dy(); rows++ {
+		y := rows
+		if !fromTop {
+			y = bounds.Dy() - 1 - rows
+		}
+		for x := range bounds.Dx() {
+			if a.At(x, y) != b.At(x, y) {
+				return rows
+			}
+		}
+	}
+	return rows
+}
+
+// TestMend holds that of a damaged JPEG everything is shown that is there.
+func TestMend(t *testing.T) {
+	// broken has bytes in the middle of the pixels that begin no code.
+	broken := func(data []byte) []byte {
+		out := bytes.Clone(data)
+		at := bytes.Index(data, []byte("\xff\xda"))
+		at += (len(data) - at) / 2
+		copy(out[at:], "\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00")
+		return out
+	}
+	const row = 16
+	for name, tc := range map[string]struct {
+		why         string
+		whole, data []byte
+		// top and bottom are how many rows are the same at least.
+		top, bottom int
+	}{
+		"whole":                {"nothing is to be mended", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
+		"whole, with restarts": {"nothing is to be mended", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
+		"cut":                  {"the first row is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:1250], row, 0},
+		"without its end":      {"all of it is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:len(file(t, "restarts.jpg"))-2], 44, 44},
+		"a hole":               {"behind the next restart all is there", file(t, "restarts.jpg"), broken(file(t, "restarts.jpg")), 0, 44 - row},
+		"a lost mark": {
+			"the next one tells its number",
+			file(t, "restarts.jpg"), bytes.Replace(file(t, "restarts.jpg"), []byte("\xff\xd0"), []byte("\xff\x00"), 1), row / 2, row / 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mended := probe.Mend(tc.data)
+			if mended == nil {
+				t.Fatalf("%s: it cannot be mended", tc.why)
+			}
+			want, got := decoded(t, tc.whole), decoded(t, mended)
+			if top, bottom := sameRows(want, got, true), sameRows(want, got, false); top < tc.top || bottom < tc.bottom {
+				t.Errorf("%s: %d rows at the top and %d at the bottom are the same", tc.why, top, bottom)
+			}
+		})
+	}
+	for _, name := range []string{"progressive.jpg", "channels.jpg", "arithmetic.jpg", "picture.png"} {
+		if mended := probe.Mend(file(t, name)); mended != nil {
+			t.Errorf("%s has become %d bytes", name, len(mended))
+		}
+	}
+}
+
+// TestShorten leaves out what cannot be decoded of a picture that is refined by scans.
+func TestShorten(t *testing.T) {
+	whole := file(t, "progressive.jpg")
+	short := probe.Shorten(whole, len(whole)-100)
+	if short == nil || len(short) >= len(whole)-100 {
+		t.Fatalf("%d bytes are left of %d", len(short), len(whole))
+	}
+	if got := decoded(t, short).Bounds(); got != decoded(t, whole).Bounds() {
+		t.Errorf("the picture has %v", got)
+	}
+	if short := probe.Shorten(whole, 300); short != nil {
+		t.Errorf("%d bytes are left of the first scan", len(short))
+	}
+}
+
+// FuzzMend holds that a JPEG that can be decoded is the same picture when it was mended.
+func FuzzMend(f *testing.F) {
+	for _, name := range []string{"picture.jpg", "restarts.jpg", "channels.jpg", "progressive.jpg"} {
+		f.Add(file(f, name), 500)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, decodable int) {
+		if decodable >= 0 && decodable <= len(data) {
+			_ = probe.Shorten(data, decodable)
+		}
+		// The size is judged before, by the header.
+		if config, err := jpeg.DecodeConfig(bytes.NewReader(data)); err != nil || config.Width*config.Height > 1<<16 {
+			return
+		}
+		mended := probe.Mend(data)
+		want, err := jpeg.Decode(bytes.NewReader(data))
+		if mended == nil || err != nil {
+			return
+		}
+		if got, err := jpeg.Decode(bytes.NewReader(mended)); err != nil || got.Bounds() != want.Bounds() {
+			t.Errorf("mended: %v", err)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"math"
+	"time"
+)
+
+// What a film shows and how long it plays follows from its tracks: their samples and the
+// entries that describe these. The headers of the film and of a track repeat it, and some
+// programs leave them empty or wrong.
+
+// facts returns what the tracks of a film say; the zero value if no track shows a picture.
+func (f *film) facts() (Facts, error) {
+	for i := range f.tracks {
+		t := &f.tracks[i]
+		if !t.video {
+			continue
+		}
+		facts, err := f.picture(t)
+		if err != nil {
+			return Facts{}, err
+		}
+		if facts.Width < 1 || facts.Height < 1 {
+			continue
+		}
+		return f.playing(t, facts)
+	}
+	return Facts{}, nil
+}
+
+// checked returns the facts, or what is wrong with a film that has such.
+func (facts Facts) checked() (Facts, error) {
+	switch {
+	case facts.Width < 1 || facts.Height < 1:
+		return Facts{}, damaged("The file shows no moving picture: it has no video track. Upload a video.")
+	case facts.Duration < time.Millisecond:
+		return Facts{}, damaged("The video is damaged: it does not say how long it plays. Export it again.")
+	case facts.Duration > longest:
+		return Facts{}, damaged("The video is damaged: it says that it plays for more than %d days. Export it again.", int(longest.Hours()/24))
+	}
+	return facts, nil
+}
+
+// picture returns the size of a track as it is shown. Its pixels may be wider or narrower
+// than high; players keep the rows and scale the columns.
+func (f *film) picture(t *track) (Facts, error) {
+	e, err := f.visual(t)
+	if err != nil {
+		return Facts{}, err
+	}
+	width, height := t.width, t.height
+	switch {
+	case e.width < 1 || e.height < 1: // only the header of the track says it
+	case width >= 1 && height >= 1:
+		width, height = e.height*width/height, e.height
+	default:
+		width, height = e.width*e.aspect, e.height
+	}
+	width, height = math.Round(width), math.Round(height)
+	if t.turned {
+		width, height = height, width
+	}
+	if width > math.MaxInt32 || height > math.MaxInt32 {
+		return Facts{}, nil
+	}
+	return Facts{
+		Width: int32(width), Height: int32(height), VideoCodec: e.codec, HDR: e.transfer == transferPQ || e.transfer == transferHLG,
+	}, nil
+}
+
+// playing adds how long a film plays that shows this track, how many frames it has in a
+// second, and how its sound is encoded.
+func (f *film) playing(shown *track, facts Facts) (Facts, error) {
+	samples, err := f.samples(shown)
+	if err != nil {
+		return Facts{}, err
+	}
+	facts.FrameRate, facts.FrameRateVaries = samples.rate(shown.timescale), samples.vary()
+	if facts.Duration, err = f.duration(shown, samples); err != nil {
+		return Facts{}, err
+	}
+	for i := range f.tracks {
+		if t := &f.tracks[i]; t.sound {
+			facts.AudioCodec, err = f.audio(t)
+			return facts, err
+		}
+	}
+	return facts, nil
+}
+
+// duration returns how long the film plays that shows this track with these samples. A film
+// in fragments says so in a box of its own, or only by the samples of its video, or by an
+// index. Any other says so by its samples; the headers are asked if it has no table of them.
+func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
+	long := time.Duration(0)
+	if f.parts {
+		if long = lasting(f.parted, f.timescale); long == 0 {
+			// Its header may describe the beginning only.
+			long = max(lasting(f.whole, f.timescale), lasting(samples.units, shown.timescale))
+		}
+	} else {
+		for i := range f.tracks {
+			t := &f.tracks[i]
+			if t != shown && !t.sound {
+				continue
+			}
+			of, err := f.plays(t, samples, t == shown)
+			if err != nil {
+				return 0, err
+			}
+			long = max(long, of)
+		}
+	}
+	if long == 0 {
+		long = max(lasting(f.whole, f.timescale), lasting(f.parted, f.timescale))
+	}
+	if long == 0 {
+		for _, indexed := range f.indexed {
+			long = max(long, indexed)
+		}
+	}
+	return long, nil
+}
+
+// plays returns how long a track plays. An edit list shows parts of its samples, and the
+// header of the track says how long these are together.
+func (f *film) plays(t *track, known samples, isKnown bool) (time.Duration, error) {
+	if t.edited && t.presented > 0 {
+		return lasting(t.presented, f.timescale), nil
+	}
+	if !isKnown {
+		var err error
+		if known, err = f.samples(t); err != nil {
+			return 0, err
+		}
+	}
+	if long := lasting(known.units, t.timescale); long > 0 {
+		return long, nil
+	}
+	return lasting(t.length, t.timescale), nil
+}
+
+// lasting converts units to a duration; one that exceeds the longest is just over
+// it.
+func lasting(units float64, timescale uint32) time.Duration {
+	if timescale == 0 {
+		return 0
+	}
+	seconds := units / float64(timescale)
+	if seconds > longest.Seconds() {
+		return longest + 1
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
+}
+
+// samples is what the tables of a track say of its samples.
+type samples struct {
+	// count is how many there are, and units how long they last together, in units of
+	// the track's timescale.
+	count, units float64
+	// first is how long the first of them lasts; other counts those that last at least
+	// a quarter longer or shorter.
+	first, other float64
+}
+
+// add adds so many samples that last so long each.
+func (s *samples) add(count, each float64) {
+	const quarter = 4
+	if s.count == 0 {
+		s.first = each
+	}
+	s.count += count
+	s.units += count * each
+	if math.Abs(each-s.first) > s.first/quarter {
+		s.other += count
+	}
+}
+
+// rate is how many samples there are in a second, on average; zero if not known.
+func (s *samples) rate(timescale uint32) float64 {
+	if s.units == 0 || s.count < 2 {
+		return 0
+	}
+	return s.count * float64(timescale) / s.units
+}
+
+// vary reports whether the samples last for different times. One in a hundred may differ,
+// as the last or the first often does.
+func (s *samples) vary() bool {
+	const share = 100
+	return min(s.other, s.count-s.other)*share > s.count
+}
+
+// mostEntries bounds the entries of a table that are read, to 8 MiB: more than two hours of
+// frames of which each lasts differently, at 120 a second.
+const mostEntries = 1 << 20
+
+// samples returns what is known of the samples of a track: those in its table, and those
+// in fragments.
+func (f *film) samples(t *track) (samples, error) {
+	const count, fixed, delta, length = 4, 8, 4, 8
+	var all samples
+	if t.times != (box{}) {
+		data, err := f.fields(t.times, fixed)
+		if err != nil {
+			return samples{}, err
+		}
+		if entries := u32(data[count:]); entries <= mostEntries {
+			err = f.entries(t.times, t.times.start+fixed, int64(entries), length, func(entry []byte) {
+				all.add(float64(u32(entry)), float64(u32(entry[delta:])))
+			})
+		}
+		if err != nil {
+			return samples{}, err
+		}
+	}
+	if noted := f.fragments[t.id]; noted != nil {
+		noted.addTo(&all)
+	}
+	return all, nil
+}

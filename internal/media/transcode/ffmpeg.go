@@ -1,0 +1,176 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcode
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/media/ffmpeg"
+	"github.com/herald-social/herald/internal/media/rendition"
+)
+
+// Child are the arguments with which this program calls Become, before the path of ffmpeg and
+// its arguments.
+var Child = []string{"decode", "film"}
+
+// MostData bounds what one process writes to in memory, in bytes. Converting 4K HEVC with ten
+// bits and a high dynamic range to 1080p takes 520 MiB, and 8K 1.3 GiB, which no video gets.
+const MostData = 640 << 20
+
+// limits are those of the process.
+var limits = confine.Limits{Data: MostData, AddressSpace: 2 << 30, CPU: mostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
+
+const (
+	// mostTime is how many seconds of a processor one conversion may take. An hour of
+	// 1080p takes about half as long as it plays.
+	mostTime = 2 * time.Hour
+	// leastWithin and slowest bound how long a conversion takes: so long, and so many times
+	// as long as the video plays beside that, since others may need the processor. longest
+	// bounds both.
+	leastWithin = 5 * time.Minute
+	slowest     = 10
+	longest     = 2 * time.Hour
+)
+
+// Within is how long the conversion of a video that plays so long may take.
+func Within(duration time.Duration) time.Duration { return min(leastWithin+slowest*duration, longest) }
+
+// Become is what the process does: it confines itself and becomes ffmpeg. If that fails it
+// returns an exit code.
+func Become(args []string) int { return ffmpeg.Become(limits, args) }
+
+// FFmpeg runs the program in a process apart; see package ffmpeg.
+type FFmpeg struct {
+	// Path is the path of the program.
+	Path string
+	// Threads is how many threads encode; two if zero. Each takes memory.
+	Threads int
+}
+
+// Conversion is one video to be converted.
+type Conversion struct {
+	Source Source
+	Target Target
+	// HDR says that its colours go beyond those of ordinary screens.
+	HDR bool
+}
+
+// Problem is why a video cannot be converted.
+type Problem struct {
+	// Message continues "the file …" and says what to do.
+	Message string
+	// Final says that another try would fail in the same way.
+	Final bool
+	// Err is the cause, for logs; may be nil.
+	Err error
+}
+
+func (p *Problem) Error() string { return p.Message }
+func (p *Problem) Unwrap() error { return p.Err }
+
+// arguments returns those of ffmpeg, for a video at an address.
+func (c *Conversion) arguments(address string, threads int) []string {
+	width, height := c.Target.Width, c.Target.Height
+	filters := fmt.Sprintf("scale=%d:%d,setsar=1", width, height)
+	if c.HDR {
+		// The tone mapping is ffmpeg's own recommendation for screens of 100 candela.
+		filters = fmt.Sprintf("zscale=w=%d:h=%d:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv,setsar=1",
+			width, height)
+	}
+	if rate := c.Target.FrameRate; rate > 0 {
+		filters = "fps=" + strconv.FormatFloat(rate, 'f', -1, 64) + "," + filters
+	}
+	bits, n := c.Target.BitRate, strconv.Itoa(threads)
+	return []string{
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1",
+		// The video is what was verified, MP4 or QuickTime, and nothing that refers to
+		// other addresses or files, such as a playlist.
+		"-protocol_whitelist", "http,tcp,file,pipe", "-f", "mov",
+		// Each thread that decodes holds frames of the full size.
+		"-threads", "1", "-filter_threads", "1", "-i", address,
+		"-map", "0:V:0", "-map", "0:a:0?", "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact",
+		"-vf", filters, "-pix_fmt", "yuv420p",
+		"-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-maxrate", strconv.FormatInt(bits, 10), "-bufsize", strconv.FormatInt(2*bits, 10),
+		"-threads", n, "-profile:v", "high", "-g", "120",
+		"-c:a", "aac", "-ac", "2", "-ar", "48000", "-b:a", "160k",
+		"-movflags", "+faststart", "-use_editlist", "0", "-f", "mp4", "file:/converted.mp4",
+	}
+}
+
+// Convert writes the conversion of a video into a file. It says from time to time which part
+// of the video is done, from 0 to 1. The error is a *Problem, or why the video could not be
+// read.
+func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error {
+	within := Within(c.Source.Duration)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	threads := f.Threads
+	if threads == 0 {
+		threads = 2
+	}
+	progress, writer := io.Pipe()
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		follow(progress, c.Source.Duration, done)
+	}()
+	run := ffmpeg.Run{
+		Path: f.Path, Child: Child, Limits: limits, Output: output, Stdout: writer,
+		Arguments: func(address string) []string { return c.arguments(address, threads) },
+	}
+	_, err := run.Do(ctx, video)
+	_ = writer.Close()
+	<-told
+	if err == nil {
+		return nil
+	}
+	return problemOf(ctx, err, within)
+}
+
+// follow reads what ffmpeg says of its progress: lines of which one has the time in the video
+// that it has written, in microseconds.
+func follow(from io.Reader, duration time.Duration, done func(share float64)) {
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		value, ok := strings.CutPrefix(lines.Text(), "out_time_us=")
+		if us, err := strconv.ParseInt(value, 10, 64); ok && err == nil && us > 0 && duration > 0 {
+			done(min(float64(time.Duration(us)*time.Microsecond)/float64(duration), 1))
+		}
+	}
+	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scanning, and must not stop ffmpeg.
+}
+
+// problemOf says why a run converted nothing.
+func problemOf(ctx context.Context, err error, within time.Duration) error {
+	failed := new(ffmpeg.Failed)
+	exhausted := new(rendition.Exhausted)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
+		return &Problem{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
+	case errors.As(err, &exhausted):
+		return &Problem{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+	case errors.As(err, &failed) && (strings.Contains(failed.Said, "malloc of size") || strings.Contains(failed.Said, "Cannot allocate memory")):
+		return &Problem{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
+	case errors.As(err, &failed):
+		return &Problem{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+	case errors.Is(err, confine.ErrUnconfined):
+		return &Problem{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
+	case errors.Is(err, ffmpeg.ErrNotStarted):
+		return &Problem{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+	case errors.Is(err, rendition.ErrKilled):
+		return &Problem{Message: "could not be converted: memory was short", Err: err}
+	default:
+		return err
+	}
+}

@@ -1,0 +1,19 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcode_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/decode"
+)
+
+// TestMain lets this program be the process apart that it starts.
+func TestMain(m *testing.M) {
+	if decode.Wanted(os.Args[1:]) {
+		os.Exit(decode.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,113 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcode_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/ffmpeg"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/media/transcode"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// converter answers with a film, or an error, and counts.
+type converter struct {
+	film  []byte
+	err   error
+	calls int
+}
+
+func (c *converter) Convert(_ context.Context, video ffmpeg.Video, _ *transcode.Conversion, output *os.File, done func(share float64)) error {
+	c.calls++
+	done(0.5)
+	if c.err != nil {
+		return c.err
+	}
+	_, err := output.Write(c.film)
+	return err
+}
+
+// TestMaker keeps what was converted, and what cannot be.
+func TestMaker(t *testing.T) {
+	film, err := os.ReadFile("../probe/testdata/tail.mp4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := files.Put(t.Context(), "team/film", "video/mp4", int64(len(film)), bytes.NewReader(film))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := transcode.Source{
+		Source: rendition.Source{Key: object.Key, ETag: object.ETag, MIMEType: "video/mp4", Size: object.Size}, Duration: time.Second,
+	}
+	unable := &transcode.Problem{Message: "cannot be decoded", Final: true}
+	tests := map[string]struct {
+		reason    string
+		converter converter
+		wantErr   error
+		calls     int
+	}{
+		"converted":          {"it is done once for all posts", converter{film: film}, nil, 1},
+		"unable":             {"what is final is not tried again", converter{err: unable}, unable, 1},
+		"not yet":            {"another try may do", converter{err: rendition.ErrKilled}, rendition.ErrKilled, 2},
+		"made no film":       {"what came out is looked at before a platform gets it", converter{film: []byte("no film")}, nil, 1},
+		"store is away":      {"the file is not at fault", converter{err: store.ErrChanged}, store.ErrChanged, 2},
+		"made an empty file": {"nor is nothing a video", converter{}, nil, 1},
+	}
+	width := 0
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			width++
+			target := transcode.Target{Width: 100 + width, Height: 100}
+			m := transcode.NewMaker(files, &tc.converter, rendition.NewTurns(1))
+			var told []float64
+			var r rendition.Rendition
+			var err error
+			for range 2 {
+				r, err = m.Make(t.Context(), source, target, func(share float64) { told = append(told, share) })
+			}
+			problem := new(transcode.Problem)
+			switch {
+			case tc.wantErr != nil:
+				if !errors.Is(err, tc.wantErr) {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+			case !bytes.Equal(tc.converter.film, film):
+				if !errors.As(err, &problem) || !problem.Final {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+			default:
+				body, openErr := files.Open(t.Context(), r.Key, r.ETag, 0, r.Size)
+				if err != nil || openErr != nil {
+					t.Fatalf("%s: %v, %v", tc.reason, err, openErr)
+				}
+				data, _ := io.ReadAll(body)
+				if !bytes.Equal(data, film) || r.Width != 64 || r.Height != 48 || r.MIMEType != "video/mp4" || r.Key != transcode.Key(source.Source, target) {
+					t.Errorf("%s: got %+v", tc.reason, r)
+				}
+				if found, err := m.Find(t.Context(), source.Source, target); err != nil || found != r {
+					t.Errorf("found %+v, %v", found, err)
+				}
+			}
+			if tc.converter.calls != tc.calls || len(told) != tc.calls {
+				t.Errorf("%s: converted %d times and told %v, want %d", tc.reason, tc.converter.calls, told, tc.calls)
+			}
+			if _, underWay := m.Done(source.Source, target); underWay {
+				t.Error("nothing is under way any more")
+			}
+		})
+	}
+}

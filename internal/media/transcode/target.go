@@ -1,0 +1,42 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transcode converts videos that Herald takes and a platform does not: to H.264 and
+// AAC, to fewer pixels, to another frame rate and to fewer bits, with the index first. ffmpeg
+// does it, in a process apart. A conversion is made once and kept in the store beside the
+// video.
+package transcode
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Source is a video in the store.
+type Source struct {
+	rendition.Source
+	// Duration is how long it plays.
+	Duration time.Duration
+}
+
+// Target is what a conversion is.
+type Target struct {
+	// Width and Height are those of the picture, in pixels, both even.
+	Width, Height int
+	// FrameRate is how many frames it has in a second; zero keeps those of the source.
+	FrameRate float64
+	// BitRate bounds the bits of the picture for a second.
+	BitRate int64
+}
+
+// making is part of every key. Change it when the same source and target give another result
+// than before.
+const making = "1"
+
+// Key returns the key of the conversion of a source for a target.
+func Key(source rendition.Source, t Target) string {
+	return store.Derived(source.Key, store.Digest(fmt.Sprintf("video %s\n%q\n%d %d %g %d", making, source.ETag, t.Width, t.Height, t.FrameRate, t.BitRate)))
+}

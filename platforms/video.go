@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platforms
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// VideoLimits says which videos a platform takes. Zero values set no bound.
+type VideoLimits struct {
+	// MinDuration and MaxDuration bound how long a video plays.
+	MinDuration, MaxDuration time.Duration
+	// MinSide and MaxSide bound both sides of the picture, and MaxWidth its columns, in
+	// pixels.
+	MinSide, MaxSide, MaxWidth int
+	// MinAspect and MaxAspect bound width divided by height.
+	MinAspect, MaxAspect float64
+	// MinFrameRate and MaxFrameRate bound how many frames it has in a second.
+	MinFrameRate, MaxFrameRate float64
+	// MaxBitRate bounds how many bits it has for a second, on average, and MaxBytes those of
+	// the file; Problems does not mind the latter.
+	MaxBitRate, MaxBytes int64
+	// Codecs are those of its frames, and AudioCodecs those of its sound, as ffmpeg names
+	// them; empty for all.
+	Codecs, AudioCodecs []string
+}
+
+// aboutRate is how far a frame rate may be beyond its bounds, as a share of them: players
+// round the times of frames, and 60 frames in a second are often 60.02 by the samples.
+const aboutRate = 0.02
+
+// Problems returns each bound that a video is beyond, in words that say what the video is
+// and what the platform of this name takes. What is not known of the video is not judged.
+func (l VideoLimits) Problems(f *File, platform string) []string {
+	var problems []string
+	add := func(beyond bool, format string, args ...any) {
+		if beyond {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	if f.Duration > 0 {
+		add(f.Duration < l.MinDuration, "plays for %s; %s takes at least %s", playing(f.Duration), platform, playing(l.MinDuration))
+		add(l.MaxDuration > 0 && f.Duration.Truncate(time.Second) > l.MaxDuration, "plays for %s; %s takes at most %s", playing(f.Duration), platform, playing(l.MaxDuration))
+		rate := float64(f.Size) * 8 / f.Duration.Seconds()
+		add(l.MaxBitRate > 0 && rate > float64(l.MaxBitRate), "has %s Mbit for each second; %s takes at most %s", number(rate/1e6), platform, number(float64(l.MaxBitRate)/1e6))
+	}
+	if f.Width > 0 && f.Height > 0 {
+		size := fmt.Sprintf("has %d × %d pixels", f.Width, f.Height)
+		short, long, aspect := min(f.Width, f.Height), max(f.Width, f.Height), float64(f.Width)/float64(f.Height)
+		add(short < l.MinSide, "%s; %s takes at least %d on each side", size, platform, l.MinSide)
+		add(l.MaxSide > 0 && long > l.MaxSide, "%s; %s takes at most %d on each side", size, platform, l.MaxSide)
+		add(l.MaxWidth > 0 && f.Width > l.MaxWidth, "%s; %s takes at most %d columns", size, platform, l.MaxWidth)
+		add(l.MinAspect > 0 && aspect < l.MinAspect, "%s; %s takes a video that is at most %s times as high as wide", size, platform, number(1/l.MinAspect))
+		add(l.MaxAspect > 0 && aspect > l.MaxAspect, "%s; %s takes a video that is at most %s times as wide as high", size, platform, number(l.MaxAspect))
+	}
+	if f.FrameRate > 0 && !f.FrameRateVaries {
+		rate := fmt.Sprintf("has %s frames a second", number(f.FrameRate))
+		add(f.FrameRate < l.MinFrameRate*(1-aboutRate), "%s; %s takes at least %s", rate, platform, number(l.MinFrameRate))
+		add(l.MaxFrameRate > 0 && f.FrameRate > l.MaxFrameRate*(1+aboutRate), "%s; %s takes at most %s", rate, platform, number(l.MaxFrameRate))
+	}
+	add(beside(l.Codecs, f.VideoCodec), "is encoded as %s; %s takes %s", f.VideoCodec, platform, strings.Join(l.Codecs, ", "))
+	add(beside(l.AudioCodecs, f.AudioCodec), "has sound that is encoded as %s; %s takes %s", f.AudioCodec, platform, strings.Join(l.AudioCodecs, ", "))
+	return problems
+}
+
+// beside reports whether a codec is known and none of those.
+func beside(codecs []string, codec string) bool {
+	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
+}
+
+// playing writes a duration in the two units that say most of it.
+func playing(d time.Duration) string {
+	large, small, in := "min", "s", time.Minute
+	switch {
+	case d < 2*time.Minute:
+		return number(d.Seconds()) + " s"
+	case d >= 2*time.Hour:
+		large, small, in = "h", "min", time.Hour
+	}
+	const parts = 60
+	text := fmt.Sprintf("%d %s", d/in, large)
+	if rest := d % in / (in / parts); rest > 0 {
+		text += fmt.Sprintf(" %d %s", rest, small)
+	}
+	return text
+}
+
+// number writes a number with at most two digits behind the point.
+func number(n float64) string {
+	const hundred = 100
+	return strconv.FormatFloat(math.Round(n*hundred)/hundred, 'f', -1, 64)
+}

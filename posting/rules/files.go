@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// fits refuses a video that is beyond what the documents of a platform say that it takes.
+func (v *validation) fits(media *v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+	if v.env.Accepted {
+		return nil
+	}
+	var errs field.ErrorList
+	file := platforms.FileOf(media)
+	if v.converts(&file, t) {
+		return nil
+	}
+	for _, problem := range t.limits.Videos.Problems(&file, string(t.name)) {
+		errs = append(errs, field.Invalid(path, media.Name, fmt.Sprintf("the video %q %s; upload one that fits, or post it to the other platforms only", file.Name, problem)))
+	}
+	return errs
+}
+
+// converts reports whether a video is converted for a platform.
+func (v *validation) converts(f *platforms.File, t taker) bool {
+	return v.env.Converts && t.limits.ForConversion().Converts(f)
+}
+
+// convertible refuses an image that a platform does not take as it is, and that cannot be
+// converted.
+func (v *validation) convertible(media *v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+	file := platforms.FileOf(media)
+	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Takes(&file) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, media.Name, fmt.Sprintf("%s does not take the image %q as it is, and Herald cannot convert it: it %s",
+		t.name, file.Name, media.Status.Unconvertible))}
+}
+
+// FileWarning is about one file of a post.
+type FileWarning struct {
+	// Path is where the post names the file.
+	Path *field.Path
+	// Message is one sentence or two.
+	Message string
+}
+
+// String returns the warning with its path, as admission webhooks answer it.
+func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
+
+// FileWarnings returns what some sources say that a platform of the post does not take of its
+// videos, and others contradict. It is no reason to refuse the post. Files that are not there
+// yet are left out.
+func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
+	if env.Media == nil {
+		return nil
+	}
+	var warnings []FileWarning
+	seen := map[v1alpha1.Platform]bool{}
+	for i := range post.Spec.Targets {
+		conn := env.connection(post.Spec.Targets[i].ConnectionRef.Name)
+		if conn == nil || seen[conn.Spec.Platform] {
+			continue
+		}
+		seen[conn.Spec.Platform] = true
+		limits, ok := env.Capabilities(conn.Spec.Platform)
+		if !ok || limits.VideoDoubt == "" {
+			continue
+		}
+		for _, at := range videosOf(post) {
+			media := env.Media(at.name)
+			if media == nil || !isVideo(media) {
+				continue
+			}
+			file := platforms.FileOf(media)
+			if len(limits.Videos.Problems(&file, string(conn.Spec.Platform))) > 0 {
+				continue // it is refused
+			}
+			if env.Converts && limits.ForConversion().Converts(&file) {
+				continue
+			}
+			for _, problem := range limits.DoubtfulVideos.Problems(&file, "an ordinary account of "+string(conn.Spec.Platform)) {
+				warnings = append(warnings, FileWarning{at.path, fmt.Sprintf("the video %q %s. %s", file.Name, problem, limits.VideoDoubt)})
+			}
+		}
+	}
+	return warnings
+}
+
+// named is a file that a post names, and where.
+type named struct {
+	name string
+	path *field.Path
+}
+
+// videosOf returns the files of a post that may be videos.
+func videosOf(post *v1alpha1.Post) []named {
+	spec := field.NewPath("spec")
+	switch {
+	case post.Spec.Video != nil:
+		return []named{{post.Spec.Video.MediaRef.Name, spec.Child("video", "mediaRef", "name")}}
+	case post.Spec.Tree != nil:
+		var all []named
+		for i := range post.Spec.Tree.Cards {
+			for j, ref := range post.Spec.Tree.Cards[i].MediaRefs {
+				all = append(all, named{ref.Name, spec.Child("tree", "cards").Index(i).Child("mediaRefs").Index(j).Child("name")})
+			}
+		}
+		return all
+	default:
+		return nil
+	}
+}

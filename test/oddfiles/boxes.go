@@ -1,0 +1,149 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oddfiles
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// A film is made of boxes (ISO 14496-12, section 4.2). The offsets of its frames count from the start of the file, so that
+// they change with what is put before the frames.
+
+// box is a box with its parts.
+func box(kind string, parts ...[]byte) []byte {
+	body := bytes.Join(parts, nil)
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)+8))
+	return append(append(out, kind...), body...)
+}
+
+// words are numbers of 32 bits.
+func words(values ...uint32) []byte { return longs(binary.BigEndian, values...) }
+
+// top are the boxes of a file, each with its kind.
+func top(data []byte) (all [][]byte) {
+	for len(data) >= 8 {
+		n := int(binary.BigEndian.Uint32(data))
+		if n == 0 || n > len(data) {
+			n = len(data)
+		}
+		all = append(all, data[:n])
+		data = data[n:]
+	}
+	return all
+}
+
+func kindOf(box []byte) string { return string(box[4:8]) }
+
+// shifted moves the offsets of all frames.
+func shifted(data []byte, by int) []byte {
+	data = bytes.Clone(data)
+	for at := 0; ; at += 4 {
+		found := bytes.Index(data[at:], []byte("stco"))
+		if found < 0 {
+			return data
+		}
+		at += found
+		for i := range int(binary.BigEndian.Uint32(data[at+8:])) {
+			offset := data[at+12+4*i:]
+			binary.BigEndian.PutUint32(offset, uint32(int(binary.BigEndian.Uint32(offset))+by))
+		}
+	}
+}
+
+// preceded puts boxes before all others, and before the first one of a file without its ftyp.
+func preceded(boxes ...[]byte) func([]byte) []byte {
+	first := bytes.Join(boxes, nil)
+	return func(data []byte) []byte { return append(bytes.Clone(first), shifted(data, len(first))...) }
+}
+
+// unbranded drops the box that names the brand.
+func unbranded(data []byte) []byte {
+	n := len(top(data)[0])
+	return shifted(data[n:], -n)
+}
+
+// branded changes the brand.
+func branded(brand string) func([]byte) []byte {
+	return func(data []byte) []byte {
+		copy(data[8:], brand)
+		return data
+	}
+}
+
+// indexLast moves the description behind the frames, as cameras write it.
+func indexLast(data []byte) []byte {
+	var before, index []byte
+	for _, b := range top(data) {
+		if kindOf(b) == "moov" {
+			index = b
+		} else {
+			before = append(before, b...)
+		}
+	}
+	return append(before, shifted(index, -len(index))...)
+}
+
+// described puts boxes behind those that describe a film whose description precedes its frames.
+func described(boxes ...[]byte) func([]byte) []byte {
+	more := bytes.Join(boxes, nil)
+	return func(data []byte) []byte {
+		var out []byte
+		for _, b := range top(shifted(data, len(more))) {
+			if kindOf(b) == "moov" {
+				b = box("moov", b[8:], more)
+			}
+			out = append(out, b...)
+		}
+		return out
+	}
+}
+
+// put writes bytes at a distance behind the first box of a kind, or behind all of them.
+func put(kind string, distance int, value []byte, all bool) func([]byte) []byte {
+	return func(data []byte) []byte {
+		for at := 0; ; {
+			found := bytes.Index(data[at:], []byte(kind))
+			if found < 0 {
+				return data
+			}
+			at += found + 4
+			copy(data[at+distance:], value)
+			if !all {
+				return data
+			}
+		}
+	}
+}
+
+// compressed makes the description of a film a compressed one (QuickTime File Format, "Compressed Movie Resources").
+func compressed(data []byte) []byte {
+	var out []byte
+	for _, b := range top(indexLast(data)) {
+		if kindOf(b) == "moov" {
+			b = box("moov", box("cmov", box("dcom", []byte("zlib")), box("cmvd", words(uint32(len(b))), zipped(b))))
+		}
+		out = append(out, b...)
+	}
+	return out
+}
+
+// recorded adds a track of samples of a kind that show nothing, such as those that a camera records of where it is. All of
+// it is one sample.
+func recorded(handler, format string, sample []byte) func([]byte) []byte {
+	track := func(offset int) []byte {
+		description := box(format, make([]byte, 6), []byte{0, 1})
+		table := box("stbl",
+			box("stsd", words(0, 1), description), box("stts", words(0, 1, 1, 10_000)), box("stsc", words(0, 1, 1, 1, 1)),
+			box("stsz", words(0, uint32(len(sample)), 1)), box("stco", words(0, 1, uint32(offset))))
+		return box("trak",
+			box("tkhd", words(3, 0, 0, 9, 0, 10_000, 0, 0, 0, 0, 1<<16, 0, 0, 0, 1<<16, 0, 0, 0, 1<<30, 0, 0)),
+			box("mdia", box("mdhd", words(0, 0, 0, 1000, 10_000, 0)), box("hdlr", words(0, 0), []byte(handler), words(0, 0, 0), []byte("Odd\x00")),
+				box("minf", box("nmhd", words(0)), box("dinf", box("dref", words(0, 1), box("url ", words(1)))), table)))
+	}
+	return func(data []byte) []byte {
+		whole := len(data) + len(track(0))
+		return append(described(track(whole+8))(data), box("mdat", sample)...)
+	}
+}

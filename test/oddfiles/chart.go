@@ -1,0 +1,71 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oddfiles
+
+import (
+	"crypto/sha256"
+	"image"
+	"image/color"
+	"math"
+)
+
+// chartWidth and chartHeight make a picture that Instagram takes standing and lying.
+const chartWidth, chartHeight = 400, 320
+
+// chart is the picture that images show: red grows to the right and green downwards, so that each way to turn it looks
+// different, with a white and a black block on it.
+func chart() *image.NRGBA { return charted(chartWidth, chartHeight) }
+
+func charted(width, height int) *image.NRGBA {
+	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			c := color.NRGBA{uint8(x * math.MaxUint8 / width), uint8(y * math.MaxUint8 / height), 128, math.MaxUint8}
+			switch {
+			case x < width/4 && y < height/4:
+				c = color.NRGBA{255, 255, 255, 255}
+			case x >= width/2 && x < width*5/8 && y < height/4:
+				c = color.NRGBA{0, 0, 0, 255}
+			}
+			picture.SetNRGBA(x, y, c)
+		}
+	}
+	return picture
+}
+
+// glass is the chart, less and less transparent to the right.
+func glass() *image.NRGBA {
+	picture := chart()
+	for y := range chartHeight {
+		for x := range chartWidth {
+			picture.Pix[picture.PixOffset(x, y)+3] = uint8(x * math.MaxUint8 / (chartWidth - 1))
+		}
+	}
+	return picture
+}
+
+// mapped returns a picture with other colours, by a function of the parts of light of a channel, from 0 to 1.
+func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
+	out := image.NewNRGBA(picture.Rect)
+	var table [256]uint8
+	for i := range table {
+		table[i] = uint8(math.Round(math.MaxUint8 * value(float64(i)/math.MaxUint8)))
+	}
+	for i, v := range picture.Pix {
+		if out.Pix[i] = table[v]; i%4 == 3 {
+			out.Pix[i] = v
+		}
+	}
+	return out
+}
+
+// light is how much light a value of sRGB is (IEC 61966-2-1).
+func light(v float64) float64 {
+	if v <= 0.04045 {
+		return v / 12.92
+	}
+	return math.Pow((v+0.055)/1.055, 2.4)
+}
+
+func sum(data []byte) [sha256.Size]byte { return sha256.Sum256(data) }

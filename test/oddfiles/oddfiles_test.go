@@ -1,0 +1,189 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oddfiles_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/browser/stack"
+	"github.com/herald-social/herald/test/oddfiles"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// TestOddFiles uploads each file, makes a draft of it and a post to each platform that takes its kind, and compares what
+// arrives with what its row says. -short takes a part of the files.
+func TestOddFiles(t *testing.T) {
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	must(t, err)
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		assets = filepath.Join(checkout, "bin")
+	}
+	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // the paths of sockets must be short
+	must(t, err)
+	kit, err := oddfiles.NewKit(t.Context(), checkout, t.TempDir())
+	must(t, err)
+	log, err := os.Create(filepath.Join(t.ArtifactDir(), "log"))
+	must(t, err)
+	running, err := stack.Start(t.Context(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: log})
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(running.Stop(), log.Close(), os.RemoveAll(dir))) })
+	for _, account := range sandbox.DemoAccounts() {
+		// The platforms' own times would be waited for with every file.
+		_, err := (sandboxtest.Client{URL: running.Sandbox()}).Account(t.Context(), account.Platform, account.ID, map[string]any{"processing_ms": 0, "listing_lag_ms": 0})
+		must(t, err)
+	}
+	api, err := newHerald(t.Context(), running)
+	must(t, err)
+	rows := oddfiles.Rows()
+	for i := range rows {
+		if testing.Short() && !rows[i].Short {
+			continue
+		}
+		t.Run(rows[i].Name, func(t *testing.T) {
+			t.Parallel()
+			if missing := kit.Lacks(rows[i].Needs); missing != "" {
+				t.Skipf("it cannot be made without %s", missing)
+			}
+			(&trial{row: &rows[i], kit: kit, api: api}).run(t)
+		})
+	}
+}
+
+// trial sends one file.
+type trial struct {
+	row    *oddfiles.Row
+	kit    *oddfiles.Kit
+	api    *herald
+	source []byte
+	media  string
+}
+
+func (o *trial) run(t *testing.T) {
+	var err error
+	o.source, err = o.row.Make(o.kit)
+	must(t, err)
+	if o.row.Place && !oddfiles.TellsPlace(o.source) {
+		t.Fatal("the file does not tell the place, as its row says")
+	}
+	o.media, err = o.api.upload(t.Context(), o.row, o.source)
+	if answer := new(refusal); errors.As(err, &answer) && answer.status == http.StatusBadRequest {
+		if want := o.row.Want.All; want.Kind != oddfiles.Refused || !strings.Contains(answer.message, want.Says) {
+			t.Errorf("want %s, refused before the upload with %q", want, answer.message)
+		}
+		return
+	}
+	must(t, err)
+	_, drafted := o.create(t, true)
+	made, refused := o.create(t, false)
+	var to []oddfiles.Platform
+	for _, p := range o.row.Platforms() {
+		if drafted[p] != refused[p] {
+			t.Errorf("%s: the draft is answered %q, and the post %q", p, drafted[p], refused[p])
+		}
+		want := o.row.Want.On(p)
+		if (want.Kind == oddfiles.Refused) != (refused[p] != "") || !strings.Contains(refused[p], want.Says) {
+			t.Errorf("%s: want %s, refused with %q", p, want, refused[p])
+		}
+		if refused[p] == "" {
+			to = append(to, p)
+		}
+	}
+	if made.ID == "" {
+		return
+	}
+	made, err = o.api.delivered(t.Context(), made.ID)
+	must(t, err)
+	for _, p := range made.Platforms {
+		if p.Status != "posted" {
+			t.Errorf("%s: %s: %s", p.Platform, p.Status, p.Error)
+			to = slices.DeleteFunc(to, func(other oddfiles.Platform) bool { return other == p.Platform })
+		}
+	}
+	o.compare(t, to)
+}
+
+// named matches a platform where a refusal says what it takes.
+var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:takes|does not take)`)
+
+// create makes a post of the file, or a draft, for the platforms that take it. It returns what each of the others is refused
+// with: an answer refuses the platforms that it names, or all of them if it names none.
+func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[oddfiles.Platform]string) {
+	t.Helper()
+	refused = map[oddfiles.Platform]string{}
+	to := o.row.Platforms()
+	for len(to) > 0 {
+		made, err := o.api.create(t.Context(), o.row, o.media, to, draft)
+		if err == nil {
+			return made, refused
+		}
+		answer := new(refusal)
+		if !errors.As(err, &answer) || answer.status != http.StatusBadRequest {
+			t.Fatal(err)
+		}
+		// Each sentence is about one platform, behind the field that it is about.
+		for sentence := range strings.SplitSeq(answer.message, "; media_id") {
+			if found := named.FindStringSubmatch(sentence); found != nil {
+				refused[oddfiles.Platform(found[1])] += sentence
+			}
+		}
+		left := slices.DeleteFunc(slices.Clone(to), func(p oddfiles.Platform) bool { return refused[p] != "" })
+		if len(left) == len(to) {
+			for _, p := range to {
+				refused[p] = answer.message
+			}
+			break
+		}
+		to = left
+	}
+	return made, refused
+}
+
+// compare holds what has arrived against the file that was sent.
+func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
+	t.Helper()
+	arrived, err := o.api.arrived(t.Context(), o.media)
+	must(t, err)
+	for _, p := range on {
+		want, got := o.row.Want.On(p), arrived[p]
+		switch same := bytes.Equal(got, o.source); {
+		case got == nil:
+			t.Errorf("%s: nothing has arrived", p)
+		case oddfiles.TellsPlace(got):
+			t.Errorf("%s: what has arrived tells the place where it was taken", p)
+		case want.Kind == oddfiles.AsSent && !same:
+			t.Errorf("%s: want %s; another file of %d bytes has arrived", p, want, len(got))
+		case want.Kind == oddfiles.WithoutPlace:
+			if same || len(got) != len(o.source) {
+				t.Errorf("%s: want %s; %d bytes have arrived for %d, the same: %t", p, want, len(got), len(o.source), same)
+			}
+			err = o.unchanged(t.Context(), got)
+		case want.Kind == oddfiles.Rendered:
+			if same {
+				t.Errorf("%s: want %s; it has arrived as sent", p, want)
+			}
+			err = o.shown(t.Context(), p, got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", p, err)
+			err = nil
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

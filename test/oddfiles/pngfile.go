@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oddfiles
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+)
+
+// The colour types of a PNG (third edition, section 11.2.1).
+const pngGrey, pngColor, pngPalette, pngGreyAlpha, pngColorAlpha = 0, 2, 3, 4, 6
+
+// pngFile says how a picture is stored.
+type pngFile struct {
+	picture     *image.NRGBA
+	depth, kind int
+	interlaced  bool
+	// before and behind are chunks before the pixels and behind them.
+	before, behind [][]byte
+}
+
+// pngSignature begins each PNG.
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
+func chunk(kind string, data []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	out = append(append(out, kind...), data...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+func zipped(data []byte) []byte {
+	var out bytes.Buffer
+	w := zlib.NewWriter(&out)
+	// A buffer takes everything.
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// passes are the parts of an interlaced picture: where each begins, and how far its points are apart (section 8.1).
+var passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+
+func (f *pngFile) encode() []byte {
+	size := f.picture.Rect.Size()
+	head := longs(binary.BigEndian, uint32(size.X), uint32(size.Y))
+	head = append(head, byte(f.depth), byte(f.kind), 0, 0, 0)
+	parts := passes
+	if !f.interlaced {
+		parts = [][4]int{{0, 0, 1, 1}}
+	} else {
+		head[12] = 1
+	}
+	var pixels []byte
+	for _, p := range parts {
+		for y := p[1]; y < size.Y; y += p[3] {
+			if p[0] < size.X {
+				pixels = append(pixels, f.row(p[0], p[2], y)...)
+			}
+		}
+	}
+	out := append([]byte(pngSignature), chunk("IHDR", head)...)
+	out = append(out, bytes.Join(f.before, nil)...)
+	if f.kind == pngPalette {
+		out = append(out, f.palette()...)
+	}
+	out = append(out, chunk("IDAT", zipped(pixels))...)
+	out = append(out, bytes.Join(f.behind, nil)...)
+	return append(out, chunk("IEND", nil)...)
+}
+
+// row is a row of pixels behind its filter, which is none.
+func (f *pngFile) row(from, step, y int) []byte {
+	out := []byte{0}
+	bits, count := uint(0), 0
+	put := func(v uint32) { // v has 16 bits
+		if f.depth == 16 {
+			out = append(out, byte(v>>8), byte(v))
+			return
+		}
+		bits = bits<<f.depth | uint(v>>(16-f.depth))
+		if count += f.depth; count == 8 {
+			out = append(out, byte(bits))
+			bits, count = 0, 0
+		}
+	}
+	for x := from; x < f.picture.Rect.Dx(); x += step {
+		c := f.picture.NRGBAAt(x, y)
+		grey := uint32(color.Gray16Model.Convert(color.NRGBA{c.R, c.G, c.B, 255}).(color.Gray16).Y)
+		switch f.kind {
+		case pngGrey:
+			put(grey)
+		case pngGreyAlpha:
+			put(grey)
+			put(uint32(c.A) * 0x101)
+		case pngPalette:
+			put(uint32(paletteIndex(c, f.depth)) << (16 - f.depth))
+		default:
+			put(uint32(c.R) * 0x101)
+			put(uint32(c.G) * 0x101)
+			put(uint32(c.B) * 0x101)
+			if f.kind == pngColorAlpha {
+				put(uint32(c.A) * 0x101)
+			}
+		}
+	}
+	for count > 0 {
+		put(0)
+	}
+	return out
+}
+
+// paletteIndex is the entry for a colour: of the palette of 256, three bits of red and green, two of blue; of that of 16,
+// one bit of each, and one of transparency.
+func paletteIndex(c color.NRGBA, depth int) uint8 {
+	if depth == 8 {
+		return c.R&0xe0 | c.G>>3&0x1c | c.B>>6
+	}
+	return c.R>>7<<3 | c.G>>7<<2 | c.B>>7<<1 | c.A>>7
+}
+
+// palette is the palette, with how transparent its entries are.
+func (f *pngFile) palette() []byte {
+	var colors, alphas []byte
+	for i := range 1 << f.depth {
+		if f.depth == 8 {
+			colors = append(colors, byte(i>>5*255/7), byte(i>>2&7*255/7), byte(i&3*85))
+			continue
+		}
+		colors = append(colors, byte(i>>3&1*255), byte(i>>2&1*255), byte(i>>1&1*255))
+		alphas = append(alphas, byte(i&1*255))
+	}
+	out := chunk("PLTE", colors)
+	if alphas != nil {
+		out = append(out, chunk("tRNS", alphas)...)
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oddfiles
+
+import (
+	"fmt"
+	"strings"
+)
+
+// titles are the names of the platforms for people.
+var titles = map[Platform]string{X: "X", Instagram: "Instagram", Threads: "Threads", TikTok: "TikTok", Facebook: "Facebook", YouTube: "YouTube"}
+
+// Table returns the files as tables in Markdown: images, and videos.
+func Table() string {
+	var b strings.Builder
+	for _, videos := range []bool{false, true} {
+		kind, on := "image", ImagePlatforms
+		if videos {
+			kind, on = "video", VideoPlatforms
+		}
+		var names []string
+		for _, p := range on {
+			names = append(names, titles[p])
+		}
+		fmt.Fprintf(&b, "\n| %s | who writes such files | what %s and %s get |\n| --- | --- | --- |\n",
+			kind, strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+		for _, row := range Rows() {
+			if row.IsVideo() == videos {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.Name, row.Reason, row.Want.words(on))
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+// words says what becomes of a file on these platforms: the most frequent outcome first, and then those that differ.
+func (w Want) words(on []Platform) string {
+	if w.All.Kind == Refused {
+		return w.All.String()
+	}
+	by := map[string][]string{}
+	order := []string{w.All.String()}
+	for _, p := range on {
+		o := w.On(p).String()
+		if by[o] == nil && o != order[0] {
+			order = append(order, o)
+		}
+		by[o] = append(by[o], titles[p])
+	}
+	var parts []string
+	for i, o := range order {
+		switch {
+		case i == 0 && len(by) == 1:
+			parts = append(parts, o)
+		case len(by[o]) > 0:
+			parts = append(parts, strings.Join(by[o], ", ")+": "+o)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
