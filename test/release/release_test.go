@@ -214,11 +214,11 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))
 		Expect(texts(ctx, "1002")).To(BeEmpty())
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(untouched), untouched)).To(Succeed())
-		Expect(untouched.Status).To(Equal(v1alpha1.PostStatus{}))
+		Expect(untouched.Status).To(Equal(v1alpha1.PostStatus{ObservedGeneration: -1}), "as the API server defaulted it")
 		Expect(untouched.Finalizers).To(BeEmpty())
 		var team v1alpha1.Team
 		Expect(admin.Get(ctx, types.NamespacedName{Name: "other"}, &team)).To(Succeed())
-		Expect(team.Status).To(Equal(v1alpha1.TeamStatus{}))
+		Expect(team.Status).To(Equal(v1alpha1.TeamStatus{ObservedGeneration: -1}), "as the API server defaulted it")
 		var bindings rbacv1.RoleBindingList
 		Expect(admin.List(ctx, &bindings, client.InNamespace(elsewhere))).To(Succeed())
 		Expect(bindings.Items).To(BeEmpty())
