@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -238,7 +237,7 @@ var _ = Describe("posts that left the cluster", func() {
 		t.archive(ctx, ids[0])
 		t.leave(ctx, ids[0])
 		Expect(t.call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusOK))
-		t.resource.Spec.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{}}
+		t.resource.Spec.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{}}
 		Expect(admin.Update(ctx, t.resource)).To(Succeed())
 		Eventually(func() int { return t.call(ctx, "GET", "/posts/"+ids[0], "").status }).Should(Equal(http.StatusNotFound))
 	})

@@ -58,7 +58,7 @@ var _ = Describe("The budget of a team", func() {
 	},
 		Entry("stored posts", v1alpha1.TeamBudget{Posts: new(int32(2))}, 2, text("acme-x", "a", draft),
 			"the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. Delete posts"),
-		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: "3Ki"}, 1, text("acme-x", strings.Repeat("a", 280), draft),
+		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("3Ki"))}, 1, text("acme-x", strings.Repeat("a", 280), draft),
 			"the team's budget allows 3,072 bytes of stored posts; "),
 		Entry("unfinished posts, drafts and scheduled ones", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 3, text("acme-x", "a", inMarch),
 			"the team's budget allows 3 posts that are drafts, scheduled or being delivered; 3 are used and this needs 1 more. Cancel drafts or scheduled posts, or have an administrator raise spec.budget.unfinishedPosts"),
@@ -117,7 +117,7 @@ var _ = Describe("The budget of a team", func() {
 		begin().mustFail(403, "SUBSCRIPTION_REQUIRED", words)
 	},
 		Entry("by their number", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, 3, "the team's budget allows 3 files that are waited for; 3 are used and this needs 1 more"),
-		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: "2500"}, 2, "the team's budget allows 2,500 bytes of files that are waited for; 2,000 are used and this needs 1,000 more"),
+		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("2500"))}, 2, "the team's budget allows 2,500 bytes of files that are waited for; 2,000 are used and this needs 1,000 more"),
 	)
 
 	It("is exceeded by no burst at one replica, by three only before they know of each other, and never where Kubernetes counts", func(ctx context.Context) {

@@ -45,6 +45,12 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
+// Cancelled reports whether a post is withdrawn: its spec asks for it, or it was withdrawn
+// before. No spec takes that back, since a tool may apply a file that knows nothing of it.
+func Cancelled(post *v1alpha1.Post) bool {
+	return post.Spec.Cancelled || post.Status.CancelledAt != nil
+}
+
 // StateOf returns what is settled of a target. A version of Herald that did not
 // record states kept this in phase and reason; they are read here alone, and
 // only of an entry without a state. The manager records the state with the next
@@ -124,7 +130,7 @@ func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 	switch {
 	case Started(post):
 		return v1alpha1.PhaseProcessing
-	case post.Spec.Cancelled:
+	case Cancelled(post):
 		return v1alpha1.PhaseCancelled
 	case post.Spec.Draft:
 		return v1alpha1.PhaseDraft

@@ -250,6 +250,8 @@ type TikTokAccount struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hconn,categories=herald
+// +kubebuilder:selectablefield:JSONPath=`.spec.platform`
+// +kubebuilder:selectablefield:JSONPath=`.spec.accountID`
 // +kubebuilder:printcolumn:name="Platform",type=string,JSONPath=`.spec.platform`
 // +kubebuilder:printcolumn:name="Account",type=string,JSONPath=`.status.accountName`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -40,8 +40,6 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.scheduledAt))",message="a draft has no scheduledAt; remove draft to schedule the post, or scheduledAt to keep it as a draft"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cancelled) && self.cancelled) || (has(self.draft) && self.draft) || has(self.scheduledAt)",message="only a draft or a scheduled post can be cancelled; an immediate post is already being delivered"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancelled) && oldSelf.cancelled) || (has(self.cancelled) && self.cancelled)",message="a cancelled post stays cancelled; create a new Post instead"
-// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft) || (has(oldSelf.draft) && oldSelf.draft)",message="a post that is not a draft cannot become one; cancel it and create a new draft instead"
 // +kubebuilder:validation:XValidation:rule="self.targets.all(t, has(t.caption) && size(t.caption) > 0) || (has(self.draft) && self.draft) || self.category == 'tree'",message="every target needs a caption unless the post is a draft"
 // +kubebuilder:validation:XValidation:rule="has(self.image) == (self.category == 'image')",message="a post of category image, and no other, has the block image",fieldPath=".image"
 // +kubebuilder:validation:XValidation:rule="has(self.video) == (self.category == 'video')",message="a post of category video, and no other, has the block video",fieldPath=".video"
@@ -140,15 +138,18 @@ type PostTarget struct {
 // +kubebuilder:selectablefield:JSONPath=`.status.finishedOn`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Category",type=string,JSONPath=`.spec.category`
+// +kubebuilder:printcolumn:name="Posted",type=string,JSONPath=`.status.posted`
 // +kubebuilder:printcolumn:name="Platforms",type=string,JSONPath=`.status.platforms`
 // +kubebuilder:printcolumn:name="Scheduled",type=string,JSONPath=`.spec.scheduledAt`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.targets[0].externalURL`
+// +kubebuilder:printcolumn:name="URLs",type=string,priority=1,JSONPath=`.status.urls`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || (has(oldSelf.status.phase) && self.status.phase != oldSelf.status.phase) || !has(oldSelf.status.targets) || ((!oldSelf.status.targets.exists(t, has(t.attempt)) || self.spec == oldSelf.spec) && (!oldSelf.status.targets.exists(t, has(t.state) && t.state == 'undecided') || self.spec.targets.map(t, t.connectionRef.name) == oldSelf.spec.targets.map(t, t.connectionRef.name)))",message="the spec is frozen: delivery has already begun",messageExpression="oldSelf.status.targets.exists(t, has(t.attempt)) ? 'the spec is frozen: delivery has already begun' : 'the targets are frozen: whether this post was published is unknown; answer as its condition OutcomeUnknown says, and create a new Post for other targets'"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || self.metadata.name != 'new'",message="the name \"new\" is taken: the address posts/new of the web application is the page that writes a post; choose another one"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?finished.orValue(false) || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?cancelledAt.hasValue() || !oldSelf.?status.?finished.orValue(false) || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?cancelledAt.hasValue() || !oldSelf.spec.?cancelled.orValue(false) || self.spec.?cancelled.orValue(false)",message="spec.cancelled cannot be taken back, and the cancel is not recorded yet: apply this again when status.cancelledAt is set; the post stays cancelled. To publish it, create a new Post"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?cancelledAt.hasValue() || !self.spec.?draft.orValue(false) || oldSelf.spec.?draft.orValue(false)",message="a post that is not a draft cannot become one; cancel it and create a new draft instead"
 type Post struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object.

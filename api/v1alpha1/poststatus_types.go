@@ -324,8 +324,8 @@ type EarlierPost struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.targets) || !has(oldSelf.targets) || size(oldSelf.targets) == 0",message="the record of a target is never removed"
 type PostStatus struct {
-	// conditions of the post: Accepted and Ready; Prepared, Reconciling, Stalled
-	// and OutcomeUnknown while they apply.
+	// conditions of the post: Accepted, Ready and Published; Prepared, Reconciling,
+	// Stalled, OutcomeUnknown and Adopted where they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -358,6 +358,12 @@ type PostStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	FinishedOn string `json:"finishedOn,omitempty"`
 
+	// cancelledAt is when the post was withdrawn before its delivery began. It stays
+	// withdrawn, whatever its spec says from then on.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cancelledAt never changes once set"
+	CancelledAt *Time `json:"cancelledAt,omitempty"`
+
 	// earlier says what was found of an earlier post of this name; absent until that was
 	// looked for, and where it need not be.
 	// +optional
@@ -367,6 +373,17 @@ type PostStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Platforms string `json:"platforms,omitempty"`
+
+	// posted is how many targets are posted, and of how many, for people: "2/3".
+	// +optional
+	// +kubebuilder:validation:MaxLength=7
+	Posted string `json:"posted,omitempty"`
+
+	// urls are the addresses of what is posted, for people, with spaces between them.
+	// Those that 1,024 characters do not hold are left out; targets has them all.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	URLs string `json:"urls,omitempty"`
 
 	// targets holds one entry per target that was accepted.
 	// +optional

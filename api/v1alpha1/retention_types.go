@@ -3,37 +3,25 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // TeamRetention is how long finished posts of a team are kept: first as resources in the
 // cluster, and then in the archive, from which the HTTP API and the web application read
 // them alike. Both times begin when a post is finished (status.finishedAt).
 type TeamRetention struct {
-	// inCluster is how long a finished post stays in the cluster as a resource, as
-	// hours, minutes and seconds: "168h", "36h30m", "90s". "0s" removes it as soon as
-	// it is finished. An installation may have a least time. Omitted, it is that of
-	// the installation: seven days if that says nothing else.
+	// inCluster is how long a finished post stays in the cluster as a resource, such as
+	// "7d", "36h30m" or "90s". "0s" removes it as soon as it is finished. An installation
+	// may have a least time. Omitted, it is that of the installation: seven days if that
+	// says nothing else.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$')",message="inCluster is not a time; write hours, minutes and seconds, such as 168h, 36h30m or 0s"
-	InCluster *metav1.Duration `json:"inCluster,omitempty"`
+	InCluster *Duration `json:"inCluster,omitempty"`
 
 	// archived is how long what became of a post can be read, in lists and by its id,
-	// as hours, minutes and seconds, counted from when it was finished and not from
-	// when it left the cluster. What is archived stays at least as long as the post is
+	// such as "90d". It is counted from when the post was finished and not from when it
+	// left the cluster. What is archived stays at least as long as the post is
 	// in the cluster. After that nothing tells any more that the post was published:
 	// one that is applied again under its name goes out again. Omitted, it is that of
 	// the installation: ninety days if that says nothing else.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$')",message="archived is not a time; write hours, minutes and seconds, such as 2160h, 36h30m or 0s"
-	Archived *metav1.Duration `json:"archived,omitempty"`
+	Archived *Duration `json:"archived,omitempty"`
 
 	// applied has posts leave the cluster too that were applied, and so may stand in
 	// Git. False, the default, leaves those to whoever applied them: what is in Git

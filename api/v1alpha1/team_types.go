@@ -4,10 +4,7 @@
 package v1alpha1
 
 import (
-	"math"
-	"strconv"
-	"strings"
-
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -88,29 +85,6 @@ type TeamMedia struct {
 	KeepLocation bool `json:"keepLocation,omitempty"`
 }
 
-// Bytes is a number of bytes: digits alone, or with one of Kubernetes' units Ki, Mi, Gi
-// and Ti, such as "128Mi". It is not a resource.Quantity, whose schema admits what cannot
-// be decoded.
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=15
-// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|[1-9][0-9]{0,5}(Ki|Mi|Gi|Ti))$`
-type Bytes string
-
-// Value is the number; zero for what the schema does not admit.
-func (b Bytes) Value() int64 {
-	digits, shift := string(b), 0
-	for i, unit := range []string{"Ki", "Mi", "Gi", "Ti"} {
-		if without, ok := strings.CutSuffix(digits, unit); ok {
-			digits, shift = without, 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>shift {
-		return 0
-	}
-	return n << shift
-}
-
 // TeamBudget is how much a team may keep in the cluster and have under way, so that no
 // team fills it for the others. What is left out is as the plan has it (docs/plans.md).
 type TeamBudget struct {
@@ -125,7 +99,11 @@ type TeamBudget struct {
 	// metadata, as the Kubernetes API stores them, 2 KiB for what Herald writes of each
 	// target, and 256 bytes for each card of a tree at each target.
 	// +optional
-	PostBytes Bytes `json:"postBytes,omitempty"`
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]{0,5})(\.[0-9]{1,3})?(k|M|G|T|Ki|Mi|Gi|Ti))$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self <= 999999999999999",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
+	PostBytes *resource.Quantity `json:"postBytes,omitempty"`
 
 	// unfinishedPosts is how many of them may be drafts, scheduled or being
 	// delivered.
@@ -143,7 +121,11 @@ type TeamBudget struct {
 	// pendingFileBytes is how many bytes the files may have together that are
 	// waited for.
 	// +optional
-	PendingFileBytes Bytes `json:"pendingFileBytes,omitempty"`
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]{0,5})(\.[0-9]{1,3})?(k|M|G|T|Ki|Mi|Gi|Ti))$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self <= 999999999999999",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
+	PendingFileBytes *resource.Quantity `json:"pendingFileBytes,omitempty"`
 
 	// keys is how many APIKeys the team may have: revoked and expired ones count
 	// until they are deleted.
@@ -256,11 +238,7 @@ type TeamSpec struct {
 	// ttlAfterFinished is the older name of retention.archived, which is read where
 	// that is not written. Deprecated: write retention.archived.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=21
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
-	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+	TTLAfterFinished *Duration `json:"ttlAfterFinished,omitempty"`
 }
 
 // TeamStatus is what the manager found and did.
@@ -364,7 +342,7 @@ type TeamUsage struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team has at most 63 characters, since it is the value of the label social.herald.dev/team of its namespace; choose a shorter one"
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=htm,categories=herald
+// +kubebuilder:resource:scope=Cluster,shortName=hteam,categories=herald
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.namespace`
 // +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.spec.subscription.plan`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.subscription.state`

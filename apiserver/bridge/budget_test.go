@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,11 +30,11 @@ func TestChangeWithinTheBudget(t *testing.T) {
 		change func(*stage, string) error
 		want   string
 	}{
-		"Grows": {"there is no room for what it grows by", v1alpha1.TeamBudget{PostBytes: "0"}, 0, func(s *stage, seen string) error {
+		"Grows": {"there is no room for what it grows by", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, "spec.budget.postBytes"},
-		"Shrinks": {"although there is too much", v1alpha1.TeamBudget{PostBytes: "0", Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
+		"Shrinks": {"although there is too much", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("a", "acme"))
 			return err
 		}, ""},
@@ -45,7 +46,7 @@ func TestChangeWithinTheBudget(t *testing.T) {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
 		}, "no draft is published before there are fewer"},
-		"Cancelled": {"that makes room", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(0)), PostBytes: "0"}, 2, func(s *stage, _ string) error {
+		"Cancelled": {"that makes room", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(0)), PostBytes: new(apiresource.MustParse("0"))}, 2, func(s *stage, _ string) error {
 			return s.CancelPost(t.Context(), person, "p1")
 		}, ""},
 	} {

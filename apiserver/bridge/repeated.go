@@ -126,7 +126,7 @@ func (r *recent) begin(ctx context.Context, content sameContent) (end func(), er
 // note takes a post that a person published a moment ago; others are passed over.
 func (r *recent) note(post *v1alpha1.Post, now time.Time) {
 	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
-	if publisher == "" || post.Spec.Draft || post.Spec.Cancelled || published.expired(now) {
+	if publisher == "" || post.Spec.Draft || posting.Cancelled(post) || published.expired(now) {
 		return
 	}
 	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
@@ -237,7 +237,7 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 // isNowhere reports whether nothing of a post is published, nor will or may be: to publish
 // the same again repeats nothing.
 func isNowhere(post *v1alpha1.Post) bool {
-	if post.Spec.Cancelled || post.Spec.Draft {
+	if posting.Cancelled(post) || post.Spec.Draft {
 		return true
 	}
 	if posting.PhaseOf(post) != v1alpha1.PhaseFailed {

@@ -170,7 +170,7 @@ func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
 // wantedAt is the time at which an agent wanted a draft to be published; now says that it was at once.
 func wantedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
-	if !post.Spec.Draft || post.Spec.Cancelled || value == "" {
+	if !post.Spec.Draft || posting.Cancelled(post) || value == "" {
 		return nil, false
 	}
 	parsed, err := time.Parse(time.RFC3339, value)

@@ -98,7 +98,7 @@ func wants(before, post *v1alpha1.Post, change growing, used map[v1alpha1.Budget
 	if more := growth(before, post, change.is-change.was); more > 0 {
 		want(v1alpha1.BudgetPostBytes, more)
 	}
-	if before.Spec.Draft && !post.Spec.Draft && !post.Spec.Cancelled {
+	if before.Spec.Draft && !post.Spec.Draft && !posting.Cancelled(post) {
 		want(v1alpha1.BudgetUnfinishedPosts, 0) // it is one of them already
 	}
 	return needs

@@ -83,7 +83,7 @@ var _ = Describe("The budget of a team", func() {
 	})
 
 	It("of as many as there are lets a draft out; of fewer it does not, and lets go of what is cancelled or made smaller", func(ctx SpecContext) {
-		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2)), PostBytes: "0"})
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2)), PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx, saying(strings.Repeat("a", 200)))
 		second := t.stored(ctx, saying(strings.Repeat("a", 100)))
 		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
@@ -103,7 +103,7 @@ var _ = Describe("The budget of a team", func() {
 
 	It("holds a cancelled post to it, and lets go of what is cancelled as it is", func(ctx SpecContext) {
 		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
-		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
 		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "what is stored as cancelled takes as much as another")
 		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
@@ -112,7 +112,7 @@ var _ = Describe("The budget of a team", func() {
 	})
 
 	It("holds to it what is written around a post later, whatever became of the post", func(ctx SpecContext) {
-		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "0"})
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
 		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
 		around := func(bytes int) func() error {
@@ -142,7 +142,7 @@ var _ = Describe("The budget of a team", func() {
 	})
 
 	It("counts what was admitted since the apiserver counted, and no dry run", func(ctx SpecContext) {
-		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: "5000"})
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("5000"))})
 		first, second := t.post(), t.post()
 		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is known, and dry runs are not counted")
 		refused := t.post(func(s *v1alpha1.PostSpec) { s.Draft, s.Category, s.Targets[0].Caption = false, "video", "" })
@@ -160,7 +160,7 @@ var _ = Describe("The budget of a team", func() {
 	})
 
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
-		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: "5000"})
+		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: new(resource.MustParse("5000"))})
 		store := quota.NewStore(quota.NewAPI(user, user))
 		count := func(posts, bytes int64, at time.Time) {
 			GinkgoHelper()

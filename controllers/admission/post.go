@@ -140,12 +140,21 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	case full != nil:
 		refused = append(refused, full)
 	}
-	warnings, wrong := p.contents(ctx, stored, post)
-	if refused = append(refused, wrong...); len(refused) > 0 {
-		undo()
-		return warnings, invalid(post, refused)
+	if stored != nil && posting.Cancelled(stored) && post.DeletionTimestamp.IsZero() {
+		return admission.Warnings{stays(stored)}, refusedWhole(post, refused, undo)
 	}
-	return warnings, nil
+	warnings, wrong := p.contents(ctx, stored, post)
+	return warnings, refusedWhole(post, append(refused, wrong...), undo)
+}
+
+// refusedWhole returns the answer about a post that is refused, and gives back what was counted for it; nil if nothing is
+// wrong with it.
+func refusedWhole(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	undo()
+	return invalid(post, errs)
 }
 
 // invalid is the answer about a post that is refused.
@@ -157,7 +166,7 @@ func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 // post that is cancelled, deleted, or already on its way, whose spec the schema fixes, and
 // one of which only the metadata were changed.
 func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
-	settled := post.Spec.Cancelled || !post.DeletionTimestamp.IsZero()
+	settled := posting.Cancelled(post) || !post.DeletionTimestamp.IsZero()
 	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
 		return nil, nil
 	}

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -316,6 +317,24 @@ var _ = Describe("applying a post", func() {
 		Expect(apply(ctx, user, p)).To(MatchError(ContainSubstring("spec.targets[0].youtube.title")))
 		p.Spec.Draft, p.Spec.Cancelled = true, true
 		Expect(apply(ctx, user, p)).To(Succeed())
+	})
+
+	It("warns whoever applies a cancelled post again, and names the cancel", func(ctx SpecContext) {
+		p := post(to("x"), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
+		Expect(apply(ctx, user, p)).To(Succeed())
+		Expect(user.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)), client.FieldOwner("kubectl-patch"))).To(Succeed())
+		warnings.take()
+		Expect(apply(ctx, user, p)).To(Succeed())
+		Expect(warnings.take()).To(ContainElement("this post was cancelled by kubectl-patch and stays cancelled: what is applied now changes nothing. "+
+			"To publish it, apply it under another name"), "the manager has not recorded it yet")
+
+		stored := &v1alpha1.Post{}
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), stored)).To(Succeed())
+		stored.Status.Phase, stored.Status.Finished, stored.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+		Expect(user.Status().Update(ctx, stored)).To(Succeed())
+		p.Spec.Targets[0].Caption = "what no rule allows: " + strings.Repeat("a", 300)
+		Expect(apply(ctx, user, p)).To(Succeed(), "nothing of it is published")
+		Expect(warnings.take()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and stays cancelled")))
 	})
 
 	It("passes over what needs no judgement", func(ctx SpecContext) {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,11 +71,11 @@ var _ = Describe("Files beyond the team's budget", func() {
 		})
 	},
 		Entry("by number", v1alpha1.TeamBudget{PendingFiles: new(int32(1))}, "allows 1 files that are waited for; 1 are used and this needs 1 more"),
-		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: "19"}, "allows 19 bytes of files that are waited for; 10 are used and this needs 10 more"),
+		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("19"))}, "allows 19 bytes of files that are waited for; 10 are used and this needs 10 more"),
 	)
 
 	It("are not fetched either, and one of unknown size counts as the largest", func(ctx SpecContext) {
-		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFileBytes: "20Mi"})
+		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("20Mi"))})
 		waiting, fetched := made(ctx), made(ctx, fromSource(web.URL+"/a.png"))
 		d.step(ctx, waiting, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		d.step(ctx, fetched, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))

@@ -30,10 +30,10 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// deletions lets finished posts go when they are deleted. The manager's
-// cache does not hold finished posts, so their deletion is seen by a watch of
-// its own, which keeps nothing: it takes the metadata of finished posts as it
-// passes by, and notes the names of those that are to be released.
+// deletions lets finished posts go when they are deleted, and answers a spec that is applied to
+// a cancelled one. The manager's cache does not hold finished posts, so both are seen by a watch
+// of its own, which keeps nothing: it takes the metadata of finished posts as it passes by, and
+// notes the names of those that are to be released or described anew.
 type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config
@@ -76,7 +76,7 @@ func (d *deletions) Start(ctx context.Context) error {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		running.Go(func() { d.follow(ctx, posts.Namespace(namespace)) })
+		running.Go(func() { d.follow(ctx, posts.Namespace(namespace), namespace) })
 	}
 	<-ctx.Done()
 	d.queue.ShutDown()
@@ -88,13 +88,16 @@ func (d *deletions) Start(ctx context.Context) error {
 // of them once, for those that were deleted while no manager watched, and then follows
 // their changes. A watch that ends, as the API server has each end after half an hour,
 // goes on where it was.
-func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface) {
+func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface, namespace string) {
 	log := ctrl.Log.WithName("deletions")
 	version := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		var err error
 		if version == "" {
 			version, err = d.list(ctx, posts)
+			if err == nil {
+				err = d.listReapplied(ctx, namespace)
+			}
 		}
 		if err == nil {
 			version, err = d.watch(ctx, posts, version)
@@ -147,6 +150,9 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 		if ev.Type == watch.Added || ev.Type == watch.Modified {
 			d.see(m)
 		}
+		if ev.Type == watch.Modified && m.Generation > 1 { // a cancelled post was changed once at least
+			d.enqueue(m)
+		}
 	}
 	return version, errors.New("the watch ended")
 }
@@ -162,8 +168,12 @@ func sinceOf(version string, err error) string {
 // see has a finished post that is being deleted released.
 func (d *deletions) see(m *metav1.PartialObjectMetadata) {
 	if !m.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
-		d.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}})
+		d.enqueue(m)
 	}
+}
+
+func (d *deletions) enqueue(post client.Object) {
+	d.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
 }
 
 // releaseAll releases posts until the queue ends. One that cannot be released is tried
@@ -184,15 +194,15 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		case errors.As(err, &waits):
 			d.queue.AddRateLimited(request) // It was told where it was tried.
 		case ctx.Err() == nil:
-			log.Error(err, "cannot release a deleted post yet", "namespace", request.Namespace, "name", request.Name)
+			log.Error(err, "cannot write what became of a finished post yet", "namespace", request.Namespace, "name", request.Name)
 			d.queue.AddRateLimited(request)
 		}
 		d.queue.Done(request)
 	}
 }
 
-// release lets a finished post go. While the store is away, no post is read again that waits
-// for it.
+// release lets a finished post go that is being deleted, and describes a cancelled one that was
+// applied again. While the store is away, no post is read again that waits for it.
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
 	d.mu.Lock()
 	since, waits := d.waiting[key]
@@ -202,8 +212,12 @@ func (d *deletions) release(ctx context.Context, key types.NamespacedName) error
 	}
 	var post v1alpha1.Post
 	err := d.reconciler.o.APIReader.Get(ctx, key, &post)
-	if err == nil && post.Status.Finished && !post.DeletionTimestamp.IsZero() {
+	switch {
+	case err != nil || !post.Status.Finished:
+	case !post.DeletionTimestamp.IsZero():
 		err = d.reconciler.letGo(ctx, &post)
+	case isReapplied(&post):
+		err = d.reconciler.describeReapplied(ctx, &post)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

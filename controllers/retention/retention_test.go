@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -49,7 +48,7 @@ var _ = Describe("A finished post", func() {
 	})
 
 	It("leaves at once where the team says so, one that is finished while the sweep runs too", func(ctx SpecContext) {
-		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		d.post(ctx, "first", 0)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
@@ -61,7 +60,7 @@ var _ = Describe("A finished post", func() {
 	})
 
 	It("stays for the seconds in which one that took its place would be taken for it", func(ctx SpecContext) {
-		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		// The births of posts go by the clock of the API server.
 		d.clock.SetTime(time.Now())
 		d.post(ctx, "young", 0, func(p *v1alpha1.Post) {
@@ -76,7 +75,7 @@ var _ = Describe("A finished post", func() {
 	})
 
 	It("leaves while what was due before it still does: a sweep looks again after a minute", func(ctx SpecContext) {
-		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		d.post(ctx, "first", 0)
 		again := false
 		d.Failpoint = func(at string) {
@@ -92,7 +91,7 @@ var _ = Describe("A finished post", func() {
 	})
 
 	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
-		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &metav1.Duration{} })
+		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		lost := d.post(ctx, "lost", 0, asking(d.clock.Now(), 10*time.Minute))
 		d.post(ctx, "before", 20*time.Minute)
 		d.post(ctx, "since", 5*time.Minute)
@@ -411,7 +410,7 @@ var _ = Describe("The archive", func() {
 
 	It("keeps a post that was made with an Idempotency-Key for a day, and an applied one for a day from when it went", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
-			s.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{}, Applied: true}
+			s.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{}, Applied: true}
 		})
 		d.clock.SetTime(time.Now().Add(time.Second))
 		d.post(ctx, "plain", 0)
@@ -433,7 +432,7 @@ var _ = Describe("The archive", func() {
 
 	It("keeps a post whose Idempotency-Key holds for its day, though its team lowers the time in the archive meanwhile", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
-			s.Retention = v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{Duration: 10 * day}}
+			s.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{Duration: 10 * day}}
 		})
 		d.clock.SetTime(time.Now().Add(time.Second))
 		d.post(ctx, "plain", 0)
@@ -441,7 +440,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(ConsistOf("plain", "with-key"))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
-		d.team.Spec.Retention.Archived = &metav1.Duration{Duration: hour}
+		d.team.Spec.Retention.Archived = &v1alpha1.Duration{Duration: hour}
 		Expect(k8s.Update(ctx, d.team)).To(Succeed())
 		d.clock.Step(23 * hour)
 		Expect(d.sweep(ctx)).To(Succeed())

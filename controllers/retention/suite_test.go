@@ -99,7 +99,7 @@ func newDesk(ctx context.Context, edits ...func(*v1alpha1.TeamSpec)) *desk {
 	GinkgoHelper()
 	name := fmt.Sprintf("team-%d", serial.Add(1))
 	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{Namespace: name, Retention: v1alpha1.TeamRetention{
-		InCluster: &metav1.Duration{Duration: 48 * time.Hour}, Archived: &metav1.Duration{Duration: 240 * time.Hour},
+		InCluster: &v1alpha1.Duration{Duration: 48 * time.Hour}, Archived: &v1alpha1.Duration{Duration: 240 * time.Hour},
 	}}}
 	for _, edit := range edits {
 		edit(&team.Spec)

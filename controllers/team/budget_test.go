@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -113,15 +114,27 @@ var _ = Describe("The budget of a Team", func() {
 		Eventually(back).Should(Succeed())
 	})
 
-	DescribeTable("is refused in the Team", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
-		t := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name("wrong")}, Spec: v1alpha1.TeamSpec{Namespace: "wrong", Budget: b}}
-		Expect(k8s.Create(ctx, t, client.DryRunAll)).To(MatchError(ContainSubstring(words)))
+	DescribeTable("is judged in the Team", func(ctx SpecContext, field string, value any, words string) {
+		t := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"namespace": "judged", "budget": map[string]any{field: value}}}}
+		t.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Team"))
+		t.SetName(name("judged"))
+		err := k8s.Create(ctx, t, client.DryRunAll)
+		if words == "" {
+			Expect(err).NotTo(HaveOccurred())
+			return
+		}
+		Expect(err).To(MatchError(ContainSubstring("spec.budget.%s: Invalid value: %s", field, words)))
 	},
-		Entry("with fewer posts than none", v1alpha1.TeamBudget{Posts: new(int32(-1))}, "spec.budget.posts"),
-		Entry("with more posts than any etcd holds", v1alpha1.TeamBudget{Posts: new(int32(10_000_001))}, "spec.budget.posts"),
-		Entry("with bytes in no unit of Kubernetes", v1alpha1.TeamBudget{PostBytes: "1MB"}, "spec.budget.postBytes"),
-		Entry("with bytes that no number holds", v1alpha1.TeamBudget{PendingFileBytes: "9999999Ti"}, "spec.budget.pendingFileBytes"),
-		Entry("with an exponent, which a quantity's schema admits and no quantity is", v1alpha1.TeamBudget{PostBytes: "1e1.5"}, "spec.budget.postBytes"),
+		Entry("with fewer posts than none", "posts", int64(-1), "-1"),
+		Entry("with more posts than any etcd holds", "posts", int64(10_000_001), "10000001"),
+		Entry("with bytes as a number, as Kubernetes takes quantities", "postBytes", int64(1<<40), ""),
+		Entry("with bytes and a fraction", "postBytes", "1.5Gi", ""),
+		Entry("with bytes in thousands", "pendingFileBytes", "20G", ""),
+		Entry("with bytes in no unit of Kubernetes", "postBytes", "1MB", `"1MB"`),
+		Entry("with fewer bytes than none", "postBytes", int64(-1), "must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"),
+		Entry("with bytes that no number holds", "pendingFileBytes", "9999999Ti", `"9999999Ti"`),
+		Entry("with a part of a byte", "postBytes", "100m", `"100m"`),
+		Entry("with an exponent, which a quantity's schema admits and no quantity is", "postBytes", "1e1.5", `"1e1.5"`),
 	)
 
 	It("is shown in its status as the apiserver counted it, and told of as a metric when it is nearly used up", func(ctx SpecContext) {

@@ -37,15 +37,17 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case posting.Started(post) && (post.Spec.Cancelled || !f.onlyAdopted()):
+	case posting.Started(post) && (posting.Cancelled(post) || !f.onlyAdopted()):
 		return f.deliver()
+	case post.Status.Finished && post.Status.CancelledAt != nil && post.Status.ObservedGeneration != post.Generation:
+		return []Action{reapplied()}
 	case post.Status.Finished:
 		return nil
-	case post.Spec.Cancelled && len(undecided(post)) > 0:
+	case posting.Cancelled(post) && len(undecided(post)) > 0:
 		f.enterTargets()
 		f.withdrawRest()
 		return []Action{Write{}}
-	case post.Spec.Cancelled:
+	case posting.Cancelled(post):
 		return []Action{cancel()}
 	case f.Unowned:
 		return f.waitForTeam()
@@ -69,6 +71,12 @@ func Decide(f *Facts) []Action {
 // cancel stores that a post was withdrawn.
 func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
+}
+
+// reapplied stores that a spec was seen which does not bring a withdrawn post back. Its event has the words of
+// the Ready condition.
+func reapplied() Write {
+	return Write{Event{Warning: true, Reason: v1alpha1.ReasonCancelled}}
 }
 
 const acceptedMessage = "the post passed every rule"

@@ -21,6 +21,9 @@ import (
 // metav1.Condition allows, and an object small.
 const maxConditionMessage = 2000
 
+// maxURLs bounds the addresses that a post shows together.
+const maxURLs = 1024
+
 // Describe derives what people and tools read of a post from its recorded
 // facts: phases, reasons, messages and conditions, and whether anything is left
 // to do. What it derives is shown; no decision reads it (fields_test.go).
@@ -35,7 +38,9 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	s.ObservedGeneration = post.Generation
 	s.Phase = posting.PhaseOf(post)
 	s.Platforms = platformList(post)
+	s.Posted, s.URLs = postedOf(post)
 	describeFinished(post, now)
+	latchCancel(post)
 
 	describePrepared(post, now)
 	summary := summarize(post)
@@ -53,9 +58,9 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	switch {
 	case int(t.Index) >= len(post.Spec.Targets):
 		*t = v1alpha1.TargetStatus{Index: t.Index, State: v1alpha1.TargetWithdrawn}
-	case t.State == v1alpha1.TargetPending && post.Spec.Cancelled && !posting.Started(post):
+	case t.State == v1alpha1.TargetPending && posting.Cancelled(post) && !posting.Started(post):
 		t.State, t.Blocked = v1alpha1.TargetWithdrawn, nil
-	case t.State == v1alpha1.TargetWithdrawn && !post.Spec.Cancelled:
+	case t.State == v1alpha1.TargetWithdrawn && !posting.Cancelled(post):
 		t.State = v1alpha1.TargetPending
 	}
 }
@@ -71,6 +76,13 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	case s.FinishedAt == nil:
 		s.FinishedAt = v1alpha1.NewTimePtr(now)
 		s.FinishedOn = s.FinishedAt.UTC().Format(time.DateOnly)
+	}
+}
+
+// latchCancel stores that a post was withdrawn, so that it stays so whatever its spec says later.
+func latchCancel(post *v1alpha1.Post) {
+	if s := &post.Status; s.CancelledAt == nil && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
+		s.CancelledAt = s.FinishedAt
 	}
 }
 
@@ -94,7 +106,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	case phase == v1alpha1.PhasePosted:
 		return settled(v1alpha1.ReasonPosted, "published to "+counted(len(post.Spec.Targets)))
 	case phase == v1alpha1.PhaseCancelled:
-		return settled(v1alpha1.ReasonCancelled, "cancelled; nothing was published")
+		return settled(v1alpha1.ReasonCancelled, cancelled(post))
 	case phase == v1alpha1.PhaseFailed:
 		return failure(post)
 	case accepted != nil && accepted.Status == metav1.ConditionFalse:
@@ -106,6 +118,14 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	default:
 		return underway(post, v1alpha1.ReasonProcessing, "being published")
 	}
+}
+
+// cancelled says that nothing of a post is published, and what to do about a spec that asks for it.
+func cancelled(post *v1alpha1.Post) string {
+	if post.Spec.Cancelled {
+		return "cancelled; nothing was published"
+	}
+	return "cancelled on " + post.Status.CancelledAt.String() + "; what was applied since changes nothing. To publish it, apply it under another name"
 }
 
 func settled(reason, message string) conditions.Summary {
@@ -162,6 +182,22 @@ func counted(targets int) string {
 		return "1 target"
 	}
 	return fmt.Sprintf("%d targets", targets)
+}
+
+// postedOf counts the targets that are posted, and lists their addresses.
+func postedOf(post *v1alpha1.Post) (count, urls string) {
+	posted := 0
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if posting.StateOf(t) != v1alpha1.TargetPosted {
+			continue
+		}
+		posted++
+		if address := t.ExternalURL; address != "" && len(urls)+1+len(address) <= maxURLs {
+			urls = strings.TrimPrefix(urls+" "+address, " ")
+		}
+	}
+	return fmt.Sprintf("%d/%d", posted, len(post.Spec.Targets)), urls
 }
 
 func platformList(post *v1alpha1.Post) string {

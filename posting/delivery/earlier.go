@@ -56,7 +56,7 @@ func (f *Facts) earlier() []Action {
 	case EarlierUnasked:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		if f.Post.Spec.Cancelled {
+		if posting.Cancelled(f.Post) {
 			return []Action{f.waitCancelled()}
 		}
 		return f.waitForRecord(f.learnsBy(), f.doubtOfCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
@@ -73,7 +73,7 @@ func (f *Facts) earlier() []Action {
 // made anew for another account. It returns no actions if the post goes on.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
-	if f.Unowned || post.Status.Finished || post.Spec.Draft || post.Spec.Cancelled || posting.Started(post) || posting.Wait(post, f.Now) > 0 ||
+	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.Wait(post, f.Now) > 0 ||
 		!knowsEarlier(post) || post.Status.Earlier.PublishAgain {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (f *Facts) wantsEarlier() bool {
 // object. Of a copy without entries and record, mayHaveBeenSent does the same.
 func (f *Facts) unkeptCopy(found *record.Record) bool {
 	post := f.Post
-	if len(post.Status.Targets) == 0 && found == nil && !post.Spec.Cancelled || !f.dueCopy() {
+	if len(post.Status.Targets) == 0 && found == nil && !posting.Cancelled(post) || !f.dueCopy() {
 		return false
 	}
 	return found == nil || !found.Covers(record.CopyOf(post))
@@ -202,7 +202,7 @@ func (f *Facts) enterEarlier() []Action {
 	if f.unkeptCopy(found) {
 		actions = f.askAbout(restored)
 	}
-	if post.Spec.Cancelled && (adopted || actions != nil) {
+	if posting.Cancelled(post) && (adopted || actions != nil) {
 		f.withdrawRest()
 	}
 	if !adopted {

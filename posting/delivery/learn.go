@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -19,7 +20,7 @@ const askAgain = 15 * time.Second
 // on. One that was cancelled may be a copy of what is out.
 func (f *Facts) mustLearn() bool {
 	post := f.Post
-	return !post.Status.Finished && !post.Spec.Draft && (!post.Spec.Cancelled || record.Copied(post)) && record.Wanted(post)
+	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.Copied(post)) && record.Wanted(post)
 }
 
 // learnsBy is until when a post waits at least to learn that, whatever its own time: of what a
@@ -46,7 +47,7 @@ func (f *Facts) learnLater() []Action {
 		return actions
 	}
 	switch by := f.learnsBy(); {
-	case !f.Post.Spec.Cancelled:
+	case !posting.Cancelled(f.Post):
 		return f.waitForTeam()
 	case f.Now.Before(by):
 		return []Action{Wait{Until: by, ForInputs: true}}

@@ -26,7 +26,7 @@ type Rewound struct {
 // rewound finds out, before anything more is done for a post of a cluster that was put back,
 // what became of it since, and enters it. It returns no actions if the post goes on.
 func (f *Facts) rewound() []Action {
-	if f.Unowned && f.Post.Spec.Cancelled && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.wantsRewound() {
+	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.wantsRewound() {
 		return f.cancelUnowned()
 	}
 	if f.cannotHaveGoneOut() {
@@ -55,7 +55,7 @@ func (f *Facts) rewound() []Action {
 // looked up later. since is from when on that is waited for: the post's own time may have been
 // over before.
 func (f *Facts) waitForRewound(since time.Time, problem string) []Action {
-	if f.Post.Status.Finished || f.Post.Spec.Cancelled && !f.anyOpen() {
+	if f.Post.Status.Finished || posting.Cancelled(f.Post) && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
 	}
 	if f.Post.Spec.Draft || posting.Wait(f.Post, f.Now) > 0 {
@@ -133,7 +133,7 @@ func (f *Facts) enterRewound() []Action {
 		adopted, withheld := f.adopt(&known)
 		switch {
 		case withheld == nil:
-		case post.Spec.Cancelled: // It does not wait for a connection that nobody may make.
+		case posting.Cancelled(post): // It does not wait for a connection that nobody may make.
 			actions = f.askAbout(mayHaveGoneOut)
 		default:
 			return withheld
@@ -152,10 +152,10 @@ func (f *Facts) enterRewound() []Action {
 	known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
 	post.Status.Earlier = &known
 	switch {
-	case len(actions) > 0 && post.Spec.Cancelled:
+	case len(actions) > 0 && posting.Cancelled(post):
 		f.enterTargets()
 		f.withdrawRest()
-	case len(actions) == 0 && post.Spec.Cancelled && !posting.Started(post) && len(undecided(post)) == 0:
+	case len(actions) == 0 && posting.Cancelled(post) && !posting.Started(post) && len(undecided(post)) == 0:
 		return []Action{cancel()}
 	}
 	f.takeUp()

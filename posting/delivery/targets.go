@@ -95,7 +95,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	// What the next pass would not find again must be stored.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
-	case f.Post.Spec.Cancelled: // It was when its cluster had been put back, and is out in part or was asked about.
+	case posting.Cancelled(f.Post): // It was when its cluster had been put back, and is out in part or was asked about.
 		fail(t, notSentAnyMore)
 		d.changed = true
 		return

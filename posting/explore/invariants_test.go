@@ -79,7 +79,7 @@ func (w *world) checkSent(who int, s *ship) {
 		w.failf(I1, "the process does not know that attempt %s is stored", s.attempt)
 	}
 	post := m.claimed.post
-	if post.Spec.Cancelled {
+	if posting.Cancelled(post) {
 		w.failf(I1, "the post was cancelled before attempt %s was stored", s.attempt)
 	}
 	if want := contentOf(post, s.target); s.text != want {
@@ -201,7 +201,7 @@ func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
 // checkOpened: a new attempt follows one that is closed, and closed truly.
 func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
 	id := n.Attempt.ID
-	if before.Spec.Cancelled {
+	if posting.Cancelled(before) {
 		w.failf(I1, "attempt %s is stored in a cancelled post", id)
 	}
 	prev := o.Attempt

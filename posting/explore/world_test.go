@@ -175,7 +175,7 @@ func (w *world) steps() []step {
 
 type adder = func(who int, what string, f fault, choice bool, do func(*world))
 
-// peopleSteps are what people may do: cancel once, edit once, and tell what they
+// peopleSteps are what people and their tools may do: cancel once, apply again what is cancelled, edit once, and tell what they
 // found out about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
@@ -186,6 +186,11 @@ func (w *world) peopleSteps(add adder) {
 			if !frozen {
 				n.putSpec(func(p *v1alpha1.Post) { p.Spec.Cancelled = true; p.Generation++ })
 			}
+		})
+	}
+	if post.Status.CancelledAt != nil && post.Spec.Cancelled {
+		add(nobody, "a tool applies the cancelled post again", "", true, func(n *world) {
+			n.putSpec(func(p *v1alpha1.Post) { p.Spec.Cancelled = false; p.Generation++ })
 		})
 	}
 	if w.mayEdit {

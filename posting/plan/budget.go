@@ -81,10 +81,10 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 			*count.into = int64(*count.from)
 		}
 	}
-	if own.PostBytes != "" {
+	if own.PostBytes != nil {
 		b.PostBytes = own.PostBytes.Value()
 	}
-	if own.PendingFileBytes != "" {
+	if own.PendingFileBytes != nil {
 		b.PendingFileBytes = own.PendingFileBytes.Value()
 	}
 	if own.Posts != nil || own.PendingFiles != nil {

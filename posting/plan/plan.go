@@ -143,7 +143,7 @@ func UseOf(post *v1alpha1.Post, i int) usage.Use {
 		use.Count, use.Final = min(len(t.Cards), cost), true
 	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
 		use.Count = cost
-	case post.Spec.Cancelled && !posting.Started(post):
+	case posting.Cancelled(post) && !posting.Started(post):
 		use.Final = true
 	case post.Spec.Draft, !post.DeletionTimestamp.IsZero():
 	default:

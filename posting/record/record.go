@@ -200,6 +200,9 @@ func (r *Record) Post() *v1alpha1.Post {
 	if r.FinishedAt != nil {
 		post.Status.FinishedOn = r.FinishedAt.UTC().Format("2006-01-02")
 	}
+	if r.Phase == v1alpha1.PhaseCancelled {
+		post.Status.CancelledAt = r.FinishedAt
+	}
 	var platforms []string
 	for i := range r.Targets {
 		t := r.Targets[i].DeepCopy()

@@ -9,8 +9,6 @@ import (
 	"cmp"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -48,7 +46,7 @@ func (p Policy) Of(team *v1alpha1.Team) Times {
 	return times
 }
 
-func or(said *metav1.Duration, otherwise time.Duration) time.Duration {
+func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if said == nil {
 		return otherwise
 	}

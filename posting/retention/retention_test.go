@@ -17,7 +17,7 @@ const day = 24 * time.Hour
 
 var policy = retention.Policy{InCluster: 7 * day, Archived: 90 * day, LeastInCluster: time.Hour}
 
-func span(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+func span(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 
 func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -229,7 +229,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 		for i, point := range at {
 			met := points.once(point, kill)
 			if i == 0 {
-				retain(ctx, v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Applied: true})
+				retain(ctx, v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Applied: true})
 			}
 			restart(met, point)
 		}

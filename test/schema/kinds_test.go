@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +45,7 @@ func changeMedia(change func(*v1alpha1.MediaSpec)) func(client.Object) {
 
 func keeping(ttl time.Duration) *v1alpha1.Team {
 	t := team("keeps", v1alpha1.Subscription{})
-	t.Spec.Retention.InCluster = &metav1.Duration{Duration: ttl}
+	t.Spec.Retention.InCluster = &v1alpha1.Duration{Duration: ttl}
 	return t
 }
 

@@ -102,6 +102,12 @@ var _ = DescribeTable("a Post at its creation", creates,
 	}), "spec.targets"),
 )
 
+// withdrawn makes a post one that the manager has recorded as cancelled.
+func withdrawn(p *v1alpha1.Post) {
+	p.Spec.Cancelled = true
+	p.Status.Phase, p.Status.Finished, p.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
+}
+
 // changes makes a scheduled post and changes it, which is refused with a
 // message unless that is empty.
 func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
@@ -122,7 +128,11 @@ var _ = DescribeTable("a Post when its spec is changed", changes,
 	Entry("a new time", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(future.Add(time.Hour)) }), ""),
 	Entry("cancelled", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), ""),
 	Entry("a draft promoted", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), edit(func(s *v1alpha1.PostSpec) { s.Draft = false }), ""),
-	Entry("a cancel taken back", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), "stays cancelled"),
+	Entry("a cancel taken back", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), "status.cancelledAt"),
+	Entry("a cancel taken back that is recorded: a tool applies its file", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), ""),
+	Entry("other words for a post that is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), ""),
+	Entry("made a draft when it is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft, s.Cancelled = nil, true, false }), ""),
+	Entry("another category for a post that is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryImage }), "category cannot be changed"),
 	Entry("made a draft", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), "cannot become one"),
 	Entry("edited after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
 	Entry("edited after a claim, with another phase beside it", claimed, func(p *v1alpha1.Post) {

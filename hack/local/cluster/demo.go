@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,8 +84,8 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 // posts, and crowds are due at one instant.
 func LargeBudget() v1alpha1.TeamBudget {
 	return v1alpha1.TeamBudget{
-		Posts: new(int32(1_000_000)), PostBytes: "4Gi", UnfinishedPosts: new(int32(1_000_000)),
-		PendingFiles: new(int32(100_000)), PendingFileBytes: "10Ti", Keys: new(int32(10_000)),
+		Posts: new(int32(1_000_000)), PostBytes: new(resource.MustParse("4Gi")), UnfinishedPosts: new(int32(1_000_000)),
+		PendingFiles: new(int32(100_000)), PendingFileBytes: new(resource.MustParse("10Ti")), Keys: new(int32(10_000)),
 	}
 }
 

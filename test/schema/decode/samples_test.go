@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -52,11 +53,11 @@ func sampleTeam() *v1alpha1.Team {
 		Spec: v1alpha1.TeamSpec{
 			Namespace: "team-a", DisplayName: "A",
 			Subscription:     v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
-			TTLAfterFinished: &metav1.Duration{Duration: 90 * time.Minute},
-			Retention:        v1alpha1.TeamRetention{InCluster: &metav1.Duration{}, Archived: &metav1.Duration{Duration: 90 * time.Hour}, Applied: true},
+			TTLAfterFinished: &v1alpha1.Duration{Duration: 90 * time.Minute},
+			Retention:        v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{Duration: 90 * time.Hour}, Applied: true},
 			Budget: v1alpha1.TeamBudget{
-				Posts: new(int32(10)), PostBytes: "10Mi", UnfinishedPosts: new(int32(5)),
-				PendingFiles: new(int32(5)), PendingFileBytes: "1Gi", Keys: new(int32(2)),
+				Posts: new(int32(10)), PostBytes: new(resource.MustParse("10Mi")), UnfinishedPosts: new(int32(5)),
+				PendingFiles: new(int32(5)), PendingFileBytes: new(resource.MustParse("1Gi")), Keys: new(int32(2)),
 			},
 			Media: v1alpha1.TeamMedia{KeepLocation: true},
 		},

@@ -152,7 +152,7 @@ type pendingUpload struct {
 
 // add adds the targets of a post that wait for their files to be uploaded.
 func (l *pending) add(post *v1alpha1.Post) {
-	if post.Spec.Draft || post.Spec.Cancelled || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
+	if post.Spec.Draft || posting.Cancelled(post) || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
 		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
 		return
 	}

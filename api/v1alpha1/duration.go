@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Duration is a span of time as Kubernetes writes it, in hours, minutes and seconds, or also in
+// days of 24 hours: "168h", "36h30m", "7d", "1d12h". It exists because metav1.Duration has no days.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=26
+// +kubebuilder:validation:Pattern=`^([0-9]{1,4}d)?([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}d)?([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$')",message="must be a time in days, hours, minutes and seconds, such as 7d, 36h30m or 0s"
+type Duration struct {
+	time.Duration `json:"-"`
+}
+
+// days splits the days off a text.
+var days = regexp.MustCompile(`^([0-9]{1,4})d`)
+
+// ParseDuration reads the text of a Duration.
+func ParseDuration(text string) (Duration, error) {
+	var d Duration
+	rest := text
+	if found := days.FindStringSubmatch(text); found != nil {
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			return Duration{}, fmt.Errorf("%q is not a time: %w", text, err)
+		}
+		d.Duration, rest = time.Duration(n)*24*time.Hour, text[len(found[0]):]
+		if rest == "" {
+			return d, nil
+		}
+	}
+	of, err := time.ParseDuration(rest)
+	if err != nil || of < 0 {
+		return Duration{}, fmt.Errorf("%q is not a time; write days, hours, minutes and seconds, such as 7d, 36h30m or 0s", text)
+	}
+	d.Duration += of
+	return d, nil
+}
+
+// MarshalJSON writes hours, minutes and seconds, which also older versions read.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(d.String()) //nolint:wrapcheck // a text can be written
+}
+
+// UnmarshalJSON reads the text.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("cannot read a time: %w", err)
+	}
+	parsed, err := ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}

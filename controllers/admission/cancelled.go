@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// stays is the warning to whoever applies a cancelled post again: it names the cancel.
+func stays(stored *v1alpha1.Post) string {
+	when := "" // The manager has not recorded it yet.
+	if at := stored.Status.CancelledAt; at != nil {
+		when = " at " + at.String()
+	}
+	return fmt.Sprintf("this post was cancelled%s%s and stays cancelled: what is applied now changes nothing. To publish it, apply it under another name",
+		when, cancelledBy(stored))
+}
+
+// cancelledBy names who set spec.cancelled, as far as the object says.
+func cancelledBy(stored *v1alpha1.Post) string {
+	if !stored.Spec.Cancelled {
+		return "" // Somebody has applied another value since, and owns the field.
+	}
+	var managers []string
+	for _, entry := range stored.ManagedFields {
+		if owns(entry.FieldsV1, "f:spec", "f:cancelled") {
+			managers = append(managers, entry.Manager)
+		}
+	}
+	if len(managers) == 0 {
+		return ""
+	}
+	by := " by " + strings.Join(managers, " and ")
+	if author := stored.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
+		by += " (last changed through the API by " + author + ")"
+	}
+	return by
+}
+
+// owns reports whether a set of managed fields has the field at a path.
+func owns(set *metav1.FieldsV1, path ...string) bool {
+	if set == nil {
+		return false
+	}
+	raw := json.RawMessage(set.GetRawBytes())
+	for _, name := range path {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil {
+			return false
+		}
+		next, ok := fields[name]
+		if !ok {
+			return false
+		}
+		raw = next
+	}
+	return true
+}
