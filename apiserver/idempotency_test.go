@@ -118,7 +118,7 @@ var _ = Describe("An Idempotency-Key", func() {
 		keyed(ctx, "k", text("expired-x", "hello")).mustFail(409, "CONFLICT", as[postBody](got).Data.ID)
 	})
 
-	It("is free again when somebody deletes the post in Kubernetes, as the description says", func(ctx SpecContext) {
+	It("is free again when somebody deletes the post in Kubernetes, where no record is kept", func(ctx SpecContext) {
 		body := text("acme-x", "hello", draft)
 		id := as[postBody](keyed(ctx, "k", body)).Data.ID
 		post := t.stored(ctx, id)
