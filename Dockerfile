@@ -12,7 +12,7 @@ ARG REVISION=
 ARG CREATED=1970-01-01T00:00:00Z
 
 # Go cross-compiles, and no program of the image is run: the build needs no emulator.
-FROM --platform=$BUILDPLATFORM golang:1.26-trixie AS build
+FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie AS build
 WORKDIR /src
 COPY . .
 ARG TARGETARCH

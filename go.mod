@@ -2,6 +2,8 @@ module github.com/herald-social/herald
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/abema/go-mp4 v1.5.0
 	github.com/chromedp/cdproto v0.159.0

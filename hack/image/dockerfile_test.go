@@ -136,3 +136,28 @@ func TestUnpack(t *testing.T) {
 		})
 	}
 }
+
+// TestToolchain holds the compiler of a release to one patch version, whatever Go the machine has that builds it: that of
+// go.mod, of the modules whose programs are in images, and of the Dockerfile.
+func TestToolchain(t *testing.T) {
+	t.Parallel()
+	found := map[string]string{}
+	for file, pattern := range map[string]string{
+		"../../go.mod": `(?m)^toolchain go(\S+)$`, "go.mod": `(?m)^toolchain go(\S+)$`, "../store/go.mod": `(?m)^toolchain go(\S+)$`,
+		"../../Dockerfile": `golang:(\d+\.\d+\.\d+)-trixie`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		match := regexp.MustCompile(pattern).FindSubmatch(text)
+		if match == nil {
+			t.Errorf("%s names no patch version of Go", file)
+			continue
+		}
+		found[string(match[1])] = file
+	}
+	if len(found) > 1 {
+		t.Errorf("the images are built by several versions of Go: %v", found)
+	}
+}
