@@ -241,12 +241,12 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if len(within) == 0 {
 		return r.write(ctx, p, nil)
 	}
-	if r.suspendedNow(ctx, p.key.Namespace) {
+	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
+	if errors.Is(err, publish.ErrWithheld) {
 		r.enqueue(p.key) // the next pass says so
 		return nil
 	}
 	p.wrote = true
-	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
 	if errors.Is(err, publish.ErrDropped) {
 		r.recorder.warn(ofPost(p.post), reasonRecordDropped, publish.ErrDropped.Error())
 	}

@@ -23,7 +23,7 @@ type gauges struct {
 	suspended, waiting         *prometheus.Desc
 	attempts, undecided        *prometheus.Desc
 	lateUploads, bytes, upload *prometheus.Desc
-	queue, held                *prometheus.Desc
+	queue, held, claims        *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -57,8 +57,10 @@ func newGauges() gauges {
 				"a mean of those that have ended, in which one counts half after 15 minutes.",
 			[]string{labelPlatform, "kind"}, nil),
 		queue: prometheus.NewDesc("herald_queue_depth",
-			"How many wait, by queue: posts to be looked at, turns for a worker and for the accounts, or uploads for a place.",
+			"How many wait, by queue: posts to be looked at, turns for a worker and for the accounts, claims for the Kubernetes API, or uploads for a place.",
 			[]string{"queue"}, nil),
+		claims: prometheus.NewDesc("herald_claims_limit",
+			"How many claims are written at once, at most: fewer when the Kubernetes API takes more than a second for one, more when it takes less than 0.3 seconds.", nil, nil),
 		held: prometheus.NewDesc("herald_app_held",
 			"1 while a platform takes no calls of Herald's own app, so that the posts of all teams wait that use it; else 0. By platform.",
 			[]string{labelPlatform}, nil),
@@ -68,7 +70,7 @@ func newGauges() gauges {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held} {
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held, g.claims} {
 		ch <- desc
 	}
 }
@@ -112,6 +114,8 @@ type count struct {
 	uploads   map[prepare.OutlookKey]prepare.Outlook
 	rates     map[[2]string]float64
 	queues    map[string]int
+	// claims is how many are written at once, at most.
+	claims int
 	// accounts are those that are connected.
 	accounts map[account]bool
 	// held tells which platforms take no calls of the installation's app.
@@ -125,6 +129,7 @@ func (r *Reconciler) count() *count {
 		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
 		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
 	}
+	c.claims, c.queues["claims"] = r.publisher.Claims.Size()
 	if queue := r.queue.Load(); queue != nil {
 		c.queues["posts"] = (*queue).Len()
 	}
@@ -288,6 +293,7 @@ func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
 	for queue, n := range c.queues {
 		say(g.queue, float64(n), queue)
 	}
+	say(g.claims, float64(c.claims))
 	for platform, held := range c.held {
 		value := 0.0
 		if held {

@@ -37,6 +37,7 @@ type Metrics struct {
 	results   *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
 	abandoned *prometheus.CounterVec
+	expired   prometheus.Counter
 
 	// reconciler is whose posts are counted at each scrape; nil before it is set up.
 	reconciler atomic.Pointer[leading]
@@ -90,6 +91,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Posts that were deleted without a record of what became of them, since the store of media files was away for an hour or the namespace " +
 				"was being deleted, by the team's namespace. One that is created again is published again.",
 		}, []string{labelNamespace}),
+		expired: register.NewCounter(prometheus.CounterOpts{
+			Name: "herald_expired_claims_total",
+			Help: "Claims that the Kubernetes API did not store within delivery.sendWindow, so that nothing was sent for them. They cost a second write and are made again.",
+		}),
 		gauges: newGauges(),
 	}
 	if registerer != nil {

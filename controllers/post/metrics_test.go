@@ -257,7 +257,8 @@ func TestGauges(t *testing.T) {
 		{
 			"queues are told when they are empty", nil,
 			[]string{"herald_queue_depth"},
-			`herald_queue_depth{queue="posts"} 0
+			`herald_queue_depth{queue="claims"} 0
+			herald_queue_depth{queue="posts"} 0
 			herald_queue_depth{queue="turns"} 0
 			herald_queue_depth{queue="uploads"} 0`,
 		},

@@ -32,6 +32,11 @@ func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Jo
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
+// Withheld implements publish.Pass: a team may be suspended while a claim waits for its turn.
+func (u *publication) Withheld(ctx context.Context) bool {
+	return u.r.suspendedNow(ctx, u.p.key.Namespace)
+}
+
 func (u *publication) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
 	return delivery.ContentHash(post, d.Target, d.Conn, u.p.media)
 }

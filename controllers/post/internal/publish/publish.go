@@ -8,6 +8,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -51,14 +52,17 @@ type Publisher struct {
 	SendWindow time.Duration
 	// RecordFor is how long a pass tries to record a result.
 	RecordFor time.Duration
-	// Scheduler holds the accounts' turns.
+	// Scheduler holds the accounts' turns, and Claims bounds the claims that are written at once.
 	Scheduler *dispatch.Scheduler
+	Claims    *dispatch.CongestionWindow
 	// Owners knows which platform ids belong to which target.
 	Owners Owners
 	// Held returns what moves the deadlines of a namespace's posts.
 	Held func(ctx context.Context, namespace string) *delivery.Held
 	// Changed is called when a status was stored, with what it was before.
 	Changed func(post *v1alpha1.Post, before *v1alpha1.PostStatus)
+	// ClaimExpired is called when a claim was not stored within SendWindow, so that nothing is sent.
+	ClaimExpired func()
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
 	Log       logr.Logger
@@ -120,6 +124,9 @@ type Pass interface {
 	ContentHash(post *v1alpha1.Post, d *Delivery) string
 	// Ready puts what was prepared into a job.
 	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
+	// Withheld reports whether nothing may be claimed any more. It is asked when a claim's
+	// turn to be written has come, which may be seconds after the pass began.
+	Withheld(ctx context.Context) bool
 	// Answered is told of the answer to a call, before the account's turn passes
 	// on. It may be called from many goroutines at once.
 	Answered(d *Delivery)
@@ -177,9 +184,21 @@ func (r *run) secure(ctx context.Context) error {
 	return nil
 }
 
+// ErrWithheld is that nothing was claimed, since the pass said so when it was to be written.
+var ErrWithheld = errors.New("nothing may be claimed any more")
+
 // claim stores an attempt for each delivery in one write, under the resourceVersion
-// that was read. It is never retried: whatever the error, nothing is sent.
+// that was read. It is never retried: whatever the error, nothing is sent. It waits for
+// its turn first, since the time in which the calls must begin counts from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
+	written, err := r.Claims.Enter(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot claim the delivery: %w", err)
+	}
+	defer written()
+	if r.pass.Withheld(ctx) {
+		return ErrWithheld
+	}
 	if err := r.open(r.post, deliveries); err != nil {
 		return err
 	}

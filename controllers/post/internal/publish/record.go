@@ -73,6 +73,9 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 			return nil
 		}
 	}
+	if errors.Is(writing.Err(), context.DeadlineExceeded) {
+		p.ClaimExpired()
+	}
 	if mayHaveLanded(err) {
 		for _, d := range deliveries {
 			memory.KeepUnsent(d.Attempt, p.Clock.Now())

@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// server answers writes one after the other, each after the same time.
+type server struct {
+	mu   sync.Mutex
+	each time.Duration
+	idle time.Time
+}
+
+func (s *server) write() {
+	s.mu.Lock()
+	now := time.Now()
+	if s.idle.Before(now) {
+		s.idle = now
+	}
+	s.idle = s.idle.Add(s.each)
+	pause := s.idle.Sub(now)
+	s.mu.Unlock()
+	time.Sleep(pause)
+}
+
+func TestCongestionWindow(t *testing.T) {
+	t.Parallel()
+	const writers, writes = 256, 2000
+	for name, tc := range map[string]struct {
+		reason string
+		each   time.Duration
+		// longest is what a write may take, and within what all may take.
+		longest, within time.Duration
+		size            func(size int) bool
+	}{
+		"30 a second":   {"256 at once would take 8.5 s each, and be too late for their calls", time.Second / 30, 1500 * time.Millisecond, writes * time.Second / 30, func(n int) bool { return n <= 32 }},
+		"5 a second":    {"only the first ones are too late", time.Second / 5, 7 * time.Second, writes * time.Second / 5, func(n int) bool { return n <= 8 }},
+		"100 a second":  {"as many as make no write slow", time.Second / 100, time.Second, writes * time.Second / 100, func(n int) bool { return n >= 30 && n <= 100 }},
+		"5000 a second": {"as many as there are workers", time.Second / 5000, 300 * time.Millisecond, writes * time.Second / 5000, func(n int) bool { return n > 200 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, s := NewCongestionWindow(writers, clock.RealClock{}), &server{each: tc.each}
+				var mu sync.Mutex
+				var longest time.Duration
+				left := writes
+				began := time.Now()
+				var all sync.WaitGroup
+				for range writers {
+					all.Go(func() {
+						for {
+							mu.Lock()
+							left--
+							over := left < 0
+							mu.Unlock()
+							if over {
+								return
+							}
+							ended, err := w.Enter(t.Context())
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							from := time.Now()
+							s.write()
+							ended()
+							mu.Lock()
+							longest = max(longest, time.Since(from))
+							mu.Unlock()
+						}
+					})
+				}
+				all.Wait()
+				if longest > tc.longest {
+					t.Errorf("%s: the longest write took %s, want at most %s", tc.reason, longest, tc.longest)
+				}
+				if took := time.Since(began); took > tc.within+tc.within/50 {
+					t.Errorf("%s: the API server had nothing to do for a part of %s; it needs %s", tc.reason, took, tc.within)
+				}
+				if size, _ := w.Size(); !tc.size(size) || w.underway != 0 {
+					t.Errorf("%s: the window holds %d writes at the end, and %d are under way", tc.reason, size, w.underway)
+				}
+			})
+		})
+	}
+}
+
+// TestCongestionWindowRecovers slows the API server and lets it go again.
+func TestCongestionWindowRecovers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, s := NewCongestionWindow(64, clock.RealClock{}), &server{each: time.Second}
+		run := func(writes int) {
+			var all sync.WaitGroup
+			for range writes {
+				all.Go(func() {
+					if ended, err := w.Enter(t.Context()); err == nil {
+						s.write()
+						ended()
+					}
+				})
+			}
+			all.Wait()
+		}
+		run(200)
+		if size, _ := w.Size(); size != leastWindow {
+			t.Errorf("a server that takes a second for each write has %d under way, want %d", size, leastWindow)
+		}
+		s.each = time.Millisecond
+		run(5000)
+		if size, _ := w.Size(); size != 64 {
+			t.Errorf("the server is fast again, and has %d under way, want 64", size)
+		}
+	})
+}
+
+// TestCongestionWindowLetsGo has those that wait stop waiting.
+func TestCongestionWindowLetsGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := NewCongestionWindow(1, clock.RealClock{})
+		ended, err := w.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := w.Enter(ctx)
+			gone <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		ended()
+		ended() // twice is once
+		if again, err := w.Enter(t.Context()); err != nil {
+			t.Error(err)
+		} else {
+			again()
+		}
+		if _, waiting := w.Size(); w.underway != 0 || waiting != 0 {
+			t.Errorf("%d are under way, and %d wait", w.underway, waiting)
+		}
+	})
+}
