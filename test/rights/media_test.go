@@ -5,10 +5,14 @@ package rights_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -153,3 +157,29 @@ var _ = DescribeTable("With the roles that it is installed with, of a Media the 
 	}, policy, "nothing of a Media but"),
 	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
 )
+
+// ofHerald are the roles of Herald's own accounts, and not of people.
+var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
+
+var _ = Describe("The address that a file is uploaded to", func() {
+	It("is read by those alone who may create Media", func(ctx SpecContext) {
+		var all rbacv1.ClusterRoleList
+		Expect(admin.List(ctx, &all, client.MatchingLabels{"app.kubernetes.io/name": "herald"})).To(Succeed())
+		reads := 0
+		for i := range all.Items {
+			role := &all.Items[i]
+			verbs := sets.New[string]()
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) && (slices.Contains(rule.Resources, "media") || slices.Contains(rule.Resources, "*")) {
+					verbs.Insert(rule.Verbs...)
+				}
+			}
+			if slices.Contains(ofHerald, role.Name) || !verbs.HasAny("get", "list", "watch", "*") {
+				continue
+			}
+			reads++
+			Expect(verbs.HasAny("create", "*")).To(BeTrue(), "%s looks at Media, and so decides what is published", role.Name)
+		}
+		Expect(reads).To(BeNumerically(">=", 2), "editors and administrators of media")
+	})
+})

@@ -86,8 +86,6 @@ func (s *Setup) KubeAPIServer(more ...string) supervisor.Spec {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=" + strings.Join(disabledAdmission, ","),
-		"--max-requests-inflight=3000",
-		"--max-mutating-requests-inflight=1500",
 		"--profiling=false",
 	}, more...)}
 }
