@@ -159,11 +159,11 @@ var _ = Describe("The harness", func() {
 		}))
 		DeferCleanup(server.Close)
 		must(page.Open(server.URL))
-		total, byURL := page.Weight()
+		total, byURL := page.Weight("")
 		Expect(total).To(BeNumerically("~", 1000, 900), byURL)
 
 		must(page.Open(serve(strings.Repeat("<p>The same again.</p>", 3000))))
-		total, byURL = page.Weight()
+		total, byURL = page.Weight("")
 		Expect(total).To(BeNumerically(">", pageLimit), byURL)
 	})
 })

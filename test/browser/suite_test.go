@@ -171,7 +171,8 @@ func inEveryLook(page *chrome.Page, name string) {
 // expectLight is for a page that was just opened, with an empty cache: in a tab of its own, or by OpenCold.
 func expectLight(page *chrome.Page) {
 	GinkgoHelper()
-	total, byURL := page.Weight()
+	// Pictures of accounts come from the platforms. Their number is that of the accounts that the specs before have connected.
+	total, byURL := page.Weight(herald().Site())
 	Expect(total).To(BeNumerically(">", 0))
 	Expect(total).To(BeNumerically("<=", pageLimit), "bytes over the wire:\n%s", byURL)
 }

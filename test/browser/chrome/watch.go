@@ -223,10 +223,14 @@ func (p *Page) Loads() []Load {
 	return loads
 }
 
-// Weight is what came over the wire since the page was opened, and which address brought how much of it.
-func (p *Page) Weight() (total int64, byURL string) {
+// Weight is what came over the wire from a site since the page was opened, and which address brought how much of it. An empty site
+// stands for all.
+func (p *Page) Weight(site string) (total int64, byURL string) {
 	bytes := map[string]int64{}
 	for _, load := range p.Loads() {
+		if !strings.HasPrefix(load.URL, site) {
+			continue
+		}
 		total += load.Bytes
 		bytes[load.URL] += load.Bytes
 	}
