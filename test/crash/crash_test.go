@@ -424,12 +424,13 @@ const sendWindow = 5 * time.Second
 
 // patience is how long what is left may take: a platform that was told to limit
 // an app does so for minutes, and what failed for long is tried again ever later.
-// With little trouble it takes the time in which a look is proof.
+// With little trouble it takes the time in which a look is proof; on a busy machine
+// some looks fail, and the pauses between them grow to minutes.
 func patience() time.Duration {
 	if long {
 		return 20 * time.Minute
 	}
-	return 3 * time.Minute
+	return 8 * time.Minute
 }
 
 // settle waits until nothing is left to be done for teams. look is called

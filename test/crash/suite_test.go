@@ -123,7 +123,7 @@ var _ = JustAfterEach(func() {
 })
 
 // told is how many bytes of a log a spec that fails prints.
-const told = 20_000
+const told = 8_000
 
 func startSandbox() {
 	address := ports.ForTest(GinkgoT())
