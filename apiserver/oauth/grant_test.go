@@ -127,6 +127,16 @@ func TestThreatAudience(t *testing.T) {
 	if moved.good(tokens.text("access_token")) {
 		t.Error("another site takes it")
 	}
+	for audience, want := range map[string]bool{site + "/mcp": true, "https://other.example/mcp": false, "": false} {
+		var content accessContent
+		if err := w.keys.Open(purposeAccess, strings.TrimPrefix(tokens.text("access_token"), TokenPrefix), &content); err != nil {
+			t.Fatal(err)
+		}
+		content.Audience = audience
+		if got := w.good(TokenPrefix + w.keys.Seal(purposeAccess, content, time.Hour)); got != want {
+			t.Errorf("a token of this very server for %q is good: %t, want %t", audience, got, want)
+		}
+	}
 	for name, token := range map[string]string{
 		"an API key": "hrld_abc_def", "nothing": "", "the prefix": TokenPrefix, "another purpose": TokenPrefix + w.keys.Seal("session", accessContent{Audience: site + "/mcp"}, time.Hour),
 		"a refresh token": tokens.text("refresh_token"), "without its prefix": strings.TrimPrefix(tokens.text("access_token"), TokenPrefix),
