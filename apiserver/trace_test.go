@@ -4,12 +4,10 @@
 package apiserver_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,25 +17,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/tracing"
+	"github.com/herald-social/herald/test/logtest"
 )
-
-// accessLog takes the log of a server.
-type accessLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *accessLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *accessLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 var _ = Describe("traces", Ordered, func() {
 	const (
@@ -48,11 +29,11 @@ var _ = Describe("traces", Ordered, func() {
 		t        *team
 		own      *running
 		recorder *tracetest.SpanRecorder
-		log      *accessLog
+		log      *logtest.Log
 		header   map[string]string
 	)
 	BeforeAll(func(ctx context.Context) {
-		recorder, log = tracetest.NewSpanRecorder(), &accessLog{}
+		recorder, log = tracetest.NewSpanRecorder(), &logtest.Log{}
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
 		own = start(restricted, func(c *apiserver.Config) {
 			c.Tracer = tracing.NewTracer(provider)

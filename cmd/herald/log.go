@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -49,7 +50,7 @@ var giveKlog sync.Once
 func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	l := &processLog{level: &slog.LevelVar{}, start: f.logLevel}
 	l.level.Set(f.logLevel)
-	options := &slog.HandlerOptions{Level: l.level}
+	options := &slog.HandlerOptions{Level: l.level, ReplaceAttr: inWords}
 	var handler slog.Handler
 	switch f.logFormat {
 	case "text":
@@ -59,8 +60,52 @@ func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	default:
 		return nil, usageError{fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
 	}
-	l.Logger = slog.New(tracing.LogHandler(handler))
+	l.Logger = slog.New(libraryHandler{tracing.LogHandler(handler)})
 	return l, nil
+}
+
+// inWords writes a duration with its unit, such as 1m30s. As JSON has it, it would be a number of nanoseconds.
+func inWords(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
+// library is how the names of the loggers of controller-runtime's own parts begin. Those of controllers have others.
+const library = "controller-runtime"
+
+// libraryHandler writes at debug what controller-runtime reports at info: that its servers start and stop.
+type libraryHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h libraryHandler) Handle(ctx context.Context, line slog.Record) error {
+	if line.Level == slog.LevelInfo && isOfLibrary(&line) {
+		if !h.Enabled(ctx, slog.LevelDebug) {
+			return nil
+		}
+		line.Level = slog.LevelDebug
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+// WithAttrs implements slog.Handler.
+func (h libraryHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return libraryHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h libraryHandler) WithGroup(name string) slog.Handler {
+	return libraryHandler{h.Handler.WithGroup(name)}
+}
+
+// isOfLibrary reports whether a line is of controller-runtime's own.
+func isOfLibrary(line *slog.Record) (is bool) {
+	line.Attrs(func(a slog.Attr) bool {
+		is = a.Key == "logger" && strings.HasPrefix(a.Value.String(), library)
+		return !is
+	})
+	return is
 }
 
 // take logs from a level of the file on; from that of the flag if the file has none.

@@ -4,9 +4,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,33 +14,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/brake"
+	"github.com/herald-social/herald/test/logtest"
 )
 
 const managerFile = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
-
-// logLines takes a log that several goroutines write.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // tellingClock tells each time that its ticker is waited for.
 type tellingClock struct {
@@ -82,7 +66,7 @@ func TestLive(t *testing.T) {
 		}
 	}
 	write("0", managerFile)
-	var out logLines
+	var out logtest.Log
 	log, err := (&commonFlags{logFormat: "json", logLevel: slog.LevelWarn}).newLog(&out)
 	if err != nil {
 		t.Fatal(err)
@@ -144,9 +128,61 @@ func TestLive(t *testing.T) {
 	if got := out.String()[before:]; strings.Count(got, "\n") != 1 || log.level.Level() != slog.LevelWarn {
 		t.Errorf("a file that is away for a while is told once: %q", got)
 	}
-	for line := range strings.Lines(out.String()) {
-		if !json.Valid([]byte(line)) {
-			t.Errorf("no JSON: %s", line)
+	if _, err := out.Lines(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNewLog writes lines as the parts of a process do.
+func TestNewLog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		level  slog.Level
+		write  func(log *slog.Logger)
+		want   []logtest.Line
+	}{
+		"a duration": {
+			"1500000000 has no unit", slog.LevelInfo, func(log *slog.Logger) { log.Info("Stopping", "delay", 1500*time.Millisecond) },
+			[]logtest.Line{{"level": "INFO", "msg": "Stopping", "delay": "1.5s"}},
+		},
+		"a duration of a logger": {
+			"as above", slog.LevelInfo, func(log *slog.Logger) { log.With("every", time.Hour).Info("Sweeping") },
+			[]logtest.Line{{"level": "INFO", "msg": "Sweeping", "every": "1h0m0s"}},
+		},
+		"a duration of a controller": {
+			"controllers log by logr", slog.LevelInfo, func(log *slog.Logger) {
+				logr.FromSlogHandler(log.Handler()).WithValues("late", 5*time.Minute).Info("waits")
+			},
+			[]logtest.Line{{"level": "INFO", "msg": "waits", "late": "5m0s"}},
+		},
+		"a server of the library starts": {
+			"nobody looks for that", slog.LevelInfo, func(log *slog.Logger) {
+				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
+			}, nil,
+		},
+		"it starts, and somebody looks for trouble": {
+			"debug shows all", slog.LevelDebug, func(log *slog.Logger) {
+				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
+			}, []logtest.Line{{"level": "DEBUG", "msg": "Starting metrics server", "logger": "controller-runtime/metrics"}},
+		},
+		"it fails": {
+			"an error is one whoever meets it", slog.LevelInfo, func(log *slog.Logger) {
+				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").Error(errors.New("broken"), "cannot serve")
+			}, []logtest.Line{{"level": "ERROR", "msg": "cannot serve", "logger": "controller-runtime", "err": "broken"}},
+		},
+	} {
+		var out logtest.Log
+		log, err := (&commonFlags{logFormat: "json", logLevel: tc.level}).newLog(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tc.write(log.Logger)
+		lines, err := out.Lines()
+		for _, line := range lines {
+			delete(line, slog.TimeKey)
+		}
+		if diff := cmp.Diff(tc.want, lines); diff != "" || err != nil {
+			t.Errorf("%s: %s: %v\n%s", name, tc.reason, err, diff)
 		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
@@ -78,6 +79,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
 	}
 	hook := admission.WithValidator(mgr.GetScheme(), &Posts{o})
+	hook.LogConstructor = passlog.Admission
 	if o.Called == nil {
 		mgr.GetWebhookServer().Register(PostPath, hook)
 		return nil
@@ -136,7 +138,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	full, undo, err := p.Budgets.refuse(ctx, p.Clock.Now(), stored, post)
 	switch {
 	case err != nil:
-		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget", "namespace", post.Namespace, "name", post.Name)
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget")
 	case full != nil:
 		refused = append(refused, full)
 	}
@@ -172,7 +174,7 @@ func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warn
 	}
 	env, err := p.env(ctx, post)
 	if err != nil {
-		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked", "namespace", post.Namespace, "name", post.Name)
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked")
 		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
 	}
 	env.Stored = stored

@@ -37,6 +37,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 )
@@ -97,6 +98,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "apikey")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)

@@ -38,6 +38,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials/safe"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
@@ -147,7 +148,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "connection"))
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.

@@ -39,6 +39,7 @@ import (
 	"github.com/herald-social/herald/internal/distinct"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
@@ -172,6 +173,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "media")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)

@@ -41,6 +41,7 @@ import (
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/rewound"
@@ -250,8 +251,8 @@ func New(o Options) (*Reconciler, error) {
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
-		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.Clock), Owners: r.owners, Held: r.held, Changed: o.Metrics.changed, ClaimExpired: o.Metrics.expired.Inc,
-		Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
+		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.Clock), Owners: r.owners, Held: r.held,
+		Changed: r.changed, ClaimExpired: o.Metrics.expired.Inc, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, remember: r.remember}
 	r.lookups = &lookup.Lookups{
@@ -296,6 +297,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "post")).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}

@@ -36,7 +36,7 @@ const reasonPostedWithNote = "PostedWithNote"
 
 // result reports what came of a call, which is recorded.
 func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
-	r.logResult(p, d)
+	logResult(ctx, p, d, r.o.Clock.Now())
 	t := posting.Target(p.post, d.Target)
 	if t == nil {
 		return
@@ -75,19 +75,6 @@ func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *p
 	}
 }
 
-// logResult says in the log what came of a call.
-func (r *reporter) logResult(p *pass, d *publish.Delivery) {
-	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "attempt", d.Attempt)
-	switch d.Result.Outcome {
-	case platforms.Posted:
-		log.Info("published", "externalID", d.Result.ExternalID)
-	case platforms.Accepted:
-		log.Info("taken by the platform, which works on it", "operationID", d.Result.OperationID)
-	case platforms.Refused, platforms.NotSent, platforms.Unknown:
-		log.Info("not published, or not known to be", "outcome", d.Result.Outcome, "problem", problem(d.Result.Err))
-	}
-}
-
 // problem is an error's message, or "" without one.
 func problem(err *platforms.Error) string {
 	if err == nil {
@@ -100,8 +87,7 @@ func problem(err *platforms.Error) string {
 func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
-	p.log.Info("not prepared", "uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "ahead", ahead,
-		"class", err.Class, "problem", err.Error(), "cause", err.Err)
+	p.log.Info("not prepared", append(targetFields(p.post, t), "ahead", ahead, "class", err.Class, "problem", err.Error(), "cause", err.Err)...)
 	if ahead {
 		r.recorder.warn(ofTarget(p.post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
 		r.alert(ctx, p, d)
@@ -121,11 +107,11 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 	r.unlisted(t.Platform, unlisted.Lookup, a.Refused)
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
-		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
+		p.log.Info(logPublished, append(targetFields(p.post, t), "externalID", t.ExternalID)...)
 		r.recorder.posted(p, t, "published to %s as %s")
 		r.pictures(ctx, p, a.Target, false)
 	case posted:
-		p.log.Info("found by a lookup", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
+		p.log.Info("found by a lookup", append(targetFields(p.post, t), "externalID", t.ExternalID)...)
 		r.recorder.posted(p, t, "found on %s as %s")
 		r.pictures(ctx, p, a.Target, !a.Certain)
 	case !attempt.IsOpen(t.Attempt):

@@ -41,6 +41,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 )
@@ -158,7 +159,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "team"))
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WatchesMetadata(&v1alpha1.Usage{}, r.counted(), builder.WithPredicates(countsXPosts))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/deadline"
+	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/posting/suspension"
 )
@@ -36,7 +37,8 @@ const suspensionsAtOnce = 16
 func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
+		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "team-suspension"))
 	if r.Brake != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.followBrake))
 	}

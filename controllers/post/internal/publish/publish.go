@@ -60,7 +60,7 @@ type Publisher struct {
 	// Held returns what moves the deadlines of a namespace's posts.
 	Held func(ctx context.Context, namespace string) *delivery.Held
 	// Changed is called when a status was stored, with what it was before.
-	Changed func(post *v1alpha1.Post, before *v1alpha1.PostStatus)
+	Changed func(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus)
 	// ClaimExpired is called when a claim was not stored within SendWindow, so that nothing is sent.
 	ClaimExpired func()
 	// Failpoint is called at the named points.

@@ -186,15 +186,15 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 	post := r.post.DeepCopy()
 	r.enter(ctx, post, results(batch))
 	if err := r.open(post, next); err != nil {
-		r.log(ctx).Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
+		r.log(ctx, post).Error(err, "cannot go on with a tree")
 		return false
 	}
 	if err := r.storeClaim(ctx, post, r.memory, next); err != nil {
 		span.Fail(string(apierrors.ReasonForError(err)))
-		r.log(ctx).Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
+		r.log(ctx, post).Info("the next card is not claimed together with the record of the one before", "error", err.Error())
 		return false
 	}
-	r.Changed(post, &r.post.Status)
+	r.Changed(ctx, post, &r.post.Status)
 	*r.post = *post
 	r.Owners.Note(r.post)
 	return true
@@ -218,8 +218,10 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// log is the log, with the trace of a context.
-func (p *Publisher) log(ctx context.Context) logr.Logger { return tracing.Logger(ctx, p.Log) }
+// log is the log about a post, with the trace of a context.
+func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
+	return tracing.Logger(ctx, p.Log).WithValues("namespace", post.Namespace, "name", post.Name, "uid", post.UID)
+}
 
 // Record enters results into a post and stores it, trying for as long as
 // Options.RecordFor; then the results are kept in memory for the next pass. post is
@@ -235,7 +237,7 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Mem
 		if err == nil {
 			return nil
 		}
-		p.log(ctx).Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+		p.log(ctx, post).Error(err, "cannot record results yet; trying on")
 		select {
 		case <-p.Clock.After(pause):
 		case <-ctx.Done():
@@ -257,10 +259,10 @@ func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *
 		err := p.Client.Status().Update(ctx, next)
 		switch {
 		case err == nil:
-			p.stored(post, next, memory)
+			p.stored(ctx, post, next, memory)
 			return nil
 		case apierrors.IsNotFound(err):
-			p.log(ctx).Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+			p.log(ctx, post).Info("the post was removed while it was being published")
 			return nil
 		case apierrors.IsInvalid(err), posting.TooLarge(err):
 			return p.recordIDs(ctx, post, memory, results, err)
@@ -290,12 +292,12 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 // enter enters results into a post. One that comes too late is only logged.
 func (p *Publisher) enter(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
 	if err := delivery.EnterResults(post, results, p.Held(ctx, post.Namespace), p.Clock.Now()); err != nil {
-		p.log(ctx).Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
+		p.log(ctx, post).Info("a result is not recorded", "error", err.Error())
 	}
 }
 
-func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
-	p.Changed(next, &post.Status)
+func (p *Publisher) stored(ctx context.Context, post, next *v1alpha1.Post, memory *Memory) {
+	p.Changed(ctx, next, &post.Status)
 	*post = *next
 	memory.Wrote(post)
 	p.Owners.Note(post)
@@ -305,18 +307,18 @@ func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
 // of what was published, and the names of what platforms work on, are written alone
 // onto the post as it stands. What is not among these is looked up.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result, refused error) error {
-	p.log(ctx).Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
+	p.log(ctx, post).Error(refused, "the status was refused; writing alone what only this process knows")
 	fresh, err := p.live(ctx, post)
 	if fresh == nil {
 		return err
 	}
 	for _, target := range delivery.EnterIDs(fresh, results, p.Clock.Now()) {
-		p.log(ctx).Info("a result is not recorded", "uid", post.UID, "target", target)
+		p.log(ctx, post).Info("a result is not recorded; the platform is asked about it", "target", target)
 	}
 	if err := p.Client.Status().Update(ctx, fresh); err != nil {
 		return err
 	}
-	p.stored(post, fresh, memory)
+	p.stored(ctx, post, fresh, memory)
 	return nil
 }
 
@@ -330,7 +332,7 @@ func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memo
 	if err := p.Client.Status().Update(ctx, post); err != nil {
 		return false, fmt.Errorf("cannot write the status: %w", err)
 	}
-	p.Changed(post, stored)
+	p.Changed(ctx, post, stored)
 	memory.Wrote(post)
 	return true, nil
 }

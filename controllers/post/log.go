@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// The messages of the lines that report what became of a target.
+const (
+	logPublished = "published"
+	logLate      = "published late"
+	logAccepted  = "taken by the platform, which works on it"
+	logWaits     = "a target waits"
+	logMend      = "a target is refused until the post is mended"
+	logRefused   = "a target failed: it was refused"
+	logGivenUp   = "a target failed: its time to be tried is over"
+	logUnknown   = "nobody knows whether a target was published; a person has to look"
+)
+
+// logTargets reports each target whose stored status differs from before in what it waits for, or why it failed: one line for
+// each change, at info, however many passes follow. What was published is reported with the answer of the platform.
+func logTargets(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus, now time.Time) {
+	was := &v1alpha1.Post{Status: *before}
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		message := logMessage(t)
+		if old := posting.Target(was, int(t.Index)); message == "" || old != nil && logMessage(old) == message && old.Blocked.Reason == t.Blocked.Reason {
+			continue
+		}
+		fields := append(targetFields(post, t), "reason", t.Blocked.Reason, "problem", t.Message)
+		if late := lateness(post, now); late > 0 {
+			fields = append(fields, "late", late)
+		}
+		if t.NextTryAt != nil && t.NextTryAt.After(now) {
+			fields = append(fields, "triedAgainIn", t.NextTryAt.Sub(now).Round(time.Second))
+		}
+		if t.TryUntil != nil && t.TryUntil.After(now) {
+			fields = append(fields, "givenUpIn", t.TryUntil.Sub(now).Round(time.Second))
+		}
+		ctrl.LoggerFrom(ctx).Info(message, fields...)
+	}
+}
+
+// changed counts and reports what a stored status has changed.
+func (r *Reconciler) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
+	r.o.Metrics.changed(post, before)
+	logTargets(ctx, post, before, r.o.Clock.Now())
+}
+
+// logMessage is the message about a target that waits, or has failed; empty for any other.
+func logMessage(t *v1alpha1.TargetStatus) string {
+	if t.Blocked == nil {
+		return ""
+	}
+	switch posting.StateOf(t) {
+	case v1alpha1.TargetPending:
+		if t.Blocked.Reason == v1alpha1.ReasonInvalid {
+			return logMend
+		}
+		return logWaits
+	case v1alpha1.TargetFailed:
+		if t.Blocked.Reason == v1alpha1.ReasonMissedSchedule {
+			return logGivenUp
+		}
+		return logRefused
+	case v1alpha1.TargetUndecided:
+		return logUnknown
+	case v1alpha1.TargetPosted, v1alpha1.TargetWithdrawn:
+		return ""
+	default:
+		return ""
+	}
+}
+
+// targetFields name a target.
+func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
+	fields := []any{"uid", post.UID, "target", t.Index}
+	if t.Attempt != nil {
+		fields = append(fields, "attempt", t.Attempt.ID)
+	}
+	if t.Platform != "" {
+		fields = append(fields, "platform", t.Platform)
+	}
+	if int(t.Index) < len(post.Spec.Targets) {
+		fields = append(fields, "connection", post.Spec.Targets[t.Index].ConnectionRef.Name)
+	}
+	return fields
+}
+
+// lateness is how much later than its time it is for a post, in whole seconds; zero for one that is not due, or a draft.
+func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
+	if post.Spec.Draft {
+		return 0
+	}
+	return max(now.Sub(posting.Due(post)).Round(time.Second), 0)
+}
+
+// logResult reports the answer to a call of a target, which is recorded. What a target that is not published waits for, or
+// failed of, has a line of its own.
+func logResult(ctx context.Context, p *pass, d *publish.Delivery, now time.Time) {
+	log := ctrl.LoggerFrom(ctx).WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
+	switch d.Result.Outcome {
+	case platforms.Posted:
+		log = log.WithValues("externalID", d.Result.ExternalID)
+		late := lateness(p.post, now)
+		if late <= lateAfter {
+			log.Info(logPublished)
+			return
+		}
+		log.Info(logLate, "late", late, "reason", p.waitedFor(d.Target))
+	case platforms.Accepted:
+		log.Info(logAccepted, "operationID", d.Result.OperationID)
+	case platforms.Refused, platforms.NotSent:
+		log.V(1).Info("a call did not publish", "outcome", d.Result.Outcome, "problem", problem(d.Result.Err))
+	case platforms.Unknown:
+		log.Info("it is unknown whether a call published; asking the platform", "problem", problem(d.Result.Err))
+	}
+}
+
+// waitedFor is what a target waited for when the pass began: a reason, or its turn.
+func (p *pass) waitedFor(target int) string {
+	t := posting.Target(&v1alpha1.Post{Status: p.stored}, target)
+	switch {
+	case t != nil && t.Blocked != nil:
+		return t.Blocked.Reason
+	case t != nil && (attempt.IsOpen(t.Attempt) || len(t.Cards) > 0):
+		return v1alpha1.ReasonProcessing
+	default:
+		return "a turn: other posts came first, or no manager worked"
+	}
+}

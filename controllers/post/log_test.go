@@ -1,0 +1,129 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/test/logtest"
+)
+
+// logged returns what a function logs, without the times and what names the target.
+func logged(t *testing.T, act func(ctx context.Context)) []logtest.Line {
+	t.Helper()
+	var out logtest.Log
+	inWords := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
+	}}
+	act(ctrl.LoggerInto(t.Context(), logr.FromSlogHandler(slog.NewJSONHandler(&out, inWords))))
+	lines, err := out.Lines()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, line := range lines {
+		if line.Text("uid") != "u-1" || line.Text("target") != "0" || line.Text("platform") != "x" || line.Text("connection") != "acme-x" {
+			t.Errorf("a line does not name its target: %v", line)
+		}
+		for _, field := range []string{slog.TimeKey, slog.LevelKey, "uid", "target", "platform", "connection"} {
+			delete(line, field)
+		}
+	}
+	return lines
+}
+
+func TestLogTargets(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	entry := func(reason, message string, change ...func(*v1alpha1.TargetStatus)) v1alpha1.PostStatus {
+		target := v1alpha1.TargetStatus{Platform: "x", Reason: reason, Message: message}
+		if reason != "" {
+			target.Blocked = &v1alpha1.Blocked{Reason: reason, Problem: message}
+		}
+		for _, c := range change {
+			c(&target)
+		}
+		return v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{target}}
+	}
+	failed := func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetFailed }
+	for name, tc := range map[string]struct {
+		reason        string
+		due           time.Duration
+		before, after v1alpha1.PostStatus
+		want          []logtest.Line
+	}{
+		"goes on": {"nothing is in the way", 0, v1alpha1.PostStatus{}, entry("", ""), nil},
+		"waits": {"what for, and for how long, is what is looked for at night", 0, v1alpha1.PostStatus{}, entry(v1alpha1.ReasonRateLimited, "busy", func(target *v1alpha1.TargetStatus) {
+			target.NextTryAt, target.TryUntil = v1alpha1.NewTimePtr(now.Add(5*time.Minute)), v1alpha1.NewTimePtr(now.Add(time.Hour))
+		}), []logtest.Line{{"msg": logWaits, "reason": "RateLimited", "problem": "busy", "triedAgainIn": "5m0s", "givenUpIn": "1h0m0s"}}},
+		"waits on":               {"it was said", 0, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonRateLimited, "busy, tried twice"), nil},
+		"waits for another":      {"that is another trouble", -5 * time.Minute, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonMediaNotReady, "no file"), []logtest.Line{{"msg": logWaits, "reason": "MediaNotReady", "problem": "no file", "late": "5m0s"}}},
+		"does not wait any more": {"the line about its end follows", 0, entry(v1alpha1.ReasonRateLimited, "busy"), entry("", ""), nil},
+		"breaks a rule":          {"it goes on when the post is mended", time.Hour, v1alpha1.PostStatus{}, entry(v1alpha1.ReasonInvalid, "too long"), []logtest.Line{{"msg": logMend, "reason": "Invalid", "problem": "too long"}}},
+		"is refused":             {"nobody tries again", 0, entry("", ""), entry(v1alpha1.ReasonRefused, "spam", failed), []logtest.Line{{"msg": logRefused, "reason": "Refused", "problem": "spam"}}},
+		"is given up":            {"it waited for that long enough", -time.Hour, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonMissedSchedule, "busy", failed), []logtest.Line{{"msg": logGivenUp, "reason": "MissedSchedule", "problem": "busy", "late": "1h0m0s"}}},
+		"was refused":            {"it was said", 0, entry(v1alpha1.ReasonRefused, "spam", failed), entry(v1alpha1.ReasonRefused, "spam", failed), nil},
+		"may be out":             {"a person is asked", 0, entry("", ""), entry(v1alpha1.ReasonOutcomeUnknown, "no answer", func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetUndecided }), []logtest.Line{{"msg": logUnknown, "reason": "OutcomeUnknown", "problem": "no answer"}}},
+		"is out":                 {"the answer of the platform has its own line", 0, entry("", ""), entry("", "", func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetPosted }), nil},
+	} {
+		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}, Status: tc.after}
+		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(tc.due))
+		post.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}}}
+		got := logged(t, func(ctx context.Context) { logTargets(ctx, post, &tc.before, now) })
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
+func TestLogResult(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	waited := func(reason string) *v1alpha1.TargetStatus {
+		target := &v1alpha1.TargetStatus{}
+		attempt.Block(target, v1alpha1.Blocked{Reason: reason})
+		return target
+	}
+	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "p1"}
+	for name, tc := range map[string]struct {
+		reason string
+		late   time.Duration
+		before *v1alpha1.TargetStatus
+		result platforms.Result
+		want   []logtest.Line
+	}{
+		"in time":        {"all is well", time.Second, nil, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"behind a limit": {"it says why it came late", 30 * time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "30m0s", "reason": "RateLimited"}}},
+		"behind others":  {"nothing but its turn was in the way", time.Minute, &v1alpha1.TargetStatus{}, posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "a turn: other posts came first, or no manager worked"}}},
+		"worked on":      {"the platform takes its time", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
+		"refused":        {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Message: "spam"}}, nil},
+		"nobody knows":   {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Message: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
+	} {
+		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
+		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
+		p := &pass{post: post}
+		if tc.before != nil {
+			p.stored.Targets = []v1alpha1.TargetStatus{*tc.before}
+		}
+		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "acme-x"}, Spec: v1alpha1.ConnectionSpec{Platform: "x"}}
+		got := logged(t, func(ctx context.Context) {
+			logResult(ctx, p, &publish.Delivery{Conn: conn, Attempt: "a1", Result: tc.result}, now)
+		})
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)
+		}
+	}
+}

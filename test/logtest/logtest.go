@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logtest keeps the log of what is tested, and decodes its lines.
+package logtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// Log keeps a log that several goroutines write. The zero Log is empty.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns the log as it was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// Line is a line of a log in JSON.
+type Line map[string]any
+
+// Message is the message of a line.
+func (l Line) Message() string { return l.Text(slog.MessageKey) }
+
+// Text is a field of a line in words; empty if it is absent.
+func (l Line) Text(field string) string {
+	value, ok := l[field]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// Lines decodes the log. A line that is no JSON object, or has a field twice, is an error.
+func (l *Log) Lines() (lines []Line, err error) {
+	for text := range strings.Lines(l.String()) {
+		line, wrong := decode(text)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%w: %s", wrong, text))
+		}
+		lines = append(lines, line)
+	}
+	return lines, err
+}
+
+// With returns the lines with a message.
+func (l *Log) With(message string) (found []Line) {
+	lines, _ := l.Lines()
+	for _, line := range lines {
+		if line.Message() == message {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// decode decodes a line token by token: a map would hide that a field stands in it twice.
+func decode(text string) (Line, error) {
+	line := Line{}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return line, errors.New("no JSON object")
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return line, fmt.Errorf("no field: %w", err)
+		}
+		field := fmt.Sprint(token)
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			return line, fmt.Errorf("no value of %s: %w", field, err)
+		}
+		if _, twice := line[field]; twice {
+			return line, fmt.Errorf("the field %s stands twice", field)
+		}
+		line[field] = value
+	}
+	return line, nil
+}

@@ -1,0 +1,42 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logtest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		wrong        bool
+		want         []Line
+	}{
+		"a line":        {"its fields are those of the object", `{"msg":"a","n":1}` + "\n", false, []Line{{"msg": "a", "n": 1.0}}},
+		"nothing":       {"an empty log has no lines", "", false, nil},
+		"a field twice": {"the second hides the first from a person who filters", `{"msg":"a","n":1,"n":1}` + "\n", true, []Line{{"msg": "a", "n": 1.0}}},
+		"text":          {"a tool cannot read it", "hello\n", true, []Line{{}}},
+		"within":        {"only a field of the line is compared", `{"a":{"x":1},"b":{"x":1}}` + "\n", false, []Line{{"a": map[string]any{"x": 1.0}, "b": map[string]any{"x": 1.0}}}},
+	} {
+		var l Log
+		fmt.Fprint(&l, tc.text)
+		got, err := l.Lines()
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.wrong {
+			t.Errorf("%s: %s: %v\n%s", name, tc.reason, err, diff)
+		}
+	}
+}
+
+func TestWith(t *testing.T) {
+	var l Log
+	fmt.Fprintln(&l, `{"msg":"a","n":1}`)
+	fmt.Fprintln(&l, `{"msg":"b"}`)
+	found := l.With("a")
+	if len(found) != 1 || found[0].Text("n") != "1" || found[0].Text("m") != "" {
+		t.Errorf("found %v", found)
+	}
+}
