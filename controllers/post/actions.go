@@ -241,12 +241,19 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if len(within) == 0 {
 		return r.write(ctx, p, nil)
 	}
+	entered := p.post
+	if len(within) < len(deliveries) {
+		entered = p.post.DeepCopy()
+	}
 	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
 		r.enqueue(p.key) // the next pass says so
 		return nil
 	}
 	p.wrote = true
+	if err == nil && entered != p.post {
+		r.changed(ctx, entered, &p.stored) // the claim has stored which targets were turned away
+	}
 	if errors.Is(err, publish.ErrDropped) {
 		r.recorder.warn(ofPost(p.post), reasonRecordDropped, publish.ErrDropped.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -30,7 +31,7 @@ const (
 
 // logTargets reports each target whose stored status differs from before in what it waits for, or why it failed: one line for
 // each change, at info, however many passes follow. What was published is reported with the answer of the platform.
-func logTargets(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus, now time.Time) {
+func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatus, now time.Time) {
 	was := &v1alpha1.Post{Status: *before}
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -48,14 +49,14 @@ func logTargets(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostS
 		if t.TryUntil != nil && t.TryUntil.After(now) {
 			fields = append(fields, "givenUpIn", t.TryUntil.Sub(now).Round(time.Second))
 		}
-		ctrl.LoggerFrom(ctx).Info(message, fields...)
+		log.Info(message, fields...)
 	}
 }
 
 // changed counts and reports what a stored status has changed.
 func (r *Reconciler) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	r.o.Metrics.changed(post, before)
-	logTargets(ctx, post, before, r.o.Clock.Now())
+	logTargets(ctrl.LoggerFrom(ctx), post, before, r.o.Clock.Now())
 }
 
 // logMessage is the message about a target that waits, or has failed; empty for any other.
@@ -108,8 +109,8 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 
 // logResult reports the answer to a call of a target, which is recorded. What a target that is not published waits for, or
 // failed of, has a line of its own.
-func logResult(ctx context.Context, p *pass, d *publish.Delivery, now time.Time) {
-	log := ctrl.LoggerFrom(ctx).WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
+func logResult(p *pass, d *publish.Delivery, now time.Time) {
+	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
 	switch d.Result.Outcome {
 	case platforms.Posted:
 		log = log.WithValues("externalID", d.Result.ExternalID)

@@ -4,7 +4,6 @@
 package post
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
@@ -22,7 +20,7 @@ import (
 )
 
 // logged returns what a function logs, without the times and what names the target.
-func logged(t *testing.T, act func(ctx context.Context)) []logtest.Line {
+func logged(t *testing.T, act func(log logr.Logger)) []logtest.Line {
 	t.Helper()
 	var out logtest.Log
 	inWords := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -31,7 +29,7 @@ func logged(t *testing.T, act func(ctx context.Context)) []logtest.Line {
 		}
 		return a
 	}}
-	act(ctrl.LoggerInto(t.Context(), logr.FromSlogHandler(slog.NewJSONHandler(&out, inWords))))
+	act(logr.FromSlogHandler(slog.NewJSONHandler(&out, inWords)))
 	lines, err := out.Lines()
 	if err != nil {
 		t.Error(err)
@@ -83,7 +81,7 @@ func TestLogTargets(t *testing.T) {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}, Status: tc.after}
 		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(tc.due))
 		post.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}}}
-		got := logged(t, func(ctx context.Context) { logTargets(ctx, post, &tc.before, now) })
+		got := logged(t, func(log logr.Logger) { logTargets(log, post, &tc.before, now) })
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)
 		}
@@ -109,8 +107,8 @@ func TestLogResult(t *testing.T) {
 		"behind a limit": {"it says why it came late", 30 * time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "30m0s", "reason": "RateLimited"}}},
 		"behind others":  {"nothing but its turn was in the way", time.Minute, &v1alpha1.TargetStatus{}, posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "a turn: other posts came first, or no manager worked"}}},
 		"worked on":      {"the platform takes its time", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
-		"refused":        {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Message: "spam"}}, nil},
-		"nobody knows":   {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Message: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
+		"refused":        {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Problem: "spam"}}, nil},
+		"nobody knows":   {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
 		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
@@ -119,8 +117,9 @@ func TestLogResult(t *testing.T) {
 			p.stored.Targets = []v1alpha1.TargetStatus{*tc.before}
 		}
 		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "acme-x"}, Spec: v1alpha1.ConnectionSpec{Platform: "x"}}
-		got := logged(t, func(ctx context.Context) {
-			logResult(ctx, p, &publish.Delivery{Conn: conn, Attempt: "a1", Result: tc.result}, now)
+		got := logged(t, func(log logr.Logger) {
+			p.log = log
+			logResult(p, &publish.Delivery{Conn: conn, Attempt: "a1", Result: tc.result}, now)
 		})
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)

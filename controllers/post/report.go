@@ -36,7 +36,7 @@ const reasonPostedWithNote = "PostedWithNote"
 
 // result reports what came of a call, which is recorded.
 func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
-	logResult(ctx, p, d, r.o.Clock.Now())
+	logResult(p, d, r.o.Clock.Now())
 	t := posting.Target(p.post, d.Target)
 	if t == nil {
 		return
