@@ -126,7 +126,7 @@ type APIKeyTokenStatus struct {
 // be another one.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.tokens) || (has(self.spec) && has(self.spec.revoked) && self.spec.revoked) || oldSelf.status.tokens.all(t, !has(t.sha256) || (has(self.spec) && has(self.spec.tokens) && size(self.spec.tokens) > 0 ? self.spec.tokens.all(w, w.name != t.name || has(w.sha256)) : t.name != 'token') || (has(self.status) && has(self.status.tokens) && self.status.tokens.exists(n, n.name == t.name && has(n.sha256) && n.sha256 == t.sha256)))",message="the hash of a token never changes; list a token with a new name instead"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.tokens) || (has(self.spec) && has(self.spec.revoked) && self.spec.revoked) || oldSelf.status.tokens.all(t, !has(t.sha256) || (has(self.spec) && has(self.spec.tokens) && size(self.spec.tokens) > 0 ? self.spec.tokens.all(w, w.name != t.name || has(w.sha256)) : t.name != 'token') || (has(self.status) && has(self.status.tokens) && self.status.tokens.exists(n, n.name == t.name && has(n.sha256) && n.sha256 == t.sha256)))",message="the hash of a token never changes; list a token with a new name instead",fieldPath=".spec"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=apikeys,shortName=hkey,categories=herald
 // +kubebuilder:printcolumn:name="Prefix",type=string,JSONPath=`.status.tokens[*].prefix`

@@ -54,6 +54,11 @@ const (
 	// locked (AccountRestricted). It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
 
+	// ConditionRateLimited is True while the platform of a Connection takes no calls
+	// for the account; its message says until when. It is absent otherwise. It says
+	// nothing against the account, so that Ready stays as it is.
+	ConditionRateLimited = "RateLimited"
+
 	// ConditionCredentialsSuperseded is True while the Secret of a Connection holds
 	// tokens that were used before and replaced since, as a tool puts back that applies
 	// an old version. They are ignored. It is absent otherwise.
@@ -144,6 +149,19 @@ const (
 	ReasonCredentialsUnavailable = "CredentialsUnavailable"
 	ReasonCredentialsReplaced    = "Replaced"
 )
+
+// Reasons of a Connection's RateLimited condition, beside AccountRestricted.
+const (
+	// ReasonAccountLimited: the account has made too many calls.
+	ReasonAccountLimited = "AccountLimited"
+	// ReasonAppLimited: the accounts of the installation's app have, all together.
+	ReasonAppLimited = "AppLimited"
+	// ReasonQuotaUsedUp: nothing remains of how much the account may post.
+	ReasonQuotaUsedUp = "QuotaUsedUp"
+)
+
+// ReasonRateLimitEnded is the reason of the event about the end of a limit.
+const ReasonRateLimitEnded = "RateLimitEnded"
 
 // ReasonNoTeam says that no Team owns the namespace, so Herald does nothing for what is in it. A
 // Connection, a Media, an APIKey and a Post that is not accepted have it.

@@ -54,8 +54,9 @@ type ConnectionSpec struct {
 
 // ConnectionStatus is what the manager learnt from the platform.
 type ConnectionStatus struct {
-	// conditions of the connection: Ready; PublishingRefused, CredentialsSuperseded,
-	// CredentialsRefused, Reconciling and Stalled while they apply.
+	// conditions of the connection: Ready; RateLimited, PublishingRefused,
+	// CredentialsSuperseded, CredentialsRefused, Reconciling and Stalled while they
+	// apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -257,6 +258,7 @@ type TikTokAccount struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Refused",type=string,JSONPath=`.status.conditions[?(@.type=="PublishingRefused")].reason`
+// +kubebuilder:printcolumn:name="Limited",type=string,JSONPath=`.status.conditions[?(@.type=="RateLimited")].reason`
 // +kubebuilder:printcolumn:name="Token expires",type=string,JSONPath=`.status.tokenExpiresAt`
 // +kubebuilder:printcolumn:name="Account ID",type=string,priority=1,JSONPath=`.spec.accountID`
 // +kubebuilder:printcolumn:name="Probed",type=date,priority=1,JSONPath=`.status.lastProbedAt`

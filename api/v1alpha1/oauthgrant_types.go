@@ -159,8 +159,8 @@ type OAuthGrantRefresh struct {
 // stands. The consent page of the web application makes it; revoke it with spec.revoked,
 // or delete it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.revokedAt) || (has(self.status) && has(self.status.revokedAt) && self.status.revokedAt == oldSelf.status.revokedAt)",message="a revoked grant stays revoked"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code is good once"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.revokedAt) || (has(self.status) && has(self.status.revokedAt) && self.status.revokedAt == oldSelf.status.revokedAt)",message="a revoked grant stays revoked",fieldPath=".status"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code is good once",fieldPath=".status"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=oauthgrants,shortName=hgrant,categories=herald

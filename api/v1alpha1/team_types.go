@@ -340,7 +340,7 @@ type TeamUsage struct {
 // The rule about its name holds new ones alone: a Team that exists can always be written, and so deleted.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team has at most 63 characters, since it is the value of the label social.herald.dev/team of its namespace; choose a shorter one"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team has at most 63 characters, since it is the value of the label social.herald.dev/team of its namespace; choose a shorter one",fieldPath=".metadata"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=hteam,categories=herald
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.namespace`

@@ -237,6 +237,7 @@ func TestRefusedWords(t *testing.T) {
 		"Field":   {"it stands somewhere", refused(metav1.StatusCause{Field: "spec.scheduledAt", Message: "bad"}), "VALIDATION_ERROR", "scheduled_at: bad"},
 		"NoField": {"it stands nowhere", refused(metav1.StatusCause{Message: "bad"}), "VALIDATION_ERROR", "bad"},
 		"Nil":     {"so Kubernetes writes nowhere", refused(metav1.StatusCause{Field: "<nil>", Message: "bad"}), "VALIDATION_ERROR", "bad"},
+		"Spec":    {"a request has no spec", refused(metav1.StatusCause{Field: "spec", Message: "bad"}), "VALIDATION_ERROR", "bad"},
 		"NoCause": {"there is nothing to tell the client", refused(), "internal", "create a post: "},
 		"Bare":    {"there is nothing to tell the client", bare, "internal", "create a post: "},
 		"Down":    {"it may have been stored", apierrors.NewServiceUnavailable("down"), "uncertain", ""},

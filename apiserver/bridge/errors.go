@@ -150,7 +150,7 @@ func refusedByKubernetes(err error) *Error {
 	}
 	var problems []string
 	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "" || cause.Field == "<nil>" {
+		if isOfWhole(cause.Field) {
 			problems = append(problems, cause.Message)
 		} else {
 			problems = append(problems, WirePath(cause.Field)+": "+cause.Message)
@@ -160,6 +160,12 @@ func refusedByKubernetes(err error) *Error {
 		return nil
 	}
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+}
+
+// isOfWhole reports whether a field of Kubernetes is no field of a request: a rule about a whole object names its spec, or, in
+// earlier versions, nothing.
+func isOfWhole(field string) bool {
+	return field == "" || field == "<nil>" || field == "spec"
 }
 
 // JoinProblems makes one message of several problems.

@@ -8,9 +8,11 @@ package schema_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,11 +70,25 @@ func edit(change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { change(&p.Spec) }
 }
 
-// refused expects the API server's refusal to name what is wrong.
+// refused expects the API server's refusal to name what is wrong, and where.
 func refused(err error, message string) {
 	GinkgoHelper()
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
 	Expect(err.Error()).To(ContainSubstring(message))
+	for _, cause := range causes(err) {
+		Expect(cause.Field).NotTo(Equal("<nil>"), cause.Message)
+	}
+}
+
+// causes are those of a refusal, without the one by which Kubernetes says that it has not looked for others.
+func causes(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Status().Details.Causes), func(c metav1.StatusCause) bool {
+		return strings.Contains(c.Message, "some validation rules were not checked")
+	})
 }
 
 // creates makes a post, which is refused with a message unless that is empty.
@@ -147,6 +163,18 @@ var _ = DescribeTable("a Post when its spec is changed", changes,
 	Entry("other words while a person is asked about the target", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), ""),
 	Entry("edited when finished", func(p *v1alpha1.Post) { p.Status.Finished = true }, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "finished"),
 )
+
+var _ = It("a published Post refuses an edit once, and names the spec", func(ctx SpecContext) {
+	p := validPost()
+	Expect(k8s.Create(ctx, p)).To(Succeed())
+	claimed(p)
+	p.Status.Finished = true
+	Expect(k8s.Status().Update(ctx, p)).To(Succeed())
+	p.Spec.Targets[0].Caption = "other"
+	Expect(causes(k8s.Update(ctx, p))).To(HaveExactElements(And(
+		HaveField("Field", "spec"), HaveField("Message", ContainSubstring("create a new Post instead")),
+	)))
+})
 
 // undecided has a person asked about the target, for which no call was claimed.
 func undecided(p *v1alpha1.Post) {
