@@ -86,7 +86,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
-		Client: o.Client, Events: o.Events, Action: "Reconcile",
+		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},
 	}}, nil
 }
@@ -126,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.status.Report(ctx, &key, before, &key.Status); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: nextCheck(&key, trouble, now)}, nil
+	return reconcile.Result{RequeueAfter: r.status.Wake(&key, nextCheck(&key, trouble, now))}, nil
 }
 
 // sync brings status.tokens to what the spec wants. It returns a refusal if a token

@@ -134,7 +134,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
-		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
+		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
 	r.left, r.leftAll = r.takeOut()
 	return r, nil
@@ -142,11 +142,12 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when
 // its spec changes, when the annotation social.herald.dev/probe-requested asks for it,
+// when a post has found a limit of its account, and when that ends,
 // when the plan of its team may cover other connections, when a Team comes to own its
 // namespace, and by the clock; never because of its own status.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
+		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitMoved()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()}).
 		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "connection"))
@@ -192,12 +193,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	declaredLead := r.declaredLead(&conn)
 	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
-		r.Metrics.show(&conn)
-		again, err := r.copyEarly(ctx, &conn)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		return reconcile.Result{RequeueAfter: cmp.Or(again, rest(&conn, declaredLead, now))}, nil
+		return r.leave(ctx, &conn, declaredLead, now)
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
 	o := held
@@ -218,7 +214,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.tidy(ctx, &conn, o.input)
 		r.sweep(ctx, &conn)
 	}
-	return reconcile.Result{RequeueAfter: next(&conn, o, declaredLead, r.Clock.Now())}, nil
+	now := r.Clock.Now()
+	return reconcile.Result{RequeueAfter: r.status.Wake(&conn, restOfLimit(&conn, next(&conn, o, declaredLead, now), now))}, nil
+}
+
+// leave does for a connection that is not examined now what needs no platform.
+func (r *Reconciler) leave(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
+	if isLimitStale(conn, now) {
+		if err := r.reportLimit(ctx, conn, now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // what was held back
+		return reconcile.Result{}, err
+	}
+	r.Metrics.show(conn)
+	again, err := r.copyEarly(ctx, conn)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.status.Wake(conn, cmp.Or(again, restOfLimit(conn, rest(conn, declaredLead, now), now)))}, nil
 }
 
 func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
@@ -256,7 +271,12 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 		before := conn.Status.DeepCopy()
 		apply(conn, o, probe, now)
 		uid, generation := conn.UID, conn.Generation
-		if err := r.status.Report(ctx, conn, before, &conn.Status); !apierrors.IsConflict(err) {
+		err := r.status.Report(ctx, conn, before, &conn.Status)
+		if err == nil {
+			r.tellLimit(ctx, conn, before.Conditions)
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
 			return err
 		}
 		if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(conn), conn); apierrors.IsNotFound(err) {

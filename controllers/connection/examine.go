@@ -69,13 +69,10 @@ func (r *Reconciler) examineInTurn(ctx context.Context, conn *v1alpha1.Connectio
 // examine finds out whether the account can be published to, and renews its token if
 // needed. It has the turn of the working copy.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
-	platform, supported := r.Platforms[conn.Spec.Platform]
-	switch {
-	case conn.Spec.Disabled:
+	if conn.Spec.Disabled {
 		return outcome{reason: v1alpha1.ReasonDisabled, message: msgDisabled}
-	case !supported:
-		return outcome{reason: v1alpha1.ReasonPlatformNotSupported, message: msgUnsupported}
 	}
+	platform := r.Platforms[conn.Spec.Platform] // see withheld
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
 	rescued, err := r.rescue(ctx, conn)
 	if err != nil {

@@ -201,6 +201,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	if o.account != nil {
 		ratelimit.ApplyAccountInfo(status, *o.account, now)
 	}
+	ratelimit.Describe(conn, "", now)
 	status.ObservedGeneration = conn.Generation
 	conditions.Apply(&status.Conditions, conditions.Summary{
 		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),

@@ -20,7 +20,8 @@ const msgBeyondPlan = "the starter plan allows %d connected accounts, and this c
 	"disable or delete another connection, or change the plan"
 
 // withheld returns why a connection is not used whatever its platform says; the zero
-// outcome if it may be.
+// outcome if it may be. No platform is asked, so that each manager finds out at its start
+// what its configuration has changed.
 func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
 	owned, err := r.Owned(ctx, conn.Namespace)
 	if err != nil {
@@ -28,6 +29,9 @@ func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (o
 	}
 	if !owned {
 		return outcome{reason: v1alpha1.ReasonNoTeam, message: conditions.NoTeam(conn.Namespace).Message}, nil
+	}
+	if _, supported := r.Platforms[conn.Spec.Platform]; !supported && !conn.Spec.Disabled {
+		return outcome{reason: v1alpha1.ReasonPlatformNotSupported, message: msgUnsupported}, nil
 	}
 	allowed, err := r.beyondPlan(ctx, conn)
 	if err != nil || allowed == 0 {
@@ -39,11 +43,12 @@ func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (o
 // withheldBy is the reason for which a connection is not used, as its status says; "" if
 // it is.
 func withheldBy(conn *v1alpha1.Connection) string {
-	reason := conditions.Reason(conn.Status.Conditions)
-	if reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonPlanLimit {
+	switch reason := conditions.Reason(conn.Status.Conditions); reason {
+	case v1alpha1.ReasonNoTeam, v1alpha1.ReasonPlatformNotSupported, v1alpha1.ReasonPlanLimit:
 		return reason
+	default:
+		return ""
 	}
-	return ""
 }
 
 // beyondPlan returns how many accounts the team's plan allows, if this connection is

@@ -164,7 +164,7 @@ func pause(since, now time.Time, shortest, longest time.Duration) time.Duration 
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
-	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, withheldBy(conn) != "":
+	case reason == v1alpha1.ReasonDisabled, withheldBy(conn) != "":
 		return 0
 	case reason == v1alpha1.ReasonConnected:
 		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))

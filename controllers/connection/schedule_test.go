@@ -76,7 +76,7 @@ func TestDue(t *testing.T) {
 		"Secret wrong":             {"it may have been mended", recently("CredentialsInvalid"), true},
 		"revoked, a minute ago":    {"the platform would say the same", recently("Revoked"), false},
 		"revoked, hours ago":       {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
-		"platform not supported":   {"another start of the manager may support it", recently("PlatformNotSupported"), true},
+		"platform not supported":   {"a start that supports it finds that out without the clock", recently("PlatformNotSupported"), false},
 		"held, nothing left":       {"whether there is more is asked shortly before the hold ends", holding(recently("Connected"), 9*time.Second), true},
 		"held, for long":           {"not before", holding(recently("Connected"), 11*time.Second), false},
 		"held, asked since":        {"nor again", holding(probed(conn("Connected"), time.Second), 8*time.Second), false},

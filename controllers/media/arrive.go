@@ -66,12 +66,13 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 
 // unowned shows that no team owns the namespace of a file that has not arrived, and takes
 // its upload address away. A Team that comes to own it wakes the Media.
-func (r *Reconciler) unowned(ctx context.Context, m *v1alpha1.Media) error {
+func (r *Reconciler) unowned(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	state := conditions.NoTeam(m.Namespace)
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
-	return r.write(ctx, m, before)
+	err := r.write(ctx, m, before)
+	return r.status.Wake(m, 0), err
 }
 
 // overwritten shows that the file is overwritten again and again, and returns when to
@@ -82,12 +83,19 @@ func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before 
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
+// noStore is the message about an installation without a store.
+const noStore = "This installation keeps no media files: post text, or have the section media of its configuration written."
+
+// isWithoutStore reports whether a Media had no store when it was looked at last.
+func isWithoutStore(m *v1alpha1.Media) bool {
+	return conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable
+}
+
 // unavailable shows that the store does not answer, and returns an error so that the
 // work queue tries again. What the store said is for the log.
 func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
 	if errors.Is(err, store.ErrNone) {
-		r.describe(m, v1alpha1.MediaPending, conditions.Stuck, v1alpha1.ReasonStoreUnavailable,
-			"This installation keeps no media files: post text, or have the section media of its configuration written.")
+		r.describe(m, v1alpha1.MediaPending, conditions.Stuck, v1alpha1.ReasonStoreUnavailable, noStore)
 		return r.write(ctx, m, before)
 	}
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonStoreUnavailable,
@@ -120,8 +128,6 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	object, err := r.Store.Stat(ctx, store.Key(m))
 	switch {
-	case errors.Is(err, store.ErrNone):
-		// What was verified stays so until there is a store again.
 	case errors.Is(err, store.ErrNotFound):
 		r.describe(m, v1alpha1.MediaUploaded, conditions.Stuck, v1alpha1.ReasonFileMissing,
 			"The store does not have the file any more. Upload it as another Media, or check that the manager uses the right store.")
@@ -130,7 +136,7 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	case object.ETag != m.Status.ETag:
 		r.describe(m, v1alpha1.MediaRejected, conditions.Stuck, v1alpha1.ReasonFileChanged,
 			"The file was overwritten after it had been verified. Upload it as another Media.")
-	case conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing:
+	case conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing, isWithoutStore(m):
 		r.describe(m, v1alpha1.MediaUploaded, conditions.Settled, v1alpha1.ReasonUploaded, "The file is in the store again.")
 	}
 	return nil

@@ -69,6 +69,8 @@ type Store interface {
 	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error
 	List(ctx context.Context, prefix string) iter.Seq2[store.Object, error]
+	// Absent reports whether the installation has no store.
+	Absent() bool
 }
 
 // Source downloads files; *fetch.Client implements it.
@@ -151,7 +153,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
-		Client: o.Client, Events: o.Events, Action: "Reconcile",
+		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
 	}}
 	r.places.given = map[types.NamespacedName]place{}
@@ -220,7 +222,7 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 			return 0, err
 		}
 		if !owned {
-			return 0, r.unowned(ctx, m)
+			return r.unowned(ctx, m)
 		}
 	}
 	if err := r.hold(ctx, m); err != nil {
@@ -255,11 +257,16 @@ func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 }
 
 // keep handles a verified file: it notices when posts begin to use it, and checks once
-// more whether it was overwritten.
+// more whether it was overwritten. That the installation has no store any more, or has one
+// again, shows at the start of the manager.
 func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
+	if r.Store.Absent() {
+		r.describe(m, v1alpha1.MediaUploaded, conditions.Stuck, v1alpha1.ReasonStoreUnavailable, noStore)
+		return 0, r.tidy(ctx, m, before)
+	}
 	due, in := lookAgain(m, r.Clock.Now())
-	if due {
+	if due || isWithoutStore(m) {
 		if err := r.compare(ctx, m); err != nil {
 			return 0, err
 		}

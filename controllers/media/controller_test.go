@@ -144,6 +144,17 @@ var _ = Describe("a file that is awaited", func() {
 		}).Should(Succeed())
 	})
 
+	It("shows of a verified file that the store was switched off, and that there is one again", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m, stored := d.uploaded(ctx, fromTheAPI), d.Store
+		d.Store = store.None()
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonStoreUnavailable))
+		Expect(meta.IsStatusConditionFalse(m.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+		d.Store = stored
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+	})
+
 	It("shows that a file is overwritten all the time, and goes on when that ends", func(ctx SpecContext) {
 		d := newDesk(loose())
 		verify := d.Verify

@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
@@ -58,9 +59,8 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 			err = r.release(ctx, p)
 		case delivery.Wait:
 			p.wait = a
-			if !p.countAt.IsZero() && (a.Until.IsZero() || p.countAt.Before(a.Until)) {
-				p.wait.Until, p.wait.InTurn = p.countAt, false
-			}
+			p.wakeBy(p.countAt)
+			p.wakeBy(p.memory.warnAt)
 		}
 		if err != nil || p.wrote {
 			return err
@@ -90,9 +90,8 @@ func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write
 			r.owners.Note(p.post)
 		}
 	}
-	if decided != nil && (changed || posting.TooLarge(err)) { // when not even this fits, the owner learns it all the same
-		r.recorder.ended(p, &before)
-		r.recorder.event(p.post, said(p.post, decided.Event))
+	if decided != nil {
+		r.tell(p, &before, said(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
 	}
 	for i := range p.post.Status.Targets {
 		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
@@ -100,6 +99,31 @@ func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write
 		}
 	}
 	return err
+}
+
+// tell emits the events of a decision, if its status is news. That a post has no Team is held back while the post is young,
+// and told when it has still none by then.
+func (r *Reconciler) tell(p *pass, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
+	late := !p.memory.warnAt.IsZero()
+	p.memory.warnAt = time.Time{}
+	if news {
+		r.recorder.ended(p, before)
+	}
+	at := p.post.CreationTimestamp.Add(conditions.NoTeamGrace)
+	switch {
+	case e.Reason != v1alpha1.ReasonNoTeam && !news, !news && !late:
+	case e.Reason == v1alpha1.ReasonNoTeam && at.After(p.now):
+		p.memory.warnAt = at
+	default:
+		r.recorder.event(p.post, e)
+	}
+}
+
+// wakeBy has the pass come back at a time at the latest; zero changes nothing.
+func (p *pass) wakeBy(at time.Time) {
+	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
+		p.wait.Until, p.wait.InTurn = at, false
+	}
 }
 
 // said returns an event with a message: that of the Ready condition if it has none of its own.

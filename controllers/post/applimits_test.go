@@ -81,7 +81,7 @@ func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	w.t.Helper()
 	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
 	w.limits.remember(post(by), d)
-	if _, err := w.limits.record(w.t.Context(), d); err != nil {
+	if _, _, err := w.limits.record(w.t.Context(), d); err != nil {
 		w.t.Fatal(err)
 	}
 }

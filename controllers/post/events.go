@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,6 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // Each event is a write to the API server. Warnings about a post that waits are dropped in a burst, since its conditions
@@ -277,11 +277,14 @@ func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	})
 }
 
-// limited emits, on a connection, that its platform takes no calls for a while.
-func (r *recorder) limited(conn *v1alpha1.Connection) {
-	reason := v1alpha1.ReasonRateLimited
-	if c := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionPublishingRefused); c != nil && c.Reason == v1alpha1.ReasonAccountRestricted {
-		reason = v1alpha1.ReasonAccountRestricted
+// limited emits, on a connection, that its platform takes no calls for a while, or takes them again.
+func (r *recorder) limited(conn *v1alpha1.Connection, change ratelimit.Change) {
+	switch {
+	case !change.Begun:
+		r.last(ofConnection(conn), delivery.Event{Reason: v1alpha1.ReasonRateLimitEnded, Message: change.Message})
+	case change.Reason == v1alpha1.ReasonAccountRestricted:
+		r.warn(ofConnection(conn), change.Reason, change.Message)
+	default:
+		r.warn(ofConnection(conn), v1alpha1.ReasonRateLimited, change.Reason+": "+change.Message)
 	}
-	r.warn(ofConnection(conn), reason, fmt.Sprintf("nothing is sent before %s: %s", conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage))
 }

@@ -33,6 +33,9 @@ type memory struct {
 	// counting holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.
 	counting *wait.Backoff
+	// warnAt is when it is told that the post has no Team, if it has none by then; zero if
+	// nothing is held back.
+	warnAt time.Time
 }
 
 // memories holds the memory of each post, and which posts wait for which of their
@@ -149,7 +152,7 @@ func (m *memories) end(post types.NamespacedName, waits bool) {
 	if !waits {
 		m.stopWaiting(post)
 	}
-	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() && known.counting == nil {
+	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() && known.counting == nil && known.warnAt.IsZero() {
 		delete(m.byPost, post)
 	}
 }

@@ -192,9 +192,9 @@ const maxRefusal = 2000
 // record writes into a delivery's connection what its platform told of it: if it
 // takes no calls, the other posts of the connection wait until then without trying,
 // and those of the whole app if the limit is the app's. Nothing is written as
-// long as there is room. limited is the connection if calls are blocked for longer
-// now; else nil.
-func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, err error) {
+// long as there is room. limited is the connection if another limit holds it than
+// before, or none any more, as change says; else nil.
+func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, change ratelimit.Change, err error) {
 	again := l.allowedAgain(d)
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
 		conn := d.Conn.DeepCopy()
@@ -205,11 +205,13 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 		}
 		again = true
 		base := conn.DeepCopy()
-		longer := applyRateLimits(&conn.Status, &d.Result, l.o.Clock.Now())
+		now := l.o.Clock.Now()
+		applyRateLimits(&conn.Status, &d.Result, now)
 		if app := d.Token.App; app != "" && conn.Status.AppRateLimitedUntil != nil {
 			conn.Status.App = app
 		}
-		applyRefusal(conn, &d.Result, l.o.Clock.Now())
+		applyRefusal(conn, &d.Result, now)
+		describeLimit(base, conn, &d.Result, now)
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 			l.stored(conn)
 			return nil
@@ -219,12 +221,12 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 			return err
 		}
 		l.stored(conn)
-		if longer {
-			limited = conn
+		if found, changed := ratelimit.Changed(base.Status.Conditions, conn.Status.Conditions); changed {
+			limited, change = conn, found
 		}
 		return nil
 	})
-	return limited, err
+	return limited, change, err
 }
 
 // read returns a connection as it stands now.
@@ -239,15 +241,27 @@ func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1a
 	return &conn, nil
 }
 
-// applyRateLimits enters what a result tells of limits into a status, and reports
-// whether calls are blocked for longer now.
-func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
+// applyRateLimits enters what a result tells of limits into a status.
+func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
-	longer = ratelimit.Apply(status, told, now)
+	ratelimit.Apply(status, told, now)
 	if err := result.Err; err != nil && !err.PostOnly && holdsAccount(err.Class) {
-		longer = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now) || longer
+		ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now)
 	}
-	return longer
+}
+
+// describeLimit describes the limit of a connection if a result has changed what is known of
+// it. Of a limit that has ended the connection controller takes the condition away: a post
+// that goes out writes nothing.
+func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
+	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
+		return
+	}
+	reason := ""
+	if err := result.Err; err != nil && err.Class == platforms.ClassQuota && !err.PostOnly && !err.AppWide {
+		reason = v1alpha1.ReasonQuotaUsedUp
+	}
+	ratelimit.Describe(conn, reason, now)
 }
 
 // holdsAccount reports whether an error of a class keeps the account from posting

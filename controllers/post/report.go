@@ -157,13 +157,15 @@ func (r *reporter) refused(ctx context.Context, conn *v1alpha1.Connection, attem
 // limit records in the connection what its platform told of limits.
 func (r *reporter) limit(ctx context.Context, p *pass, d *publish.Delivery) {
 	r.remember(p, d)
-	limited, err := r.limits.record(ctx, d)
+	limited, change, err := r.limits.record(ctx, d)
 	if err != nil {
 		// This process knows it all the same; another is told by the platform.
 		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
 	}
 	if limited != nil {
-		r.recorder.limited(limited)
+		p.log.Info("the limit of an account has changed", "connection", limited.Name, "platform", limited.Spec.Platform,
+			"limited", change.Begun, "reason", change.Reason, "problem", change.Message)
+		r.recorder.limited(limited, change)
 	}
 }
 

@@ -6,19 +6,24 @@ package conditions
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/logtest"
 )
 
 func TestReport(t *testing.T) {
@@ -32,6 +37,7 @@ func TestReport(t *testing.T) {
 		writes  int
 		event   string
 	}{
+		"no Team yet":  {"a Team that is applied together gets its namespace in a moment", Summary{Reason: "NoTeam"}, false, nil, 1, ""},
 		"unchanged":    {"a write that says nothing wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
 		"more is said": {"the reason is the same, so it is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
 		"trouble":      {"a person has to look at it", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
@@ -45,7 +51,7 @@ func TestReport(t *testing.T) {
 			if err := v1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}
+			team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "u-1", CreationTimestamp: metav1.NewTime(noon)}}
 			Apply(&team.Status.Conditions, Summary{Reason: "Waiting", Message: "a"}, 1, noon)
 			builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(team)
 			if !tc.gone {
@@ -67,7 +73,7 @@ func TestReport(t *testing.T) {
 				}
 			}
 			recorder := events.NewFakeRecorder(1)
-			reporter := &Reporter{Client: c, Events: recorder, Action: "Reconcile", Normal: []string{"Done"}}
+			reporter := &Reporter{Client: c, Events: recorder, Action: "Reconcile", Normal: []string{"Done"}, Clock: clocktesting.NewFakePassiveClock(noon)}
 			before := team.Status.DeepCopy()
 			Apply(&team.Status.Conditions, tc.summary, 1, noon.Add(time.Minute))
 			if err := reporter.Report(t.Context(), team, before, &team.Status); !errors.Is(err, tc.fails) || (err == nil) != (tc.fails == nil) {
@@ -101,5 +107,72 @@ func TestReportWithoutRecorder(t *testing.T) {
 	Apply(&team.Status.Conditions, Summary{Reason: "Done"}, 1, noon)
 	if err := (&Reporter{Client: c}).Report(t.Context(), team, &v1alpha1.TeamStatus{}, &team.Status); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWake holds a warning back, and looks at when the object is reported again.
+func TestWake(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(noon.Add(20 * time.Second))
+	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "u-1", CreationTimestamp: metav1.NewTime(noon)}}
+	recorder := events.NewFakeRecorder(5)
+	r := &Reporter{Events: recorder, Clock: now}
+	report := func(reason string) {
+		t.Helper()
+		Apply(&key.Status.Conditions, Summary{Reason: reason}, 1, now.Now())
+		if err := r.Report(t.Context(), key, &key.Status, &key.Status); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := r.isNews(key, v1alpha1.ReasonNoTeam, "")
+	if was || r.Wake(key, 0) != 10*time.Second || r.Wake(key, time.Second) != time.Second || r.Wake(key, time.Minute) != 10*time.Second {
+		t.Errorf("it is told after %s, news: %v", r.Wake(key, 0), was)
+	}
+	other := key.DeepCopy()
+	other.UID = "u-2"
+	if r.Wake(other, 0) != 0 || r.Wake(other, time.Minute) != time.Minute {
+		t.Error("another object waits for it")
+	}
+	now.SetTime(noon.Add(NoTeamGrace))
+	report(v1alpha1.ReasonNoTeam)
+	if len(recorder.Events) != 1 || r.Wake(key, 0) != 0 {
+		t.Errorf("%d events at the end of the time, and it is told again after %s", len(recorder.Events), r.Wake(key, 0))
+	}
+	report(v1alpha1.ReasonNoTeam)
+	if len(recorder.Events) != 1 {
+		t.Errorf("it is told %d times", len(recorder.Events))
+	}
+	// A Team came in time: nothing is told of its lack.
+	now.SetTime(noon)
+	r.isNews(key, v1alpha1.ReasonNoTeam, "")
+	if !r.isNews(key, "Active", v1alpha1.ReasonNoTeam) || r.Wake(key, 0) != 0 {
+		t.Error("the good end is no news, or the warning is still held back")
+	}
+}
+
+// TestReportLogs writes a line about a reason that a person has to look at, and about the end of it.
+func TestReportLogs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, was, is string
+		want            string
+	}{
+		"trouble":         {"a person has to look at it", "", "Broken", "not ready"},
+		"another trouble": {"as above", "Broken", "Lost", "not ready"},
+		"mended":          {"a person waits for that", "Broken", "Done", "ready"},
+		"all is well":     {"it is the ordinary course", "", "Done", ""},
+		"and stays well":  {"as above", "Made", "Done", ""},
+	} {
+		var out logtest.Log
+		r := &Reporter{Normal: []string{"Made", "Done"}}
+		r.log(ctrl.LoggerInto(t.Context(), logr.FromSlogHandler(slog.NewJSONHandler(&out, nil))), &metav1.Condition{
+			Reason: tc.is, Status: map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[tc.is == "Done"],
+		}, tc.was)
+		lines, err := out.Lines()
+		got := ""
+		for _, line := range lines {
+			got += line.Message()
+		}
+		if got != tc.want || err != nil {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
 	}
 }

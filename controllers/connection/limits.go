@@ -1,0 +1,76 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/ratelimit"
+)
+
+// limitMoved passes updates after which the limit of a connection ends at another time, also since a person has lifted it.
+func limitMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.Connection)
+		after, is := e.ObjectNew.(*v1alpha1.Connection)
+		return ok && is && !v1alpha1.SemanticEqual(before.Status.RateLimitedUntil, after.Status.RateLimitedUntil)
+	}}
+}
+
+// isLimitStale reports whether the condition RateLimited of a connection is not what its status says now.
+func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
+	limited := !ratelimit.BlockedUntil(&conn.Status, now).IsZero()
+	return limited != meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
+}
+
+// restOfLimit returns after how long a connection whose limit holds is looked at again, in place of a rest; zero is no time.
+func restOfLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
+	until := ratelimit.BlockedUntil(&conn.Status, now)
+	if until.IsZero() {
+		return rest
+	}
+	ends := until.Sub(now) + time.Millisecond
+	if rest <= 0 {
+		return ends
+	}
+	return min(rest, ends)
+}
+
+// reportLimit describes the limit of a connection that is not examined now. A conflict is an error: the change that caused
+// it is followed by another look.
+func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection, now time.Time) error {
+	before := conn.Status.DeepCopy()
+	ratelimit.Describe(conn, "", now) // the end stays in the status: the first of the posts of an app asks whether it is over
+	if err := r.status.Report(ctx, conn, before, &conn.Status); err != nil {
+		return err
+	}
+	r.tellLimit(ctx, conn, before.Conditions)
+	return nil
+}
+
+// tellLimit tells by an event, and in the log, that another limit holds a connection than before, or none any more.
+func (r *Reconciler) tellLimit(ctx context.Context, conn *v1alpha1.Connection, before []metav1.Condition) {
+	change, changed := ratelimit.Changed(before, conn.Status.Conditions)
+	if !changed {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("the limit of an account has changed", "platform", conn.Spec.Platform, "limited", change.Begun, "reason", change.Reason, "problem", change.Message)
+	if r.Events == nil {
+		return
+	}
+	kind, reason, note := corev1.EventTypeWarning, v1alpha1.ReasonRateLimited, change.Reason+": "+change.Message
+	if !change.Begun {
+		kind, reason, note = corev1.EventTypeNormal, v1alpha1.ReasonRateLimitEnded, change.Message
+	}
+	r.Events.Eventf(conn, nil, kind, reason, r.status.Action, "%s", note)
+}

@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/logtest"
+)
+
+// told is a reconciler, and what it tells by events and in the log at info.
+type told struct {
+	*connection.Reconciler
+	events *events.FakeRecorder
+	log    logtest.Log
+}
+
+func newTold(now *clocktesting.FakeClock, served platforms.Registry, owned func(context.Context, string) (bool, error)) *told {
+	GinkgoHelper()
+	t := &told{events: events.NewFakeRecorder(20)}
+	var err error
+	t.Reconciler, err = connection.New(connection.Options{
+		Client: k8s, APIReader: k8s, Clock: now, Events: t.events, Owned: owned, Platforms: served,
+		Store: credentials.NewStore(k8s, k8s, now, "told", apps),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return t
+}
+
+// pass makes one pass over the connection of an account, and returns when the next one is.
+func (t *told) pass(ctx context.Context, a *account) time.Duration {
+	GinkgoHelper()
+	result, err := t.Reconcile(ctrl.LoggerInto(ctx, logr.FromSlogHandler(slog.NewJSONHandler(&t.log, nil))), a.request())
+	Expect(err).NotTo(HaveOccurred())
+	a.read(ctx)
+	return result.RequeueAfter
+}
+
+// event is the next event; empty if there is none.
+func (t *told) event() string {
+	select {
+	case e := <-t.events.Events:
+		return e
+	default:
+		return ""
+	}
+}
+
+var _ = Describe("What holds an account back", func() {
+	served := func() platforms.Registry { return platforms.Registry{v1alpha1.PlatformX: platform} }
+
+	It("shows at once that the platform takes no calls, until it does again, with one event and one line for each change", func(ctx SpecContext) {
+		now := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
+		t, a := newTold(now, served(), envtest.EveryNamespace), newAccount(ctx, byHand, nil).create(ctx)
+		t.pass(ctx, a)
+		Expect(t.event()).To(HavePrefix("Normal Connected"))
+
+		By("telling the connection of a limit")
+		a.conn.Status.RateLimitedUntil, a.conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(now.Now().Add(10*time.Minute)), "too many posts"
+		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
+		Expect(t.pass(ctx, a)).To(BeNumerically("~", 10*time.Minute, time.Second), "the end of the limit is the next look")
+		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(HavePrefix("AccountLimited: nothing is sent before "))
+		Expect(a.state(ctx)()).To(HavePrefix("True Connected"), "nothing is wrong with the account")
+		Expect(t.event()).To(And(HavePrefix("Warning RateLimited AccountLimited: nothing is sent before"), HaveSuffix(": too many posts")))
+		t.pass(ctx, a)
+		Expect(t.event()).To(BeEmpty(), "it was told")
+
+		By("letting it end")
+		now.Step(10 * time.Minute)
+		t.pass(ctx, a)
+		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(BeEmpty())
+		Expect(t.event()).To(HavePrefix("Normal RateLimitEnded"))
+		lines := t.log.With("the limit of an account has changed")
+		Expect(lines).To(HaveExactElements(
+			And(HaveKeyWithValue("limited", true), HaveKeyWithValue("reason", "AccountLimited")), HaveKeyWithValue("limited", false),
+		))
+	})
+
+	It("shows at the start of a manager that the platform was switched off, or on, without asking it", func(ctx SpecContext) {
+		now := clocktesting.NewFakeClock(time.Now())
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		newTold(now, served(), envtest.EveryNamespace).pass(ctx, a)
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+		asked := calls(ctx, "identity")
+
+		off := newTold(now, platforms.Registry{}, envtest.EveryNamespace)
+		Expect(off.pass(ctx, a)).To(BeZero(), "only another start changes that")
+		Expect(a.state(ctx)()).To(Equal("False PlatformNotSupported"))
+		Expect(off.event()).To(HavePrefix("Warning PlatformNotSupported"))
+		Expect(off.log.With("not ready")).To(HaveExactElements(HaveKeyWithValue("reason", "PlatformNotSupported")))
+		off.pass(ctx, a)
+		Expect(off.event()).To(BeEmpty())
+		Expect(calls(ctx, "identity")).To(Equal(asked))
+
+		on := newTold(now, served(), envtest.EveryNamespace)
+		on.pass(ctx, a)
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a person waits for that")
+	})
+
+	It("warns that it has no Team only when there was time to make one", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		now := clocktesting.NewFakeClock(a.read(ctx).CreationTimestamp.Add(time.Second))
+		nobody := func(context.Context, string) (bool, error) { return false, nil }
+		t := newTold(now, served(), nobody)
+		Expect(t.pass(ctx, a)).To(Equal(29 * time.Second))
+		Expect(a.state(ctx)()).To(Equal("False NoTeam"), "the status says it at once")
+		Expect(t.event()).To(BeEmpty())
+		now.Step(29 * time.Second)
+		t.pass(ctx, a)
+		Expect(t.event()).To(HavePrefix("Warning NoTeam"))
+		t.pass(ctx, a)
+		Expect(t.event()).To(BeEmpty(), "it was told")
+		Expect(t.log.With("not ready")).To(HaveLen(1))
+	})
+})

@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/text"
+)
+
+// NoTeamGrace is for how long after its creation an object may have no Team before somebody is warned: a Team that is applied
+// together with it gets its namespace some seconds later.
+const NoTeamGrace = 30 * time.Second
+
+// Status is the status of an object, with its conditions.
+type Status interface{ GetConditions() []metav1.Condition }
+
+// Reporter stores the status of objects of one kind. When the reason of their Ready condition changes it emits an event, and
+// writes a line into the log of the context: at info if a person has to look at it, or had to before, otherwise at debug.
+type Reporter struct {
+	// Client writes the status.
+	Client client.Client
+	// Events takes the events, and keeps apart those with different notes (package distinct); nil emits none.
+	Events events.EventRecorder
+	// Action is what the events say was done.
+	Action string
+	// Normal are the reasons that no person has to look at; an event with any
+	// other reason is a warning.
+	Normal []string
+	// Clock is the time, by which a warning about the lack of a Team is held back for NoTeamGrace.
+	Clock clock.PassiveClock
+
+	mu sync.Mutex
+	// held has the objects whose warning is held back, and until when.
+	held map[types.UID]time.Time
+}
+
+// Report stores after, the status of obj, under the resourceVersion of obj. It
+// writes nothing if after means the same as before. An object that is gone is no
+// error; other errors are those of the Kubernetes API, wrapped.
+func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after Status) error {
+	if !v1alpha1.SemanticEqual(before, after) {
+		if err := r.Client.Status().Update(ctx, obj); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("cannot write the status: %w", err)
+		}
+	}
+	ready := meta.FindStatusCondition(after.GetConditions(), v1alpha1.ConditionReady)
+	was := Reason(before.GetConditions())
+	if ready == nil || !r.isNews(obj, ready.Reason, was) {
+		return nil
+	}
+	r.log(ctx, ready, was)
+	if r.Events == nil {
+		return nil
+	}
+	kind := corev1.EventTypeWarning
+	if slices.Contains(r.Normal, ready.Reason) {
+		kind = corev1.EventTypeNormal
+	}
+	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, distinct.MaxNote))
+	return nil
+}
+
+// log writes the line about a reason in place of another one.
+func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string) {
+	log, message := ctrl.LoggerFrom(ctx), "not ready"
+	if ready.Status == metav1.ConditionTrue {
+		message = "ready"
+	}
+	if slices.Contains(r.Normal, ready.Reason) && (was == "" || slices.Contains(r.Normal, was)) {
+		log = log.V(1)
+	}
+	log.Info(message, "reason", ready.Reason, "problem", ready.Message)
+}
+
+// Wake returns after how long an object is to be reported again: after rest, or at the end of the time for which its warning
+// is held back, if that is sooner; zero is never.
+func (r *Reporter) Wake(obj client.Object, rest time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	until, held := r.held[obj.GetUID()]
+	if !held {
+		return rest
+	}
+	in := max(until.Sub(r.Clock.Now()), time.Millisecond)
+	if rest <= 0 {
+		return in
+	}
+	return min(rest, in)
+}
+
+// isNews reports whether a reason is to be told: it is another one than before, or was held back. That an object has no
+// Team is held back while it is young.
+func (r *Reporter) isNews(obj client.Object, reason, was string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, held := r.held[obj.GetUID()]
+	delete(r.held, obj.GetUID())
+	if reason == was && !held {
+		return false
+	}
+	if reason != v1alpha1.ReasonNoTeam || r.Clock == nil {
+		return reason != was
+	}
+	now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace)
+	if !until.After(now) {
+		return true
+	}
+	r.hold(obj.GetUID(), until, now)
+	return false
+}
+
+// hold holds the warning about an object back. It forgets the objects that were not reported again, since they are gone.
+// The lock is held.
+func (r *Reporter) hold(uid types.UID, until, now time.Time) {
+	for other, over := range r.held {
+		if now.Sub(over) > NoTeamGrace {
+			delete(r.held, other)
+		}
+	}
+	if r.held == nil {
+		r.held = map[types.UID]time.Time{}
+	}
+	r.held[uid] = until
+}

@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ratelimit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Describe derives the condition RateLimited of a connection from its status: True while its platform takes no calls for the
+// account, absent otherwise. reason is that of the limit if the caller knows it; empty derives it, and keeps that of a quota
+// which no number in the status tells of.
+func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
+	status := &conn.Status
+	until := BlockedUntil(status, now)
+	if until.IsZero() {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRateLimited)
+		return
+	}
+	if reason = cmp.Or(reason, reasonOf(status, now)); reason == v1alpha1.ReasonAccountLimited {
+		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRateLimited); c != nil && c.Reason == v1alpha1.ReasonQuotaUsedUp {
+			reason = c.Reason
+		}
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionRateLimited, Status: metav1.ConditionTrue, Reason: reason,
+		Message:            fmt.Sprintf("nothing is sent before %s: %s", v1alpha1.NewTime(until), status.RateLimitedMessage),
+		ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// reasonOf derives from a status which limit holds its account.
+func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
+	until := BlockedUntil(status, now)
+	usedUp := func(l v1alpha1.RateLimit) bool {
+		return l.Remaining == 0 && (l.ResetsAt == nil || l.ResetsAt.After(now))
+	}
+	switch refused := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionPublishingRefused); {
+	case refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted && refused.Message == status.RateLimitedMessage:
+		return v1alpha1.ReasonAccountRestricted
+	case !AppBlockedUntil(status, now).IsZero() && !status.AppRateLimitedUntil.Before(until):
+		return v1alpha1.ReasonAppLimited
+	case slices.ContainsFunc(status.RateLimits, usedUp):
+		return v1alpha1.ReasonQuotaUsedUp
+	default:
+		return v1alpha1.ReasonAccountLimited
+	}
+}
+
+// Change is what is new about the limit of a connection.
+type Change struct {
+	// Begun is set if a limit holds the account now that did not before, and unset if none does any more.
+	Begun bool
+	// Reason is that of the condition RateLimited, and Message its message.
+	Reason, Message string
+}
+
+// Changed compares the conditions of a connection with earlier ones. It reports false if the same limit holds the account,
+// also if that ends later than was known, or if none does as before.
+func Changed(before, after []metav1.Condition) (Change, bool) {
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionRateLimited)
+	is := meta.FindStatusCondition(after, v1alpha1.ConditionRateLimited)
+	switch {
+	case is != nil && (was == nil || was.Reason != is.Reason):
+		return Change{Begun: true, Reason: is.Reason, Message: is.Message}, true
+	case is == nil && was != nil:
+		return Change{Reason: was.Reason, Message: "the account takes posts again: its limit has ended, or was lifted"}, true
+	default:
+		return Change{}, false
+	}
+}
