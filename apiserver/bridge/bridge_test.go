@@ -182,11 +182,6 @@ func TestDetail(t *testing.T) {
 			reason: "the platform is that of the connection",
 			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
 		},
-		"NeverExisted": {
-			reason: "without a connection and a record nobody knows the platform, and the contract has no word for that",
-			gone:   true,
-			want:   []bridge.PlatformDetail{},
-		},
 		"ConnectionGone": {
 			reason: "the record tells the platform",
 			gone:   true,

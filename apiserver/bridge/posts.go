@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -282,9 +283,8 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	}
 	out.Media, out.Cards = contentOf(post)
 	for i := range post.Spec.Targets {
-		if platform := platformOf(post, i, find); platform != "" {
-			out.Platforms = append(out.Platforms, s.targetDetail(post, i, platform, find))
-		}
+		platform := cmp.Or(platformOf(post, i, find), presumed(&post.Spec.Targets[i]))
+		out.Platforms = append(out.Platforms, s.targetDetail(post, i, platform, find))
 	}
 	return out
 }
@@ -347,6 +347,24 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	default:
 		return unknown + look + "reads the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answers as it says."
 	}
+}
+
+// presumed is the platform with which a target is shown whose connection has never existed, since the contract has no word for
+// none: the one that the target has options for, or that the name of the connection names; else X, which takes every category.
+func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
+	switch {
+	case target.YouTube != nil:
+		return v1alpha1.PlatformYouTube
+	case target.TikTok != nil:
+		return v1alpha1.PlatformTikTok
+	}
+	for word := range strings.FieldsFuncSeq(target.ConnectionRef.Name, func(r rune) bool { return r == '-' || r == '.' }) {
+		switch platform := v1alpha1.Platform(word); platform {
+		case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook:
+			return platform
+		}
+	}
+	return v1alpha1.PlatformX
 }
 
 // platformOf is the platform of target i: as it was recorded, or else that of
