@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -83,6 +84,36 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Eventually(phase(ctx, again)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, again).Status.Targets[0].ExternalID).To(Equal(was.Status.Targets[0].ExternalID))
 		Expect(publishesBy(acme.account)).To(Equal(1))
+	})
+
+	It("is warned about only when there was time to make a Team, and once", func(ctx SpecContext) {
+		t, k := newTeam(ctx), newKeeping()
+		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+			o.Owned = func(context.Context, string) (bool, error) { return false, nil }
+		})
+		DeferCleanup(m.stop)
+		warnings := func() (notes []string) {
+			var list eventsv1.EventList
+			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
+			for i := range list.Items {
+				if list.Items[i].Reason == v1alpha1.ReasonNoTeam {
+					notes = append(notes, list.Items[i].Note)
+				}
+			}
+			return notes
+		}
+		p := t.post(ctx, "hello", at(time.Hour))
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam), "the status says it at once")
+		wake := func(value string) {
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": value} })
+		}
+		wake("early")
+		Consistently(warnings, time.Second).Should(BeEmpty())
+		k.ahead.Store(int64(conditions.NoTeamGrace))
+		wake("late")
+		Eventually(warnings).Should(HaveExactElements(ContainSubstring("no Team owns namespace")))
+		wake("again")
+		Consistently(warnings, time.Second).Should(HaveLen(1))
 	})
 
 	It("is kept, if it was finished before, when a Team owns the namespace", func(ctx SpecContext) {

@@ -4,11 +4,18 @@
 package logtest
 
 import (
-	"fmt"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+func write(t *testing.T, l *Log, text string) {
+	t.Helper()
+	if _, err := io.WriteString(l, text); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestLines(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -23,7 +30,7 @@ func TestLines(t *testing.T) {
 		"within":        {"only a field of the line is compared", `{"a":{"x":1},"b":{"x":1}}` + "\n", false, []Line{{"a": map[string]any{"x": 1.0}, "b": map[string]any{"x": 1.0}}}},
 	} {
 		var l Log
-		fmt.Fprint(&l, tc.text)
+		write(t, &l, tc.text)
 		got, err := l.Lines()
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.wrong {
 			t.Errorf("%s: %s: %v\n%s", name, tc.reason, err, diff)
@@ -33,8 +40,7 @@ func TestLines(t *testing.T) {
 
 func TestWith(t *testing.T) {
 	var l Log
-	fmt.Fprintln(&l, `{"msg":"a","n":1}`)
-	fmt.Fprintln(&l, `{"msg":"b"}`)
+	write(t, &l, `{"msg":"a","n":1}`+"\n"+`{"msg":"b"}`+"\n")
 	found := l.With("a")
 	if len(found) != 1 || found[0].Text("n") != "1" || found[0].Text("m") != "" {
 		t.Errorf("found %v", found)
