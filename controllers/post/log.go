@@ -14,7 +14,6 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/attempt"
 )
 
 // The messages of the lines that report what became of a target.
@@ -114,12 +113,11 @@ func logResult(p *pass, d *publish.Delivery, now time.Time) {
 	switch d.Result.Outcome {
 	case platforms.Posted:
 		log = log.WithValues("externalID", d.Result.ExternalID)
-		late := lateness(p.post, now)
-		if late <= lateAfter {
-			log.Info(logPublished)
+		if late, reason := p.late(d.Target, now); late > lateAfter {
+			log.Info(logLate, "late", late, "reason", reason)
 			return
 		}
-		log.Info(logLate, "late", late, "reason", p.waitedFor(d.Target))
+		log.Info(logPublished)
 	case platforms.Accepted:
 		log.Info(logAccepted, "operationID", d.Result.OperationID)
 	case platforms.Refused, platforms.NotSent:
@@ -129,15 +127,22 @@ func logResult(p *pass, d *publish.Delivery, now time.Time) {
 	}
 }
 
-// waitedFor is what a target waited for when the pass began: a reason, or its turn.
-func (p *pass) waitedFor(target int) string {
-	t := posting.Target(&v1alpha1.Post{Status: p.stored}, target)
-	switch {
-	case t != nil && t.Blocked != nil:
-		return t.Blocked.Reason
-	case t != nil && (attempt.IsOpen(t.Attempt) || len(t.Cards) > 0):
-		return v1alpha1.ReasonProcessing
-	default:
-		return "a turn: other posts came first, or no manager worked"
+// reasonTurn is the reason of a target that is late although nothing was in its way: other posts came first, or no manager
+// worked.
+const reasonTurn = "Turn"
+
+// late is how late a target is that is published, and for what it waited when the pass began. The upload of an immediate post
+// makes it no later, nor do the first cards of a tree the next ones.
+func (p *pass) late(target int, now time.Time) (late time.Duration, reason string) {
+	if t := posting.Target(p.post, target); t != nil && len(t.Cards) > 1 {
+		return 0, ""
 	}
+	reason = reasonTurn
+	if t := posting.Target(&v1alpha1.Post{Status: p.stored}, target); t != nil && t.Blocked != nil {
+		reason = t.Blocked.Reason
+	}
+	if p.post.Spec.ScheduledAt == nil && reason == v1alpha1.ReasonPreparing {
+		return 0, ""
+	}
+	return lateness(p.post, now), reason
 }

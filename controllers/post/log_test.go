@@ -98,23 +98,30 @@ func TestLogResult(t *testing.T) {
 	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "p1"}
 	for name, tc := range map[string]struct {
 		reason string
+		// late is how late a scheduled post is, or, negative, an immediate one.
 		late   time.Duration
 		before *v1alpha1.TargetStatus
 		result platforms.Result
 		want   []logtest.Line
 	}{
-		"in time":        {"all is well", time.Second, nil, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
-		"behind a limit": {"it says why it came late", 30 * time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "30m0s", "reason": "RateLimited"}}},
-		"behind others":  {"nothing but its turn was in the way", time.Minute, &v1alpha1.TargetStatus{}, posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "a turn: other posts came first, or no manager worked"}}},
-		"worked on":      {"the platform takes its time", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
-		"refused":        {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Problem: "spam"}}, nil},
-		"nobody knows":   {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
+		"in time":                         {"all is well", time.Second, nil, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"behind a limit":                  {"it says why it came late", 30 * time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "30m0s", "reason": "RateLimited"}}},
+		"an immediate one behind a limit": {"its time was its creation", -time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "RateLimited"}}},
+		"behind others":                   {"nothing but its turn was in the way", time.Minute, &v1alpha1.TargetStatus{}, posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "Turn"}}},
+		"behind its upload":               {"the post was to go out when its files were there", -time.Minute, waited(v1alpha1.ReasonPreparing), posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"a later card":                    {"it comes after the first", time.Hour, &v1alpha1.TargetStatus{Cards: make([]v1alpha1.CardStatus, 2)}, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"worked on":                       {"the platform takes its time", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
+		"refused":                         {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Problem: "spam"}}, nil},
+		"nobody knows":                    {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
-		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
+		if post.CreationTimestamp.Time = now.Add(tc.late); tc.late >= 0 {
+			post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
+		}
 		p := &pass{post: post}
 		if tc.before != nil {
 			p.stored.Targets = []v1alpha1.TargetStatus{*tc.before}
+			post.Status = p.stored
 		}
 		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "acme-x"}, Spec: v1alpha1.ConnectionSpec{Platform: "x"}}
 		got := logged(t, func(log logr.Logger) {
