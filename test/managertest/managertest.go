@@ -6,13 +6,11 @@
 package managertest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/logtest"
 )
 
 // TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
@@ -110,20 +109,7 @@ type Process struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
-	log     *logbook
-}
-
-// logbook is what a process has written.
-type logbook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logbook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
+	log     *logtest.Log
 }
 
 // Manager starts a manager with a configuration. It is ended with the test, whose failure shows its log.
@@ -165,7 +151,7 @@ func (i *Installation) launch(t TB, account string, args ...string) *Process {
 	}
 	kubeconfigFile := filepath.Join(t.TempDir(), "kubeconfig")
 	writeFile(t, kubeconfigFile, kubeconfig)
-	p := &Process{done: make(chan struct{}), log: &logbook{}}
+	p := &Process{done: make(chan struct{}), log: &logtest.Log{}}
 	p.command = exec.Command(i.Program, append(args, "--kubeconfig", kubeconfigFile)...)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -204,11 +190,7 @@ func (p *Process) ExitCode() int {
 }
 
 // Log is what the process has written so far.
-func (p *Process) Log() string {
-	p.log.mu.Lock()
-	defer p.log.mu.Unlock()
-	return p.log.text.String()
-}
+func (p *Process) Log() string { return p.log.String() }
 
 func writeFile(t TB, path string, data []byte) {
 	t.Helper()
