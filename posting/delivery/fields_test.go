@@ -33,6 +33,7 @@ var mayUse = map[string]string{
 	"apiserver/web/timeline.go":  "people are shown why a target failed",
 	"apiserver/bridge/posts.go":  "clients are shown why a target failed",
 	"controllers/post/events.go": "events show why a target waits or failed",
+	"controllers/post/log.go":    "lines of the log show why a target waits or failed",
 	"controllers/post/trace.go":  "spans show what a post is after a pass",
 	"posting/delivery/describe":  "this is where it is derived",
 	"posting/record/adopt.go":    "what an earlier post was shown as is no fact of the one that adopts it: it is cleared",
