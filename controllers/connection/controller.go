@@ -58,6 +58,8 @@ import (
 const (
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
+	// conflictPause lets the cache catch up after a lost write.
+	conflictPause = time.Second
 	// mostReports is how often the write of a status is tried after conflicts.
 	mostReports = 10
 )
@@ -221,11 +223,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // leave does for a connection that is not examined now what needs no platform.
 func (r *Reconciler) leave(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
 	if isLimitStale(conn, now) {
-		if err := r.reportLimit(ctx, conn, now); err != nil {
+		if err := r.reportLimit(ctx, conn, now); apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: conflictPause}, nil // the cache shows the change in a moment
+		} else if err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // what was held back
+	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // a warning that was held back
 		return reconcile.Result{}, err
 	}
 	r.Metrics.show(conn)
@@ -273,7 +277,7 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 		uid, generation := conn.UID, conn.Generation
 		err := r.status.Report(ctx, conn, before, &conn.Status)
 		if err == nil {
-			r.tellLimit(ctx, conn, before.Conditions)
+			r.announceLimit(ctx, conn, before.Conditions)
 			return nil
 		}
 		if !apierrors.IsConflict(err) {

@@ -46,25 +46,25 @@ func restOfLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) t
 	return min(rest, ends)
 }
 
-// reportLimit describes the limit of a connection that is not examined now. A conflict is an error: the change that caused
-// it is followed by another look.
+// reportLimit stores the condition RateLimited of a connection that is not examined now. Errors are those of conditions.Reporter,
+// a conflict among them.
 func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection, now time.Time) error {
 	before := conn.Status.DeepCopy()
 	ratelimit.Describe(conn, "", now) // the end stays in the status: the first of the posts of an app asks whether it is over
 	if err := r.status.Report(ctx, conn, before, &conn.Status); err != nil {
 		return err
 	}
-	r.tellLimit(ctx, conn, before.Conditions)
+	r.announceLimit(ctx, conn, before.Conditions)
 	return nil
 }
 
-// tellLimit tells by an event, and in the log, that another limit holds a connection than before, or none any more.
-func (r *Reconciler) tellLimit(ctx context.Context, conn *v1alpha1.Connection, before []metav1.Condition) {
+// announceLimit emits the event and writes the line of the log if another limit holds a connection than before, or none any more.
+func (r *Reconciler) announceLimit(ctx context.Context, conn *v1alpha1.Connection, before []metav1.Condition) {
 	change, changed := ratelimit.Changed(before, conn.Status.Conditions)
 	if !changed {
 		return
 	}
-	ctrl.LoggerFrom(ctx).Info("the limit of an account has changed", "platform", conn.Spec.Platform, "limited", change.Begun, "reason", change.Reason, "problem", change.Message)
+	ctrl.LoggerFrom(ctx).Info("the limit of an account has changed", "platform", conn.Spec.Platform, "limited", change.Begun, "reason", change.Reason, "message", change.Message)
 	if r.Events == nil {
 		return
 	}

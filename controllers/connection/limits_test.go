@@ -23,27 +23,27 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// told is a reconciler, and what it tells by events and in the log at info.
-type told struct {
+// observed is a reconciler, with its events and its log at info.
+type observed struct {
 	*connection.Reconciler
 	events *events.FakeRecorder
 	log    logtest.Log
 }
 
-func newTold(now *clocktesting.FakeClock, served platforms.Registry, owned func(context.Context, string) (bool, error)) *told {
+func newObserved(now *clocktesting.FakeClock, served platforms.Registry, owned func(context.Context, string) (bool, error)) *observed {
 	GinkgoHelper()
-	t := &told{events: events.NewFakeRecorder(20)}
+	t := &observed{events: events.NewFakeRecorder(20)}
 	var err error
 	t.Reconciler, err = connection.New(connection.Options{
 		Client: k8s, APIReader: k8s, Clock: now, Events: t.events, Owned: owned, Platforms: served,
-		Store: credentials.NewStore(k8s, k8s, now, "told", apps),
+		Store: credentials.NewStore(k8s, k8s, now, "observed", apps),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }
 
 // pass makes one pass over the connection of an account, and returns when the next one is.
-func (t *told) pass(ctx context.Context, a *account) time.Duration {
+func (t *observed) pass(ctx context.Context, a *account) time.Duration {
 	GinkgoHelper()
 	result, err := t.Reconcile(ctrl.LoggerInto(ctx, logr.FromSlogHandler(slog.NewJSONHandler(&t.log, nil))), a.request())
 	Expect(err).NotTo(HaveOccurred())
@@ -52,7 +52,7 @@ func (t *told) pass(ctx context.Context, a *account) time.Duration {
 }
 
 // event is the next event; empty if there is none.
-func (t *told) event() string {
+func (t *observed) event() string {
 	select {
 	case e := <-t.events.Events:
 		return e
@@ -66,11 +66,11 @@ var _ = Describe("What holds an account back", func() {
 
 	It("shows at once that the platform takes no calls, until it does again, with one event and one line for each change", func(ctx SpecContext) {
 		now := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
-		t, a := newTold(now, served(), envtest.EveryNamespace), newAccount(ctx, byHand, nil).create(ctx)
+		t, a := newObserved(now, served(), envtest.EveryNamespace), newAccount(ctx, byHand, nil).create(ctx)
 		t.pass(ctx, a)
 		Expect(t.event()).To(HavePrefix("Normal Connected"))
 
-		By("telling the connection of a limit")
+		By("recording a limit in the connection")
 		a.conn.Status.RateLimitedUntil, a.conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(now.Now().Add(10*time.Minute)), "too many posts"
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		Expect(t.pass(ctx, a)).To(BeNumerically("~", 10*time.Minute, time.Second), "the end of the limit is the next look")
@@ -78,7 +78,7 @@ var _ = Describe("What holds an account back", func() {
 		Expect(a.state(ctx)()).To(HavePrefix("True Connected"), "nothing is wrong with the account")
 		Expect(t.event()).To(And(HavePrefix("Warning RateLimited AccountLimited: nothing is sent before"), HaveSuffix(": too many posts")))
 		t.pass(ctx, a)
-		Expect(t.event()).To(BeEmpty(), "it was told")
+		Expect(t.event()).To(BeEmpty(), "it was emitted")
 
 		By("letting it end")
 		now.Step(10 * time.Minute)
@@ -94,11 +94,11 @@ var _ = Describe("What holds an account back", func() {
 	It("shows at the start of a manager that the platform was switched off, or on, without asking it", func(ctx SpecContext) {
 		now := clocktesting.NewFakeClock(time.Now())
 		a := newAccount(ctx, byHand, nil).create(ctx)
-		newTold(now, served(), envtest.EveryNamespace).pass(ctx, a)
+		newObserved(now, served(), envtest.EveryNamespace).pass(ctx, a)
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 		asked := calls(ctx, "identity")
 
-		off := newTold(now, platforms.Registry{}, envtest.EveryNamespace)
+		off := newObserved(now, platforms.Registry{}, envtest.EveryNamespace)
 		Expect(off.pass(ctx, a)).To(BeZero(), "only another start changes that")
 		Expect(a.state(ctx)()).To(Equal("False PlatformNotSupported"))
 		Expect(off.event()).To(HavePrefix("Warning PlatformNotSupported"))
@@ -107,7 +107,7 @@ var _ = Describe("What holds an account back", func() {
 		Expect(off.event()).To(BeEmpty())
 		Expect(calls(ctx, "identity")).To(Equal(asked))
 
-		on := newTold(now, served(), envtest.EveryNamespace)
+		on := newObserved(now, served(), envtest.EveryNamespace)
 		on.pass(ctx, a)
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a person waits for that")
@@ -117,7 +117,7 @@ var _ = Describe("What holds an account back", func() {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		now := clocktesting.NewFakeClock(a.read(ctx).CreationTimestamp.Add(time.Second))
 		nobody := func(context.Context, string) (bool, error) { return false, nil }
-		t := newTold(now, served(), nobody)
+		t := newObserved(now, served(), nobody)
 		Expect(t.pass(ctx, a)).To(Equal(29 * time.Second))
 		Expect(a.state(ctx)()).To(Equal("False NoTeam"), "the status says it at once")
 		Expect(t.event()).To(BeEmpty())
@@ -125,7 +125,7 @@ var _ = Describe("What holds an account back", func() {
 		t.pass(ctx, a)
 		Expect(t.event()).To(HavePrefix("Warning NoTeam"))
 		t.pass(ctx, a)
-		Expect(t.event()).To(BeEmpty(), "it was told")
+		Expect(t.event()).To(BeEmpty(), "it was emitted")
 		Expect(t.log.With("not ready")).To(HaveLen(1))
 	})
 })

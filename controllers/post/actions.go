@@ -91,7 +91,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write
 		}
 	}
 	if decided != nil {
-		r.tell(p, &before, said(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
+		r.announce(p, &before, said(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
 	}
 	for i := range p.post.Status.Targets {
 		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
@@ -101,9 +101,9 @@ func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write
 	return err
 }
 
-// tell emits the events of a decision, if its status is news. That a post has no Team is held back while the post is young,
-// and told when it has still none by then.
-func (r *Reconciler) tell(p *pass, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
+// announce emits the events of a decision, if its status is news. The warning that a post has no Team is held back while the post is
+// young, and emitted if it has still none by then.
+func (r *Reconciler) announce(p *pass, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
 	late := !p.memory.warnAt.IsZero()
 	p.memory.warnAt = time.Time{}
 	if news {

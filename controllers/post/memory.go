@@ -33,8 +33,8 @@ type memory struct {
 	// counting holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.
 	counting *wait.Backoff
-	// warnAt is when it is told that the post has no Team, if it has none by then; zero if
-	// nothing is held back.
+	// warnAt is when the warning is emitted that the post has no Team, if it has none by then;
+	// zero if nothing is held back.
 	warnAt time.Time
 }
 

@@ -164,7 +164,7 @@ func (r *reporter) limit(ctx context.Context, p *pass, d *publish.Delivery) {
 	}
 	if limited != nil {
 		p.log.Info("the limit of an account has changed", "connection", limited.Name, "platform", limited.Spec.Platform,
-			"limited", change.Begun, "reason", change.Reason, "problem", change.Message)
+			"limited", change.Begun, "reason", change.Reason, "message", change.Message)
 		r.recorder.limited(limited, change)
 	}
 }

@@ -89,7 +89,7 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	if slices.Contains(r.Normal, ready.Reason) && (was == "" || slices.Contains(r.Normal, was)) {
 		log = log.V(1)
 	}
-	log.Info(message, "reason", ready.Reason, "problem", ready.Message)
+	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
 // Wake returns after how long an object is to be reported again: after rest, or at the end of the time for which its warning
@@ -108,7 +108,7 @@ func (r *Reporter) Wake(obj client.Object, rest time.Duration) time.Duration {
 	return min(rest, in)
 }
 
-// isNews reports whether a reason is to be told: it is another one than before, or was held back. That an object has no
+// isNews reports whether a reason is to be reported: it is another one than before, or was held back. That an object has no
 // Team is held back while it is young.
 func (r *Reporter) isNews(obj client.Object, reason, was string) bool {
 	r.mu.Lock()

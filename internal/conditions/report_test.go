@@ -125,7 +125,7 @@ func TestWake(t *testing.T) {
 	}
 	was := r.isNews(key, v1alpha1.ReasonNoTeam, "")
 	if was || r.Wake(key, 0) != 10*time.Second || r.Wake(key, time.Second) != time.Second || r.Wake(key, time.Minute) != 10*time.Second {
-		t.Errorf("it is told after %s, news: %v", r.Wake(key, 0), was)
+		t.Errorf("it is reported after %s, news: %v", r.Wake(key, 0), was)
 	}
 	other := key.DeepCopy()
 	other.UID = "u-2"
@@ -135,13 +135,13 @@ func TestWake(t *testing.T) {
 	now.SetTime(noon.Add(NoTeamGrace))
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 || r.Wake(key, 0) != 0 {
-		t.Errorf("%d events at the end of the time, and it is told again after %s", len(recorder.Events), r.Wake(key, 0))
+		t.Errorf("%d events at the end of the time, and it is reported again after %s", len(recorder.Events), r.Wake(key, 0))
 	}
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 {
-		t.Errorf("it is told %d times", len(recorder.Events))
+		t.Errorf("it is emitted %d times", len(recorder.Events))
 	}
-	// A Team came in time: nothing is told of its lack.
+	// A Team came in time: no warning is emitted.
 	now.SetTime(noon)
 	r.isNews(key, v1alpha1.ReasonNoTeam, "")
 	if !r.isNews(key, "Active", v1alpha1.ReasonNoTeam) || r.Wake(key, 0) != 0 {
