@@ -33,7 +33,7 @@ var _ = Describe("A post that finds its account at a limit", func() {
 			return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 		}
 		Eventually(limited).Should(HaveValue(And(
-			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonAccountLimited), HaveField("Message", HavePrefix("nothing is sent before ")),
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonQuotaUsedUp), HaveField("Message", HavePrefix("nothing is sent before ")),
 		)))
 		Eventually(func() (notes []string) {
 			var list eventsv1.EventList
@@ -44,9 +44,9 @@ var _ = Describe("A post that finds its account at a limit", func() {
 				}
 			}
 			return notes
-		}).Should(HaveExactElements(HavePrefix("RateLimited AccountLimited: nothing is sent before ")))
+		}).Should(HaveExactElements(HavePrefix("RateLimited QuotaUsedUp: nothing is sent before ")))
 		Expect(out.With("the limit of an account has changed")).To(HaveExactElements(And(
-			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("connection", "x"), HaveKeyWithValue("limited", true), HaveKeyWithValue("reason", v1alpha1.ReasonAccountLimited),
+			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("connection", "x"), HaveKeyWithValue("limited", true), HaveKeyWithValue("reason", v1alpha1.ReasonQuotaUsedUp),
 		)))
 	})
 })

@@ -466,6 +466,16 @@ func TestDecide(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"wait 1h0m0.001s"}},
+		"an upload behind a connection that is ready by now": {"what it waits for is the upload", func(s *situation) {
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
+		}, []string{"write", "wait 1h0m0.001s"}},
+		"an upload that is tried again": {"why it is tried again is worth more", func(s *situation) {
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
+		}, []string{"wait 1h0m0.001s"}},
 		"one that failed ahead of time": {"its time has come: it is tried at once", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"prepare [0]"}},

@@ -165,7 +165,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 			return
 		}
 		d.changed = f.recordProgress(t, &p) || d.changed
-		if (t.Blocked == nil || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
+		if (t.Blocked == nil || isOver(t.Blocked.Reason) || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
 			d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: p.doing(f.connection(i).Spec.Platform)}) || d.changed
 		}
 	case PreparationFailed:
@@ -178,6 +178,11 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 		d.failed = append(d.failed, i)
 		d.changed, d.forInputs = true, true
 	}
+}
+
+// isOver reports whether what a target waited for is there once the target is prepared: its connection and its files.
+func isOver(reason string) bool {
+	return reason == v1alpha1.ReasonConnectionNotReady || reason == v1alpha1.ReasonMediaNotReady
 }
 
 // doing says what a preparation for a platform does.
