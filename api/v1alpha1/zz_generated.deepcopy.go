@@ -1163,6 +1163,11 @@ func (in *TeamBudget) DeepCopyInto(out *TeamBudget) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.PostBytes != nil {
+		in, out := &in.PostBytes, &out.PostBytes
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.UnfinishedPosts != nil {
 		in, out := &in.UnfinishedPosts, &out.UnfinishedPosts
 		*out = new(int32)
@@ -1172,6 +1177,11 @@ func (in *TeamBudget) DeepCopyInto(out *TeamBudget) {
 		in, out := &in.PendingFiles, &out.PendingFiles
 		*out = new(int32)
 		**out = **in
+	}
+	if in.PendingFileBytes != nil {
+		in, out := &in.PendingFileBytes, &out.PendingFileBytes
+		x := (*in).DeepCopy()
+		*out = &x
 	}
 	if in.Keys != nil {
 		in, out := &in.Keys, &out.Keys
