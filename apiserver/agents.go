@@ -14,6 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/oauth"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -25,7 +26,9 @@ type agents struct {
 }
 
 // newAgents returns the authorization server; nil if it is not wanted.
-func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker) (*agents, error) {
+func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker,
+	guard *strangers.Guard,
+) (*agents, error) {
 	wanted := config.Web.Agents
 	if wanted == nil || !config.MCP { // tokens are good there alone
 		return nil, nil //nolint:nilnil // nil serves no OAuth
@@ -42,6 +45,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 			return config.Namespaces.Include(namespace) && teams.Owner(namespace) != nil
 		},
 		Used:            func(grant *v1alpha1.OAuthGrant) { a.used.RecordUse(grant, grant.Status.LastUsedAt) },
+		Strangers:       guard,
 		LoopbackClients: wanted.LoopbackClients, Proxied: wanted.Proxied, Clock: config.Clock, Log: config.Log,
 	})
 	return a, nil

@@ -12,15 +12,12 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
-	"strings"
-	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -41,6 +38,7 @@ type observer struct {
 	proxies request.Proxies
 	clock   clock.PassiveClock
 	log     *slog.Logger
+	lines   *strangers.Lines
 }
 
 // ServeHTTP serves the request with next.
@@ -99,52 +97,6 @@ func trace(span tracing.Span, out *recorder, info *request.Info) {
 		span.Fail("internal")
 	}
 	span.End()
-}
-
-// report writes the line of the access log and counts the request.
-func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
-	ctx := r.Context()
-	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
-	counted := status
-	if info.Err != nil && status == http.StatusOK && ctx.Err() == nil {
-		counted = http.StatusInternalServerError // agents are told of errors by 200, and alerts count this
-	}
-	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(counted)).Inc()
-	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
-
-	level := slog.LevelInfo
-	if info.Quiet {
-		level = slog.LevelDebug // it is counted all the same
-	}
-	attrs := []slog.Attr{
-		slog.String("method", request.Method(r)),
-		slog.String("path", logged(r.URL.Path)),
-		slog.Int("status", status),
-		slog.Duration("took", took),
-		slog.Int64("bytes", out.bytes),
-		slog.String("operation", operation),
-		slog.String("requestId", info.ID),
-		slog.String("remote", request.Remote(r)),
-	}
-	if info.Namespace != "" {
-		attrs = append(attrs, slog.String("namespace", info.Namespace), slog.String("key", info.Key))
-	}
-	if info.Err != nil {
-		attrs = append(attrs, slog.Any("error", info.Err))
-		if ctx.Err() == nil { // else the client left, which is no error of the server
-			level = slog.LevelError
-		}
-	}
-	o.log.LogAttrs(ctx, level, "Request", attrs...)
-}
-
-// logged is a path as the log has it: that of a one-time link is a secret, and a long one is
-// cut, so that strangers fill no log.
-func logged(path string) string {
-	if strings.HasPrefix(path, signin.LinkPath) {
-		return signin.LinkPath + "…"
-	}
-	return request.Short(path)
 }
 
 // requestID takes over the client's request id if it is fit for a log.

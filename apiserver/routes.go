@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // site is everything below the site's address. Paths are compared as they are:
@@ -23,9 +24,15 @@ type site struct {
 	pages map[string]page
 	// open returns what serves a path without a session, for clients of every origin; nil if nothing does.
 	open func(path string) http.Handler
-	// web serves everything else; nil without the web application.
+	// web serves everything else, and bounds strangers itself; nil without the web application.
 	web http.Handler
+	// guard bounds strangers at pages and at paths where there is nothing, and signedIn says who is none.
+	guard    *strangers.Guard
+	signedIn func(*http.Request) bool
 }
+
+// healthPath is where everybody may ask at any time whether there is an answer.
+const healthPath = "/health"
 
 // page is a fixed answer.
 type page struct {
@@ -36,7 +43,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api, agents, web http.Handler, open func(path string) http.Handler, siteURL string) (*site, error) {
+func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -44,9 +51,9 @@ func newSite(api, agents, web http.Handler, open func(path string) http.Handler,
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, mcp: agents, web: web, open: open,
+		api: api, mcp: agents, web: web.site(), open: web.open, guard: api.Guard(), signedIn: web.signedIn,
 		pages: map[string]page{
-			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
+			healthPath:      fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
 			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
 			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
@@ -73,9 +80,18 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, ok := s.pages[path]
-	switch {
-	case !ok && s.web != nil:
+	if !ok && s.web != nil {
 		s.web.ServeHTTP(w, r)
+		return
+	}
+	// Load balancers ask for the health, all from one address.
+	if path != healthPath && !s.signedIn(r) {
+		if allowed, wait := s.guard.Take(r, strangers.Pages); !allowed {
+			rest.WriteTooMany(w, r, wait)
+			return
+		}
+	}
+	switch {
 	case !ok:
 		rest.WriteNotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -32,6 +32,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
@@ -216,7 +217,7 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 // limitsOf are the limits on what clients cost.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
-		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: ratelimit.New(config.RequestsPerMinute, config.Clock),
+		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: strangers.New(config.RequestsPerMinute, config.Clock),
 		Bodies: intake.NewGate(intake.Most),
 	}
 }
@@ -228,11 +229,11 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	if err != nil {
 		return err
 	}
-	site, err := newSite(api, agents, s.web.site(), s.web.open, s.config.SiteURL)
+	site, err := newSite(api, agents, s.web, s.config.SiteURL)
 	if err != nil {
 		return err
 	}
-	errorLog := slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn)
+	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), strangers.NewLines(s.config.Clock)}, slog.LevelWarn)
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler:           handler,
@@ -244,7 +245,10 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 			ErrorLog:          errorLog,
 		}
 	}
-	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock, log: s.config.Log})
+	s.api = server(&observer{
+		next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock,
+		log: s.config.Log, lines: strangers.NewLines(s.config.Clock),
+	})
 	if s.web != nil {
 		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
 		s.api.RegisterOnShutdown(s.web.close)

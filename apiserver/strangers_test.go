@@ -23,9 +23,9 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // strangersPerMinute is the limit of these tests.
@@ -46,15 +46,15 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 		Used:    func(*v1alpha1.APIKey) {}, Owner: func(string) *v1alpha1.Team { return nil }, Index: postindex.New(), Clock: clock,
 		Log: slog.New(slog.DiscardHandler),
 	})
-	api := rest.NewHandler(service, rest.Limits{Strangers: ratelimit.New(strangersPerMinute, clock), Bodies: intake.NewGate(intake.Most)})
-	site, err := newSite(api, nil, nil, func(string) http.Handler { return nil }, "https://herald.example.com")
+	api := rest.NewHandler(service, rest.Limits{Strangers: strangers.New(strangersPerMinute, clock), Bodies: intake.NewGate(intake.Most)})
+	site, err := newSite(api, nil, nil, "https://herald.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
 	log = &bytes.Buffer{}
 	return &observer{
 		next: site, metrics: newMetrics(prometheus.NewRegistry(), func() int { return 0 }), clock: clock,
-		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)),
+		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)), lines: strangers.NewLines(clock),
 	}, log
 }
 
@@ -121,6 +121,70 @@ func TestStrangers(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "remote=192.0.2.1\n") || !strings.Contains(log.String(), "remote=203.0.113.8:1\n") || strings.Contains(log.String(), "remote=10.0.0.1") {
 		t.Errorf("the log does not show the clients: %s", log)
+	}
+}
+
+// TestDoors has strangers ask at each door of a site without the web application, longer than they may.
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	handler, log := facing(t, nil)
+	ask := func(method, path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+		r.RemoteAddr = "203.0.113.7:1"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	for _, tc := range []struct {
+		reason, method, path string
+		answered, beyond     int
+	}{
+		{"a page for everybody", http.MethodGet, "/docs", 200, 429},
+		{"which shares its limit with the others", http.MethodGet, "/openapi.json", 429, 429},
+		{"and with what there is not", http.MethodGet, "/nothing", 429, 429},
+		{"by any method", http.MethodPut, "/docs", 429, 429},
+		{"the API counts for itself", http.MethodGet, rest.Prefix + "/posts", 401, 429},
+		{"below every path", http.MethodGet, rest.Prefix + "/nothing", 429, 429},
+		{"load balancers ask all from one address", http.MethodGet, "/health", 200, 200},
+	} {
+		for range strangersPerMinute {
+			if w := ask(tc.method, tc.path); w.Code != tc.answered {
+				t.Errorf("%s: answered %d, want %d: %s", tc.reason, w.Code, tc.answered, w.Body)
+			}
+		}
+		for range 100 {
+			w := ask(tc.method, tc.path)
+			if w.Code != tc.beyond {
+				t.Fatalf("%s: answered %d beyond the limit, want %d: %s", tc.reason, w.Code, tc.beyond, w.Body)
+			}
+			if refused := w.Code == http.StatusTooManyRequests; refused && (w.Header().Get("Retry-After") != "20" || w.Header().Get("Connection") != "close") {
+				t.Fatalf("%s: answered %v", tc.reason, w.Header())
+			}
+		}
+	}
+	// Each operation with each of its statuses, once.
+	if lines := strings.Count(log.String(), "\n"); lines > 10 {
+		t.Errorf("%d lines of log for one address:\n%s", lines, log)
+	}
+}
+
+// TestServerLog holds that no stranger fills the log by what net/http says of requests itself.
+func TestServerLog(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	clk := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
+	log := slog.NewLogLogger(serverLog{slog.NewTextHandler(&out, nil), strangers.NewLines(clk)}, slog.LevelWarn)
+	for i := range 1000 {
+		log.Print("http: URL query contains semicolon, which is no longer a supported separator")
+		log.Printf("http: Accept error: accept tcp [::]:8080: too many open files; retrying in %dms", i)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines of log, want one of each kind:\n%s", lines, &out)
+	}
+	clk.SetTime(clk.Now().Add(time.Minute))
+	log.Print("http: URL query contains semicolon, which is no longer a supported separator")
+	if !strings.HasSuffix(out.String(), "notLogged=999\n") {
+		t.Errorf("a minute later nothing speaks of what was left out:\n%s", &out)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/strangers"
 	webpages "github.com/herald-social/herald/apiserver/web"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
@@ -106,7 +107,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	})
 	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
 	checker := access.New(reviews, served, config.Clock)
-	if w.agents, err = newAgents(config, service, teams, w.sessions, checker); err != nil {
+	if w.agents, err = newAgents(config, service, teams, w.sessions, checker, limits.Strangers); err != nil {
 		return nil, err
 	}
 	pages := webpages.New(webpages.Config{
@@ -123,7 +124,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	})
 	w.close, w.signIn = pages.Close, pages.SignIn
 	registerReady(config.Registry, w.signIn.Ready)
-	w.handler, err = w.guarded(pages, config.SiteURL)
+	w.handler, err = w.guarded(pages, limits.Strangers, config.SiteURL)
 	return w, err
 }
 
@@ -147,25 +148,38 @@ func consentOrigins(registry platforms.Registry) []string {
 	return origins
 }
 
-// guarded puts before the pages what stands before all of them: no other site sends a form
-// here, and each request has its session.
-func (w *web) guarded(pages *webpages.Site, siteURL string) (http.Handler, error) {
+// guarded puts before the pages what stands before all of them: each request has its session,
+// those without one are counted by address, and no other site sends a form here.
+func (w *web) guarded(pages *webpages.Site, guard *strangers.Guard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
 	// A proxy may change the host that requests are for.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
 	}
-	guarded := crossOrigin.Handler(w.sessions.Handler(pages))
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		pages.Guard(out.Header())
+	own := crossOrigin.Handler(pages)
+	clean := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		// http.ServeMux would redirect these.
 		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
 			rest.WriteNotFound(out, r)
 			return
 		}
-		guarded.ServeHTTP(out, r)
+		own.ServeHTTP(out, r)
+	})
+	counted := w.sessions.Handler(guard.Handler(strangers.Pages, clean, pages.TooMany))
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		pages.Guard(out.Header())
+		counted.ServeHTTP(out, r)
 	}), nil
+}
+
+// signedIn reports whether a request has a session.
+func (w *web) signedIn(r *http.Request) bool {
+	if w == nil {
+		return false
+	}
+	_, ok := w.sessions.Read(r)
+	return ok
 }
 
 // site is the handler of the pages; nil if there are none.

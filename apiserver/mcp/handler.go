@@ -29,6 +29,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -108,6 +109,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Access-Control-Allow-Origin", "*")
 	header.Set("Access-Control-Expose-Headers", exposed)
 	if r.Method == http.MethodOptions {
+		if allowed, wait := h.REST.Guard().Take(r, strangers.Preflights); !allowed {
+			rest.WriteTooMany(w, r, wait)
+			return
+		}
 		header.Set("Access-Control-Allow-Methods", http.MethodPost)
 		header.Set("Access-Control-Allow-Headers", allowed)
 		header.Set("Access-Control-Max-Age", "7200")
@@ -117,6 +122,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A site on this machine is for this machine: a name that a stranger made to lead here
 	// (DNS rebinding) is refused, as the specification of the transport asks.
 	if h.local && !loopback(r.Host) {
+		if allowed, wait := h.REST.Guard().Take(r, strangers.Programs); !allowed {
+			rest.WriteTooMany(w, r, wait)
+			return
+		}
 		rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
 		return
 	}

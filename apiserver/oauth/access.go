@@ -60,7 +60,7 @@ func unauthorized(message string) *bridge.Error {
 func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.OAuthGrant, error) {
 	grant := s.Grants.Get(access.Namespace, access.Name)
 	if grant == nil && (!s.Grants.HasSynced() || s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh) {
-		if wrong := s.admit(toCall, access.grantRef); wrong != nil {
+		if wrong := s.admit(ctx, toCall, access.grantRef); wrong != nil {
 			return nil, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has not read yet what was granted to this agent; try again in some seconds"}
 		}
 		var gone *problem

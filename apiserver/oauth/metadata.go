@@ -9,6 +9,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // Words of the protocol.
@@ -76,20 +77,24 @@ func (s *Server) resourceMetadata() resourceMetadata {
 // routes are the paths that need no session. Clients of older revisions look for the metadata of the authorization server
 // below the path of the MCP server too.
 func (s *Server) routes() map[string]http.Handler {
-	server, resource := fixed("oauthServerMetadata", s.serverMetadata()), fixed("oauthResourceMetadata", s.resourceMetadata())
+	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata())
 	return map[string]http.Handler{
 		ServerMetadataPath: server, ServerMetadataPath + MCPPath: server,
 		ResourceMetadataPath: resource, ResourceMetadataPath + MCPPath: resource,
-		TokenPath:    open("oauthToken", http.MethodPost, s.token),
-		RevokePath:   open("oauthRevoke", http.MethodPost, s.revoke),
-		RegisterPath: open("oauthRegister", http.MethodPost, s.register),
+		TokenPath:    s.open("oauthToken", http.MethodPost, s.token),
+		RevokePath:   s.open("oauthRevoke", http.MethodPost, s.revoke),
+		RegisterPath: s.open("oauthRegister", http.MethodPost, s.register),
 	}
 }
 
 // fixed serves a document that never changes.
-func fixed(operation string, document any) http.Handler {
+func (s *Server) fixed(operation string, document any) http.Handler {
 	body, _ := json.Marshal(document) // texts and truths are never refused
-	return open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {
+	return s.open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {
+		if wrong := s.stranger(r, strangers.OAuth); wrong != nil {
+			wrong.write(w)
+			return
+		}
 		w.Header().Set("Content-Type", jsonType)
 		w.Header().Set("Cache-Control", "public, max-age=300")
 		if r.Method == http.MethodHead {
@@ -102,7 +107,7 @@ func fixed(operation string, document any) http.Handler {
 const jsonType = "application/json"
 
 // open serves clients of every origin: no cookie is read here, so that a page of another site can do no more than a program.
-func open(operation, method string, serve http.HandlerFunc) http.Handler {
+func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method
 	if method == http.MethodGet {
 		allowed += ", " + http.MethodHead
@@ -118,13 +123,17 @@ func open(operation, method string, serve http.HandlerFunc) http.Handler {
 		case r.Method == method, method == http.MethodGet && r.Method == http.MethodHead:
 			serve(w, r)
 		case r.Method == http.MethodOptions:
+			if wrong := s.stranger(r, strangers.Preflights); wrong != nil {
+				wrong.write(w)
+				return
+			}
 			head.Set("Access-Control-Allow-Methods", allowed)
 			head.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, MCP-Protocol-Version")
 			head.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		default:
 			head.Set("Allow", allowed+", "+http.MethodOptions)
-			refusef(http.StatusMethodNotAllowed, invalidRequest, "this address takes %s only", allowed).write(w)
+			s.fail(w, r, refusef(http.StatusMethodNotAllowed, invalidRequest, "this address takes %s only", allowed))
 		}
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // Paths below the site's address.
@@ -115,6 +116,8 @@ type Config struct {
 	Proxied bool
 	// LoopbackClients lets metadata documents of clients be fetched from this machine, also by plain HTTP. It is for trials.
 	LoopbackClients bool
+	// Strangers counts what is asked without a code or a token that was made here; nil counts nothing.
+	Strangers *strangers.Guard
 	// Roots are the authorities to trust when such documents are fetched; nil for those of the system.
 	Roots *x509.CertPool
 	Clock clock.Clock

@@ -112,7 +112,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values) (*tokens, error) 
 	case !named.genuine:
 		return nil, errForged // the Kubernetes API is asked about tokens alone that may be good
 	}
-	if wrong := s.admit(purpose, ref); wrong != nil {
+	if wrong := s.admit(ctx, purpose, ref); wrong != nil {
 		return nil, wrong
 	}
 	for range tries {

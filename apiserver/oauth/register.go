@@ -61,6 +61,7 @@ func (m *clientMetadata) check() *problem {
 // cannot fill anything.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if allowed, _ := s.registrations.Take(request.Address(r), w.Header()); !allowed {
+		w.Header().Set("Connection", "close")
 		refusef(http.StatusTooManyRequests, temporarily, "too many registrations from this address; wait a minute").write(w)
 		return
 	}

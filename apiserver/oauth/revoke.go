@@ -17,6 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // revoke answers a client that ends what it was granted (RFC 7009). A token that is not good is no error: it is revoked as it is.
@@ -35,6 +36,10 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.revokeToken(r.Context(), form.Get("token"), form.Get("client_id")); err != nil {
 		s.fail(w, r, err)
+		return
+	}
+	if wrong := s.stranger(r, strangers.OAuth); wrong != nil {
+		wrong.write(w)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
@@ -64,7 +69,7 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 		}
 		ref = grantRef{Namespace: named.namespace, Name: named.name}
 	}
-	if wrong := s.admit(toRevoke, ref); wrong != nil {
+	if wrong := s.admit(ctx, toRevoke, ref); wrong != nil {
 		return wrong
 	}
 	grant, err := s.live(ctx, ref)

@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 const (
@@ -145,8 +146,24 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if allowed, wait := s.failures.Take(request.Address(r), http.Header{}); !allowed {
 			known = tooManyf(wait, "too many requests from this address have failed")
 		}
+	case known.status < http.StatusInternalServerError:
+		if wrong := s.stranger(r, strangers.OAuth); wrong != nil {
+			known = wrong
+		}
 	}
 	known.write(w)
+}
+
+// stranger counts a request, unless it has shown a code or a token that was made here; it is not nil if there are too many.
+func (s *Server) stranger(r *http.Request, door strangers.Door) *problem {
+	if request.From(r.Context()).Known {
+		return nil
+	}
+	allowed, wait := s.Strangers.Take(r, door)
+	if allowed {
+		return nil
+	}
+	return tooManyf(wait, "too many requests from this address")
 }
 
 func badGrant(format string, args ...any) *problem {
@@ -178,8 +195,9 @@ const (
 )
 
 // admit bounds how often the tokens of one grant have it read and written. It is asked once the token is known to be genuine, so that
-// strangers take nothing from the client.
-func (s *Server) admit(purpose string, ref grantRef) *problem {
+// strangers take nothing from the client, who is none from then on.
+func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
+	request.From(ctx).Known = true
 	allowed, wait := s.reads.Take(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
 	if allowed {
 		return nil
@@ -201,7 +219,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	case !proves(verifier, code.Challenge):
 		return nil, badGrant("the code_verifier is not the one of the code_challenge")
 	}
-	if wrong := s.admit(toRedeem, code.grantRef); wrong != nil {
+	if wrong := s.admit(ctx, toRedeem, code.grantRef); wrong != nil {
 		return nil, wrong
 	}
 	for range tries {

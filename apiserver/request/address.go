@@ -4,6 +4,7 @@
 package request
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -21,14 +22,31 @@ func Address(r *http.Request) string {
 	if !address.IsValid() {
 		address = Proxies(nil).Client(r)
 	}
-	switch {
-	case !address.IsValid():
+	if !address.IsValid() {
 		return r.RemoteAddr
-	case address.Is4():
+	}
+	return visitor(address)
+}
+
+// visitor is what the requests and the connections of one visitor are counted by.
+func visitor(address netip.Addr) string {
+	if address.Is4() {
 		return address.String()
 	}
 	network, _ := address.Prefix(networkBits) // it has 128 bits
 	return network.String()
+}
+
+// Peer is what the connections from an address are counted by; "" for a proxy, which has those of many visitors.
+func (p Proxies) Peer(from net.Addr) string {
+	address := parse(from.String())
+	switch {
+	case !address.IsValid():
+		return from.String()
+	case p.include(address):
+		return ""
+	}
+	return visitor(address)
 }
 
 // Remote is where a request comes from, for the log: the address of the client that proxies

@@ -27,8 +27,8 @@ type Info struct {
 	Client netip.Addr
 	// Header is that of the answer.
 	Header http.Header
-	// Quiet keeps the request out of the log: one of the many of a stranger.
-	Quiet bool
+	// Known says that whoever asks has shown a good key, token or session; all others are strangers.
+	Known bool
 	// Err is the cause of an internal error, for the log only.
 	Err error
 }

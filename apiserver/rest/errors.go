@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/httpcode"
@@ -64,6 +65,12 @@ func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed strin
 	w.Header().Set("Allow", allowed)
 	WriteError(w, http.StatusMethodNotAllowed, bridge.CodeValidation,
 		fmt.Sprintf("%s does not take %s; it takes %s", request.Short(r.URL.Path), request.Method(r), allowed))
+}
+
+// WriteTooMany answers to a stranger from whose address too much was asked.
+func WriteTooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
+	WriteError(w, http.StatusTooManyRequests, bridge.CodeRateLimited,
+		"too many requests from this address; try again in "+wholeSeconds(wait)+" seconds")
 }
 
 // WriteFailure answers for every error of an operation and of what comes before

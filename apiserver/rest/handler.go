@@ -27,6 +27,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
@@ -58,7 +59,7 @@ type Limits struct {
 	// agents and people together.
 	Teams *ratelimit.Limiter
 	// Strangers counts requests without a good token, by address.
-	Strangers *ratelimit.Limiter
+	Strangers *strangers.Guard
 	// Bodies has room for bodies of requests.
 	Bodies *intake.Gate
 }
@@ -214,27 +215,25 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 }
 
 // Stranger counts a request whose token is not good, which err says, and returns what it is
-// answered: err, or 429 if too many came from its address. Those are not logged one by one, and
-// their connections are closed. A good token is taken from every address: who shares one with
-// a stranger is not locked out.
+// answered: err, or 429 if too many came from its address. A good token is taken from every
+// address: who shares one with a stranger is not locked out.
 func (h *Handler) Stranger(r *http.Request, err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
 		return err
 	}
-	allowed, wait := h.limits.Strangers.Take(request.Address(r), http.Header{})
+	allowed, wait := h.limits.Strangers.Take(r, strangers.Programs)
 	if allowed {
 		return err
 	}
-	info := request.From(r.Context())
-	info.Quiet = true
-	info.Header.Set("Connection", "close")
-	info.Header.Set("Retry-After", wholeSeconds(wait))
 	return &bridge.Error{
 		Code: bridge.CodeRateLimited,
 		Message: "too many requests from this address without a good API key; send \"Authorization: Bearer <API key>\", or try again in " +
 			wholeSeconds(wait) + " seconds",
 	}
 }
+
+// Guard counts what strangers ask of this handler.
+func (h *Handler) Guard() *strangers.Guard { return h.limits.Strangers }
 
 // wholeSeconds rounds up, to one at least.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
@@ -249,7 +248,7 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 // door that lets in callers with tokens counts them here.
 func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
 	info := request.From(ctx)
-	info.Namespace, info.Key = caller.Namespace, caller.Key
+	info.Namespace, info.Key, info.Known = caller.Namespace, caller.Key, true
 	allowed, wait := h.limits.Teams.Take(caller.Namespace, info.Header)
 	if allowed {
 		return nil

@@ -10,9 +10,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
@@ -196,6 +198,12 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		return
 	}
 	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
+}
+
+// TooMany answers a stranger from whose address too much was asked.
+func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
+	s.page(w, http.StatusTooManyRequests, "Too many requests",
+		paragraph("Too much is asked for from your address by visitors who are not signed in. Try again in "+counted(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
 // absent is the answer for an address without a page.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver/person"
+	"github.com/herald-social/herald/apiserver/request"
 )
 
 const (
@@ -235,6 +236,7 @@ func From(ctx context.Context) (Session, bool) {
 func (m *Manager) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s, ok := m.Read(r); ok {
+			request.From(r.Context()).Known = true
 			m.Renew(w, s)
 			r = r.WithContext(With(r.Context(), s))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -84,12 +85,13 @@ type Handlers struct {
 	Options
 
 	limit    *ratelimit.Limiter
+	refusals *strangers.Lines
 	provider *provider
 }
 
 // New returns the handlers. It asks no provider yet.
 func New(o Options) *Handlers {
-	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock)}
+	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: strangers.NewLines(o.Clock)}
 	if o.OIDC != nil {
 		h.provider = newProvider(o.OIDC, o.SiteURL+callbackPath, o.Clock)
 	}

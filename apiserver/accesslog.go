@@ -1,0 +1,100 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/strangers"
+	"github.com/herald-social/herald/apiserver/web/signin"
+)
+
+// strangersLine is what the requests of strangers have in common that leave one line a minute.
+type strangersLine struct {
+	operation string
+	status    int
+	address   string
+}
+
+// report writes the line of the access log and counts the request.
+func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
+	ctx := r.Context()
+	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
+	counted := status
+	if info.Err != nil && status == http.StatusOK && ctx.Err() == nil {
+		counted = http.StatusInternalServerError // agents are told of errors by 200, and alerts count this
+	}
+	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(counted)).Inc()
+	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
+
+	level, leftOut := slog.LevelInfo, int64(0)
+	if !info.Known {
+		var write bool
+		if write, leftOut = o.lines.Take(strangersLine{operation, status, request.Address(r)}); !write {
+			return // it is counted all the same
+		}
+	}
+	attrs := []slog.Attr{
+		slog.String("method", request.Method(r)),
+		slog.String("path", logged(r.URL.Path)),
+		slog.Int("status", status),
+		slog.Duration("took", took),
+		slog.Int64("bytes", out.bytes),
+		slog.String("operation", operation),
+		slog.String("requestId", info.ID),
+		slog.String("remote", request.Remote(r)),
+	}
+	if info.Namespace != "" {
+		attrs = append(attrs, slog.String("namespace", info.Namespace), slog.String("key", info.Key))
+	}
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Int64("notLogged", leftOut))
+	}
+	if info.Err != nil {
+		attrs = append(attrs, slog.Any("error", info.Err))
+		if ctx.Err() == nil { // else the client left, which is no error of the server
+			level = slog.LevelError
+		}
+	}
+	o.log.LogAttrs(ctx, level, "Request", attrs...)
+}
+
+// logged is a path as the log has it: that of a one-time link is a secret, and a long one is
+// cut, so that strangers fill no log.
+func logged(path string) string {
+	if strings.HasPrefix(path, signin.LinkPath) {
+		return signin.LinkPath + "…"
+	}
+	return request.Short(path)
+}
+
+// serverLog takes what net/http has to say of connections and requests. Some of it anybody can cause, such as a semicolon in a
+// query.
+type serverLog struct {
+	slog.Handler
+
+	lines *strangers.Lines
+}
+
+// Handle writes a line, unless one like it was written of late: one that is the same up to its first digit.
+func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
+	of := line.Message
+	if i := strings.IndexFunc(of, unicode.IsDigit); i >= 0 {
+		of = of[:i]
+	}
+	write, leftOut := l.lines.Take(request.Short(of))
+	if !write {
+		return nil
+	}
+	line.AddAttrs(slog.Int64("notLogged", leftOut))
+	return l.Handler.Handle(ctx, line) //nolint:wrapcheck // this is the handler
+}

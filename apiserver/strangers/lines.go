@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package strangers
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// lineAgain is after how long a line of the same kind is written once more.
+	lineAgain = time.Minute
+	// maxLines is how many lines are written in that time, of all kinds together.
+	maxLines = 120
+)
+
+// Lines bounds the lines of a log that anybody can cause: one in a minute for each kind, and so many in all. It is safe for
+// concurrent use.
+type Lines struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	since time.Time
+	kinds map[any]*kind
+	// left counts the lines that were left out, of kinds that are not remembered.
+	left int64
+}
+
+// kind is what is known of the lines of one kind.
+type kind struct {
+	written bool
+	left    int64
+}
+
+// NewLines returns the bounds of one log.
+func NewLines(c clock.PassiveClock) *Lines {
+	return &Lines{clock: c, since: c.Now(), kinds: map[any]*kind{}}
+}
+
+// Take reports whether a line of a kind, which is comparable, is written now, and how many were left out since the last such
+// line, with those that nothing else will speak of.
+func (l *Lines) Take(of any) (write bool, leftOut int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := l.clock.Now(); now.Sub(l.since) >= lineAgain {
+		l.begin(now)
+	}
+	k := l.kinds[of]
+	switch {
+	case k == nil && len(l.kinds) >= maxLines:
+		l.left++
+		return false, 0
+	case k == nil:
+		k = &kind{}
+		l.kinds[of] = k
+	case k.written:
+		k.left++
+		return false, 0
+	}
+	leftOut = k.left + l.left
+	k.written, k.left, l.left = true, 0, 0
+	return true, leftOut
+}
+
+// begin begins a minute. Kinds of which nothing was left out are forgotten, and so are those that the last one knew no more of.
+func (l *Lines) begin(now time.Time) {
+	l.since = now
+	for of, k := range l.kinds {
+		if k.left == 0 || !k.written {
+			l.left += k.left
+			delete(l.kinds, of)
+			continue
+		}
+		k.written = false
+	}
+}

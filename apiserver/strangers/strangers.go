@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package strangers bounds what is asked for without a good key, token or session: how many requests of one address are
+// answered, and how many lines of log they leave.
+package strangers
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/ratelimit"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// Door is a part of the site. Each counts for itself, so that a program whose key is gone keeps nobody behind its address from
+// signing in.
+type Door string
+
+// The doors.
+const (
+	// Programs are REST and MCP.
+	Programs Door = "programs"
+	// Pages are those of the web application and of the description, and paths where there is nothing.
+	Pages Door = "pages"
+	// OAuth is what agents ask before they have a token.
+	OAuth Door = "oauth"
+	// Preflights are the questions that browsers ask before a page of another site may send a token. They carry none
+	// themselves.
+	Preflights Door = "preflights"
+)
+
+// Guard counts the requests of strangers, by address and door. A nil Guard lets everything through.
+type Guard struct{ limiter *ratelimit.Limiter }
+
+// New returns a Guard that lets so many requests in a minute pass for each address and door; all, if it is not positive.
+func New(perMinute int, c clock.PassiveClock) *Guard {
+	return &Guard{limiter: ratelimit.New(perMinute, c)}
+}
+
+// Take counts a request and reports whether it may be answered. The answer to one that may not says when to come back, and its
+// connection is closed.
+func (g *Guard) Take(r *http.Request, door Door) (allowed bool, wait time.Duration) {
+	if g == nil {
+		return true, 0
+	}
+	// How much is left is none of a stranger's business: others behind the address have asked, too.
+	said := http.Header{}
+	allowed, wait = g.limiter.Take(string(door)+" "+request.Address(r), said)
+	if allowed {
+		return true, 0
+	}
+	answer := request.From(r.Context()).Header
+	answer.Set("Connection", "close")
+	answer.Set("Retry-After", said.Get("Retry-After"))
+	return false, max(wait, time.Second)
+}
+
+// Handler passes on the requests of those who are known, and as many others as may be answered; refuse answers the rest.
+func (g *Guard) Handler(door Door, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !request.From(r.Context()).Known {
+			if allowed, wait := g.Take(r, door); !allowed {
+				refuse(w, r, wait)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
