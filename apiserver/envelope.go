@@ -53,6 +53,9 @@ func (c enveloped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// NetConn is the connection beneath.
+func (c enveloped) NetConn() net.Conn { return c.Conn }
+
 // CloseWrite ends the answer and goes on reading for a while, as net/http does with a
 // connection that can: what the client still sends would reset the connection, and
 // the client would not read why it was refused.

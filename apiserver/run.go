@@ -35,7 +35,9 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	if s.config.HealthListener != nil {
-		serve(s.health, s.config.HealthListener, "probes")
+		probes, pool := probeListener(s.config.HealthListener)
+		s.health.ConnState = pool.State
+		serve(s.health, probes, "probes")
 		defer s.health.Close() //nolint:errcheck // nothing is lost with it
 	}
 	if !s.watch(ctx, watching, &background) {
@@ -59,13 +61,14 @@ func (s *Server) Run(ctx context.Context) error {
 // listener is that of the API. TLS lies beneath the envelopes, which see what net/http
 // writes; it could not speak HTTP/2 then, in which there is no such text.
 func (s *Server) listener() net.Listener {
+	bounded := s.connections.Listener(s.config.Listener)
 	if s.config.TLS == nil {
-		return envelopes{s.config.Listener}
+		return envelopes{bounded}
 	}
 	config := s.config.TLS.Clone()
 	config.NextProtos = []string{"http/1.1"}
 	return envelopes{&handshakes{
-		Listener: s.config.Listener, config: config, clock: s.config.Clock, log: s.config.Log,
+		Listener: bounded, config: config, clock: s.config.Clock, log: s.config.Log,
 		limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst),
 	}}
 }

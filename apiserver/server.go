@@ -33,6 +33,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/strangers"
+	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/quota"
@@ -80,6 +81,9 @@ type Config struct {
 	// RequestsPerMinute is how many requests each team may make, and how many the address of a
 	// stranger, who has no good key; zero for no limit.
 	RequestsPerMinute int
+	// MaxConnections is how many connections there may be at once, and MaxConnectionsPerAddress how many of one address that is
+	// none of Proxies; zero for no limit.
+	MaxConnections, MaxConnectionsPerAddress int
 	// Proxies are those that are believed when they say whom they speak for; may be empty.
 	Proxies request.Proxies
 	// Web is the web application; nil serves none.
@@ -112,9 +116,10 @@ type Server struct {
 	used      *apikeys.LastUsed
 	web       *web
 
-	api    *http.Server
-	health *http.Server
-	ready  atomic.Bool
+	api         *http.Server
+	connections *connlimit.Pool
+	health      *http.Server
+	ready       atomic.Bool
 }
 
 // Timeouts of connections: a client that sends or reads slower than that is
@@ -249,6 +254,8 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 		next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock,
 		log: s.config.Log, lines: strangers.NewLines(s.config.Clock),
 	})
+	s.connections = newConnections(&s.config)
+	s.api.ConnState = s.connections.State
 	if s.web != nil {
 		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
 		s.api.RegisterOnShutdown(s.web.close)

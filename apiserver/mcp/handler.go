@@ -109,14 +109,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Access-Control-Allow-Origin", "*")
 	header.Set("Access-Control-Expose-Headers", exposed)
 	if r.Method == http.MethodOptions {
-		if allowed, wait := h.REST.Guard().Take(r, strangers.Preflights); !allowed {
-			rest.WriteTooMany(w, r, wait)
-			return
-		}
-		header.Set("Access-Control-Allow-Methods", http.MethodPost)
-		header.Set("Access-Control-Allow-Headers", allowed)
-		header.Set("Access-Control-Max-Age", "7200")
-		w.WriteHeader(http.StatusNoContent)
+		h.preflight(w, r)
 		return
 	}
 	// A site on this machine is for this machine: a name that a stranger made to lead here
@@ -170,6 +163,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h.answer(w, r, tool, c); err != nil {
 		rest.WriteInternal(ctx, w, err)
 	}
+}
+
+// preflight says which requests pages of other sites may send.
+func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
+	if pass, wait := h.REST.Guard().Take(r, strangers.Preflights); !pass {
+		rest.WriteTooMany(w, r, wait)
+		return
+	}
+	header := w.Header()
+	header.Set("Access-Control-Allow-Methods", http.MethodPost)
+	header.Set("Access-Control-Allow-Headers", allowed)
+	header.Set("Access-Control-Max-Age", "7200")
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // maxMessage is how large a message may be, in bytes: twice the largest post. A call is decoded several times on its way.

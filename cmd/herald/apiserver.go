@@ -107,12 +107,12 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Clock:        cluster.clock, Log: log, Tracer: tracer,
 		Check:         cluster.clock.Check,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
-		RequestsPerMinute: c.RequestsPerMinute,
-		Proxies:           proxiesOf(c.TrustedProxies),
-		Namespaces:        c.Namespaces,
-		MCP:               c.MCP.Enabled,
-		Version:           version,
-		Started:           keepHeadroom,
+		RequestsPerMinute: c.RequestsPerMinute, MaxConnections: c.MaxConnections, MaxConnectionsPerAddress: c.MaxConnectionsPerAddress,
+		Proxies:    proxiesOf(c.TrustedProxies),
+		Namespaces: c.Namespaces,
+		MCP:        c.MCP.Enabled,
+		Version:    version,
+		Started:    keepHeadroom,
 	}
 	if c.Media != nil {
 		options.Files, options.Requests, options.Bucket = files, archive.New(files), files

@@ -46,8 +46,9 @@ func DefaultAPIServer() *APIServerConfiguration {
 		BindAddress:       ":8080",
 		Shutdown:          Shutdown{Delay: duration(3 * time.Second), Timeout: duration(20 * time.Second)},
 		RequestsPerMinute: 600,
-		Web:               Web{Enabled: true, SignInSecret: DefaultSignInSecret, RolePrefix: "herald"},
-		MCP:               MCP{Enabled: true},
+		MaxConnections:    2000, MaxConnectionsPerAddress: 64,
+		Web: Web{Enabled: true, SignInSecret: DefaultSignInSecret, RolePrefix: "herald"},
+		MCP: MCP{Enabled: true},
 	}
 }
 

@@ -67,8 +67,14 @@ type APIServerConfiguration struct {
 	Shutdown Shutdown `json:"shutdown,omitzero"`
 	// RequestsPerMinute is how many requests each team may make, all its keys, agents and people together (600); 0 for no
 	// limit. A request that has a great deal read or judged counts as several. As many may come from an address of
-	// strangers, who have no good key.
+	// strangers, who have no good key, token or session, to programs, to pages and to OAuth each.
 	RequestsPerMinute int `json:"requestsPerMinute"`
+	// MaxConnections is how many connections this server holds at once (2000); 0 for no limit. When there are as many, the one
+	// that has been without a request for the longest time makes room for a new one.
+	MaxConnections int `json:"maxConnections"`
+	// MaxConnectionsPerAddress is how many of them one address may have (64); 0 for no limit. It does not hold for
+	// TrustedProxies, which have those of many clients.
+	MaxConnectionsPerAddress int `json:"maxConnectionsPerAddress"`
 	// TrustedProxies are the networks of the proxies in front of this server, such as 10.0.0.0/8. Whom they name in
 	// X-Forwarded-For is the client: by that address strangers are counted, and it stands in the log. The default is none:
 	// then the client is who holds the connection.

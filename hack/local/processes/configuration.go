@@ -34,7 +34,8 @@ func (s *Setup) writeConfigurations() error {
 	apiserver := configv1alpha1.DefaultAPIServer()
 	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
 	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
-	apiserver.RequestsPerMinute = 0
+	// All clients have the one address of this machine.
+	apiserver.RequestsPerMinute, apiserver.MaxConnectionsPerAddress = 0, 0
 	// Agents that are tried with it have their documents on this machine.
 	apiserver.Web.Agents.LoopbackClients = true
 	// There is no load balancer that has to learn of the end.

@@ -155,7 +155,9 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 			j.says(path, "it is negative", "write 0s or more")
 		}
 	}
-	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+	j.atLeast(0, map[string]int{
+		"requestsPerMinute": c.RequestsPerMinute, "maxConnections": c.MaxConnections, "maxConnectionsPerAddress": c.MaxConnectionsPerAddress,
+	})
 	for i, network := range c.TrustedProxies {
 		if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Masked() != prefix {
 			j.says(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")

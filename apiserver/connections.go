@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net"
+
+	"github.com/herald-social/herald/apiserver/strangers"
+	"github.com/herald-social/herald/internal/connlimit"
+)
+
+// maxProbes is how many connections the port of the probes holds. The kubelet needs one at a time.
+const maxProbes = 64
+
+// newConnections bounds the connections of the API. Each bound that is reached leaves one line of log a minute for each address.
+func newConnections(config *Config) *connlimit.Pool {
+	lines := strangers.NewLines(config.Clock)
+	return connlimit.New(connlimit.Options{
+		Total: config.MaxConnections, PerAddress: config.MaxConnectionsPerAddress, Idle: idleTimeout, Peer: config.Proxies.Peer, Clock: watchClock,
+		Reached: func(bound connlimit.Bound, peer string) {
+			write, leftOut := lines.Take([2]string{string(bound), peer})
+			if !write {
+				return
+			}
+			attrs := []any{"address", peer, "notLogged", leftOut}
+			switch bound {
+			case connlimit.OfAddress:
+				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy, name its network in trustedProxies", attrs...)
+			case connlimit.OfAll:
+				config.Log.Warn("Connections were closed: there are as many as maxConnections allows", attrs...)
+			case connlimit.OfHeaders:
+				config.Log.Warn("Connections were closed: too many have sent a long header and not finished it", attrs...)
+			}
+		},
+	})
+}
+
+// probeListener bounds the connections of the probes.
+func probeListener(from net.Listener) (net.Listener, *connlimit.Pool) {
+	pool := connlimit.New(connlimit.Options{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
+	bounded := pool.Listener(from)
+	return bounded, pool
+}

@@ -1,0 +1,247 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connlimit
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// client is a connection of which only the address, what it sends and whether it was closed are of interest.
+type client struct {
+	net.Conn
+
+	from   string
+	closed bool
+}
+
+func (c *client) RemoteAddr() net.Addr       { return &net.UnixAddr{Name: c.from} }
+func (c *client) Close() error               { c.closed = true; return nil }
+func (c *client) Read(b []byte) (int, error) { return len(b), nil }
+
+// proxy is counted by no address.
+const proxy = "proxy"
+
+func peerOf(from net.Addr) string {
+	if from.String() == proxy {
+		return ""
+	}
+	return from.String()
+}
+
+// TestRoom has clients come one after another, a second apart, to a server with four places, two for an address.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		// from is who comes; or state what becomes of the connection that came as the nth.
+		from  string
+		state http.ConnState
+		nth   int
+		// closed are the connections that are closed after it, in the order in which they came.
+		closed  []int
+		reached Bound
+	}
+	come := func(from string, closed ...int) step { return step{from: from, closed: closed} }
+	turn := func(nth int, state http.ConnState) step { return step{nth: nth, state: state} }
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []step
+	}{
+		"room": {"everybody gets in", []step{come("a"), come("a"), come("b"), come("b")}},
+		"one address": {"the oldest one of the address goes, and nobody else's", []step{
+			come("b"), come("a"), come("a"), {from: "a", closed: []int{1}, reached: OfAddress}, {from: "a", closed: []int{1, 2}, reached: OfAddress},
+		}},
+		"busy": {"a connection with a request stays, and the next one goes", []step{
+			come("a"), come("a"), turn(0, http.StateActive), {from: "a", closed: []int{1}, reached: OfAddress},
+		}},
+		"all busy": {"the new one is refused", []step{
+			come("a"), come("a"), turn(0, http.StateActive), turn(1, http.StateActive), {from: "a", closed: []int{2}, reached: OfAddress}, come("b", 2),
+		}},
+		"idle again": {"the one that was used last stays", []step{
+			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateIdle), {from: "a", closed: []int{1}, reached: OfAddress},
+		}},
+		"gone": {"what the client closed takes no place", []step{
+			come("a"), come("a"), turn(0, http.StateClosed), turn(0, http.StateClosed), come("a"),
+		}},
+		"proxy": {"it has the connections of many visitors, and fills the whole", []step{
+			come(proxy), come(proxy), come(proxy), come(proxy), {from: proxy, closed: []int{0}, reached: OfAll},
+		}},
+		"full": {"the oldest of all goes", []step{
+			come("a"), come("b"), come("c"), come("d"), {from: "e", closed: []int{0}, reached: OfAll},
+		}},
+		"full and busy": {"the new one is refused", []step{
+			come("a"), come("b"), come("c"), come("d"), turn(0, http.StateActive), turn(1, http.StateActive), turn(2, http.StateActive),
+			turn(3, http.StateActive),
+			{from: "e", closed: []int{4}, reached: OfAll},
+		}},
+		"hijacked": {"its server counts it no more", []step{
+			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateHijacked), come("a"),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+			var reached Bound
+			pool := New(Options{Total: 4, PerAddress: 2, Idle: time.Hour, Peer: peerOf, Clock: clk, Reached: func(b Bound, _ string) { reached = b }})
+			var came []*client
+			var conns []*conn
+			for i, s := range tc.steps {
+				clk.SetTime(clk.Now().Add(time.Second))
+				reached = ""
+				if s.from != "" {
+					came = append(came, &client{from: s.from})
+					conns = append(conns, pool.admit(came[len(came)-1]))
+				} else {
+					pool.State(conns[s.nth], s.state)
+				}
+				var closed []int
+				for n, c := range came {
+					if c.closed {
+						closed = append(closed, n)
+					}
+				}
+				if diff := cmp.Diff(s.closed, closed); diff != "" && s.from != "" || reached != s.reached {
+					t.Fatalf("%s: after step %d the bound %q was reached, want %q; closed (-want +got):\n%s", tc.reason, i, reached, s.reached, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestIdle holds that connections without a request stay for a shorter time as the places fill.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		taken  int
+		idle   time.Duration
+		closed bool
+	}{
+		"half":        {"the server itself closes what is idle", 50, time.Hour, false},
+		"two thirds":  {"two thirds of the time are left", 66, 81 * time.Second, false},
+		"a bit later": {"and that is over", 66, 83 * time.Second, true},
+		"nearly full": {"the shortest time", 98, 4 * time.Second, false},
+		"and later":   {"is over as well", 98, 6 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+			pool := New(Options{Total: 100, Idle: 2 * time.Minute, Clock: clk})
+			oldest := &client{}
+			pool.admit(oldest)
+			clk.SetTime(clk.Now().Add(tc.idle))
+			for range tc.taken - 1 {
+				pool.State(pool.admit(&client{}), http.StateActive)
+			}
+			pool.admit(&client{})
+			if oldest.closed != tc.closed {
+				t.Errorf("%s: with %d of 100 places taken and idle for %s, closed is %v", tc.reason, tc.taken, tc.idle, oldest.closed)
+			}
+		})
+	}
+}
+
+// TestLongHeaders holds that headers that nobody finishes do not fill memory, whatever number of addresses they come from.
+func TestLongHeaders(t *testing.T) {
+	t.Parallel()
+	reached := 0
+	pool := New(Options{Clock: clock.RealClock{}, Reached: func(b Bound, _ string) {
+		if b == OfHeaders {
+			reached++
+		}
+	}})
+	var came []*client
+	read := func(c *conn, much int) {
+		if _, err := c.Read(make([]byte, much)); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 * maxLongHeaders {
+		came = append(came, &client{})
+		c := pool.admit(came[len(came)-1])
+		read(c, longHeader)
+		read(c, longHeader)
+	}
+	finished, short := &client{}, &client{}
+	c := pool.admit(finished)
+	read(c, 2*longHeader)
+	pool.State(c, http.StateActive)
+	read(c, 100*longHeader) // a body
+	pool.State(c, http.StateIdle)
+	read(pool.admit(short), longHeader)
+	closed := 0
+	for _, c := range came {
+		if c.closed {
+			closed++
+		}
+	}
+	// One of them made room for the header that was finished.
+	if want := maxLongHeaders + 1; closed != want || !came[0].closed || came[len(came)-1].closed || reached != want {
+		t.Errorf("%d connections with long headers were closed, %d said so; want the oldest %d", closed, reached, want)
+	}
+	if finished.closed || short.closed || pool.long.Len() != maxLongHeaders-1 || pool.total != maxLongHeaders+1 {
+		t.Errorf("a request that came in full was cut off (%v), or a short one (%v); %d long headers of %d connections are left", finished.closed, short.closed, pool.long.Len(), pool.total)
+	}
+}
+
+// TestServer holds the bounds at a real server, behind TLS: a client that keeps on asking is served throughout.
+func TestServer(t *testing.T) {
+	t.Parallel()
+	const perAddress, strangers = 8, 50
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	pool := New(Options{Total: 100, PerAddress: perAddress, Idle: time.Minute, Clock: clock.RealClock{}, Peer: func(net.Addr) string { return "all" }})
+	server.Listener = pool.Listener(server.Listener)
+	server.Config.ConnState = pool.State
+	server.StartTLS()
+	defer server.Close()
+	// httptest has a ConnState of its own, which calls this one.
+	transport, _ := server.Client().Transport.(*http.Transport)
+	open := make([]*tls.Conn, 0, strangers)
+	for range strangers {
+		c, err := tls.Dial("tcp", server.Listener.Addr().String(), transport.TLSClientConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		open = append(open, c)
+		answer, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("still here"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "still here" {
+			t.Fatalf("answered %q, %v", body, err)
+		}
+		answer.Body.Close()
+	}
+	for i, c := range open[:strangers-perAddress] {
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
+			t.Errorf("connection %d of %d is open: %v", i, strangers, err)
+		}
+	}
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	if pool.total > perAddress {
+		t.Errorf("%d connections are left, want at most %d", pool.total, perAddress)
+	}
+}
