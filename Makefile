@@ -259,11 +259,11 @@ clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
 ##@ Test
 
 # A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/agents,
-# test/crash, test/e2e, test/browser, test/oddfiles and test/perf has targets of its own.
+# test/crash, test/e2e, test/browser, test/hostile, test/oddfiles and test/perf has targets of its own.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
-  | sed -nE '/\/test\/(agents|browser|crash|e2e|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
+  | sed -nE '/\/test\/(agents|browser|crash|e2e|hostile|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
-  | sed -E '/\/test\/(agents|browser|crash|e2e|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
+  | sed -E '/\/test\/(agents|browser|crash|e2e|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
 go_test = go test $(if $(RACE),-race) -timeout 20m
@@ -306,7 +306,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
 	# its exit code into a folder of its own.
 	{
-	  for target in test-upgrade test-browser test-agents test-counting test-oddfiles; do
+	  for target in test-upgrade test-browser test-agents test-counting test-oddfiles test-hostile; do
 	    own=$$beside/$$target
 	    mkdir "$$own"
 	    : >"$$own/notes"
@@ -328,6 +328,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
 	step 'counts of captions compared with others (make test-counting), begun beside it' begun test-counting
 	step 'odd files to every platform, short (make test-oddfiles), begun beside it' begun test-oddfiles
+	step 'strangers at every door, short (make test-hostile), begun beside it' begun test-hostile
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -503,6 +504,14 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 
+# The team takes ten minutes, or a part of them by BENCH_SCALE.
+.PHONY: test-hostile
+test-hostile: controlplane ## Let strangers attack each door, then a team do its worst beside others (SHORT=1 for a part of the strangers; docs/security.md)
+	@go build -buildvcs=false -o $(BIN)/local ./hack/local
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/hostile -count=1 -v -timeout 20m $(if $(SHORT),-short) $(if $(FOCUS),-run 'TestHostile/$(FOCUS)') \
+	  | sed -E '/^ *(=== |--- PASS)/d'
+	$(if $(SHORT),,BENCH=B-HOSTILE $(MAKE) bench)
+
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
 	@rm -rf $(BIN)/screenshots
@@ -591,11 +600,6 @@ test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 bench: controlplane ## Measure Herald against its floor, the Kubernetes API (BENCH=B1,B3 runs a part; docs/performance.md)
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(BIN)/perf ./test/perf
 	exec $(BIN)/perf
-
-# Ten minutes, or a part of them by BENCH_SCALE.
-.PHONY: test-hostile
-test-hostile: ## Let a hostile team do its worst beside others, and measure what these notice of it (docs/security.md)
-	@BENCH=B-HOSTILE $(MAKE) bench
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)

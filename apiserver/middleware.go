@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/apiserver/strangers"
+	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -45,7 +46,7 @@ type observer struct {
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
-	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header()}
+	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: connlimit.Voucher(r.Context())}
 	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")

@@ -255,7 +255,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 		log: s.config.Log, lines: strangers.NewLines(s.config.Clock),
 	})
 	s.connections = newConnections(&s.config)
-	s.api.ConnState = s.connections.State
+	s.api.ConnState, s.api.ConnContext = s.connections.State, s.connections.Context
 	if s.web != nil {
 		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
 		s.api.RegisterOnShutdown(s.web.close)

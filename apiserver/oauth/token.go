@@ -144,6 +144,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		known = refusef(http.StatusServiceUnavailable, temporarily, "the grant could not be read or written; try again")
 	case known.forged:
 		if allowed, wait := s.failures.Take(request.Address(r), http.Header{}); !allowed {
+			w.Header().Set("Connection", "close")
 			known = tooManyf(wait, "too many requests from this address have failed")
 		}
 	case known.status < http.StatusInternalServerError:
@@ -197,7 +198,7 @@ const (
 // admit bounds how often the tokens of one grant have it read and written. It is asked once the token is known to be genuine, so that
 // strangers take nothing from the client, who is none from then on.
 func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
-	request.From(ctx).Known = true
+	request.From(ctx).Know()
 	allowed, wait := s.reads.Take(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
 	if allowed {
 		return nil

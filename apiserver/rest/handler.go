@@ -248,7 +248,8 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 // door that lets in callers with tokens counts them here.
 func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
 	info := request.From(ctx)
-	info.Namespace, info.Key, info.Known = caller.Namespace, caller.Key, true
+	info.Namespace, info.Key = caller.Namespace, caller.Key
+	info.Know()
 	allowed, wait := h.limits.Teams.Take(caller.Namespace, info.Header)
 	if allowed {
 		return nil

@@ -5,11 +5,12 @@
 // address. Each costs some 18 KiB, with or without a request, and anybody who reaches the port can open them.
 //
 // golang.org/x/net/netutil has a listener that lets further clients wait. Whoever holds all places without a word would keep
-// everybody else waiting; here the oldest connection without a request makes room.
+// everybody else waiting; here the oldest connection without a request makes room, and then the oldest whose request is a stranger's.
 package connlimit
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -24,7 +25,7 @@ const (
 	// request has without cookies, and a TLS handshake before it.
 	longHeader = 4 << 10
 	// maxLongHeaders is how many connections may have a long header that is not finished. Each holds a few times its size.
-	maxLongHeaders = 256
+	maxLongHeaders = 128
 	// shortestIdle is how long a connection may be without a request at least, as long as there is room.
 	shortestIdle = 5 * time.Second
 )
@@ -63,16 +64,30 @@ type Pool struct {
 
 	mu    sync.Mutex
 	total int
-	// quiet holds the connections without a request, the one that has none for the longest time first, and long those with a
-	// long header.
-	quiet, long list.List
-	peers       map[string]*peer
+	lists waiting
+	// long holds those with a long header that is not finished.
+	long  list.List
+	peers map[string]*peer
+}
+
+// waiting are the connections that make room for others, in the order in which they do.
+type waiting struct {
+	// quiet have no request, the first one for the longest time. The requests of strangers have not been vouched for.
+	quiet, strangers list.List
+}
+
+// first is the connection that makes room; nil if all are busy for somebody who is known.
+func (w *waiting) first() *conn {
+	if c := first(&w.quiet); c != nil {
+		return c
+	}
+	return first(&w.strangers)
 }
 
 // peer is what is known of the connections of one address.
 type peer struct {
 	count int
-	quiet list.List
+	lists waiting
 }
 
 // New returns a Pool without connections.
@@ -121,7 +136,30 @@ type conn struct {
 	inPool, inPeer, inLong *list.Element
 }
 
-// admit counts a new connection and makes room for it. It returns nil, and closes the connection, if all others are busy.
+type connKey struct{}
+
+// Context is the ConnContext of the server: it lets Voucher find the connection of a request.
+func (p *Pool) Context(ctx context.Context, of net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, counted(of))
+}
+
+// Voucher returns what says that the request of a context is of somebody who is known. Its connection makes room for no other
+// then, until it has been answered.
+func Voucher(ctx context.Context) func() {
+	c, ok := ctx.Value(connKey{}).(*conn)
+	if !ok || c == nil {
+		return func() {}
+	}
+	return func() {
+		c.pool.mu.Lock()
+		defer c.pool.mu.Unlock()
+		if c.busy.Load() {
+			c.pool.remove(c)
+		}
+	}
+}
+
+// admit counts a new connection and makes room for it. It returns nil, and closes the connection, if all others have requests of people who are known.
 func (p *Pool) admit(accepted net.Conn) *conn {
 	c := &conn{Conn: accepted, pool: p}
 	if p.Peer != nil {
@@ -151,8 +189,8 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 // makeRoom takes connections without a request out of the pool, so that a new one has room, and returns those to close. bound
 // is what they are closed for; it is empty if they were only idle for too long.
 func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
-	for idle := p.idle(); p.quiet.Len() > 0; {
-		oldest := first(&p.quiet)
+	for idle := p.idle(); p.lists.quiet.Len() > 0; {
+		oldest := first(&p.lists.quiet)
 		if c.since.Sub(oldest.since) < idle {
 			break
 		}
@@ -161,7 +199,7 @@ func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
 	}
 	if of := p.peers[c.peer]; c.peer != "" && of != nil && p.PerAddress > 0 && of.count >= p.PerAddress {
 		bound = OfAddress
-		oldest := first(&of.quiet)
+		oldest := of.lists.first()
 		if oldest == nil {
 			return closing, bound, false
 		}
@@ -170,7 +208,7 @@ func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
 	}
 	if p.Total > 0 && p.total >= p.Total {
 		bound = OfAll
-		oldest := first(&p.quiet)
+		oldest := p.lists.first()
 		if oldest == nil {
 			return closing, bound, false
 		}
@@ -206,7 +244,7 @@ func (p *Pool) leave(c *conn) {
 	if c.gone {
 		return
 	}
-	p.rouse(c)
+	p.remove(c)
 	c.gone = true
 	p.total--
 	if of := p.peers[c.peer]; of.count > 1 {
@@ -218,14 +256,23 @@ func (p *Pool) leave(c *conn) {
 
 // rest enters a connection among those without a request, as the last.
 func (p *Pool) rest(c *conn) {
-	c.inPool, c.inPeer = p.quiet.PushBack(c), p.peers[c.peer].quiet.PushBack(c)
+	c.inPool, c.inPeer = p.lists.quiet.PushBack(c), p.peers[c.peer].lists.quiet.PushBack(c)
 }
 
-// rouse removes a connection from those without a request.
-func (p *Pool) rouse(c *conn) {
+// suspect enters a connection among those with the request of a stranger, as the last.
+func (p *Pool) suspect(c *conn) {
+	c.inPool, c.inPeer = p.lists.strangers.PushBack(c), p.peers[c.peer].lists.strangers.PushBack(c)
+}
+
+// remove removes a connection from those that make room.
+func (p *Pool) remove(c *conn) {
 	if c.inPool != nil {
-		p.quiet.Remove(c.inPool)
-		p.peers[c.peer].quiet.Remove(c.inPeer)
+		own := &p.peers[c.peer].lists
+		// An element of another list stays where it is.
+		p.lists.quiet.Remove(c.inPool)
+		p.lists.strangers.Remove(c.inPool)
+		own.quiet.Remove(c.inPeer)
+		own.strangers.Remove(c.inPeer)
 	}
 	if c.inLong != nil {
 		p.long.Remove(c.inLong)
@@ -255,10 +302,11 @@ func (p *Pool) State(of net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateActive:
-		p.rouse(c)
+		p.remove(c)
 		c.busy.Store(true)
+		p.suspect(c)
 	case http.StateIdle:
-		p.rouse(c)
+		p.remove(c)
 		c.since = p.Clock.Now()
 		c.busy.Store(false)
 		p.rest(c)

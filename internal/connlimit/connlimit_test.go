@@ -50,12 +50,15 @@ func TestRoom(t *testing.T) {
 		from  string
 		state http.ConnState
 		nth   int
+		// known says that it is active for somebody who is known.
+		known bool
 		// closed are the connections that are closed after it, in the order in which they came.
 		closed  []int
 		reached Bound
 	}
 	come := func(from string, closed ...int) step { return step{from: from, closed: closed} }
 	turn := func(nth int, state http.ConnState) step { return step{nth: nth, state: state} }
+	known := func(nth int) step { return step{nth: nth, state: http.StateActive, known: true} }
 	for name, tc := range map[string]struct {
 		reason string
 		steps  []step
@@ -68,7 +71,7 @@ func TestRoom(t *testing.T) {
 			come("a"), come("a"), turn(0, http.StateActive), {from: "a", closed: []int{1}, reached: OfAddress},
 		}},
 		"all busy": {"the new one is refused", []step{
-			come("a"), come("a"), turn(0, http.StateActive), turn(1, http.StateActive), {from: "a", closed: []int{2}, reached: OfAddress}, come("b", 2),
+			come("a"), come("a"), known(0), known(1), {from: "a", closed: []int{2}, reached: OfAddress}, come("b", 2),
 		}},
 		"idle again": {"the one that was used last stays", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateIdle), {from: "a", closed: []int{1}, reached: OfAddress},
@@ -83,9 +86,16 @@ func TestRoom(t *testing.T) {
 			come("a"), come("b"), come("c"), come("d"), {from: "e", closed: []int{0}, reached: OfAll},
 		}},
 		"full and busy": {"the new one is refused", []step{
-			come("a"), come("b"), come("c"), come("d"), turn(0, http.StateActive), turn(1, http.StateActive), turn(2, http.StateActive),
-			turn(3, http.StateActive),
-			{from: "e", closed: []int{4}, reached: OfAll},
+			come("a"), come("b"), come("c"), come("d"), known(0), known(1), known(2), known(3), {from: "e", closed: []int{4}, reached: OfAll},
+		}},
+		"strangers": {"their requests make room when nothing is idle, the oldest first", []step{
+			come("a"), come("b"), come("c"), come("d"), known(0), turn(2, http.StateActive), turn(1, http.StateActive), known(3),
+			{from: "e", closed: []int{2}, reached: OfAll},
+			turn(4, http.StateActive),
+			{from: "e", closed: []int{1, 2}, reached: OfAll},
+		}},
+		"known once": {"the next request on the connection may be anybody's", []step{
+			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: OfAddress},
 		}},
 		"hijacked": {"its server counts it no more", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateHijacked), come("a"),
@@ -106,6 +116,9 @@ func TestRoom(t *testing.T) {
 					conns = append(conns, pool.admit(came[len(came)-1]))
 				} else {
 					pool.State(conns[s.nth], s.state)
+					if s.known {
+						Voucher(pool.Context(t.Context(), conns[s.nth]))()
+					}
 				}
 				var closed []int
 				for n, c := range came {
@@ -144,7 +157,7 @@ func TestIdle(t *testing.T) {
 			pool.admit(oldest)
 			clk.SetTime(clk.Now().Add(tc.idle))
 			for range tc.taken - 1 {
-				pool.State(pool.admit(&client{}), http.StateActive)
+				pool.State(pool.admit(&client{}), http.StateActive) // who is nearer to an answer stays
 			}
 			pool.admit(&client{})
 			if oldest.closed != tc.closed {

@@ -236,7 +236,7 @@ func From(ctx context.Context) (Session, bool) {
 func (m *Manager) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s, ok := m.Read(r); ok {
-			request.From(r.Context()).Known = true
+			request.From(r.Context()).Know()
 			m.Renew(w, s)
 			r = r.WithContext(With(r.Context(), s))
 		}

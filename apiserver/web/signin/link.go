@@ -32,6 +32,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	token := r.PathValue("token")
 	if !h.Sessions.KnowsLink(token) {
 		if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
+			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 			h.end(w, r, ByLink, refusal{
 				http.StatusTooManyRequests, "Too many tries",

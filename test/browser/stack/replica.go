@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,22 +20,62 @@ import (
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
-// replica is an apiserver of a test's own.
-type replica struct {
+// Replica is an apiserver of a test's own.
+type Replica struct {
+	// Site, Metrics and Health are the addresses of its ports, HOST:PORT.
+	Site, Metrics, Health string
+
 	command *exec.Cmd
 	ended   chan struct{}
 }
 
-func (r *replica) stop() error { return end(r.command, r.ended) }
+// PID is the number of its process.
+func (r *Replica) PID() int { return r.command.Process.Pid }
+
+func (r *Replica) stop() error { return end(r.command, r.ended) }
 
 // Replica starts one more apiserver on the same control plane, with another configuration: edit gets that of the run's
 // own. It returns the address of its site once it is ready. Stop ends it.
 func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (site string, err error) {
-	if s.command == nil {
-		return "", errors.New("a run that was only attached to takes no replica")
+	r, err := s.StartReplica(ctx, s.options.Out, edit)
+	if err != nil {
+		return "", err
 	}
-	local := filepath.Join(s.options.Dir, ".local")
-	data, err := os.ReadFile(filepath.Join(local, processes.APIServer+".yaml"))
+	return "http://" + r.Site, nil
+}
+
+// StartReplica starts one more apiserver as Replica does, and returns it once it is ready. What it prints goes to out.
+func (s *Stack) StartReplica(ctx context.Context, out io.Writer, edit func(config map[string]any)) (*Replica, error) {
+	if s.command == nil {
+		return nil, errors.New("a run that was only attached to takes no replica")
+	}
+	r := &Replica{ended: make(chan struct{})}
+	for _, port := range []*string{&r.Site, &r.Metrics, &r.Health} {
+		address, err := ports.Free()
+		if err != nil {
+			return nil, err
+		}
+		*port = address
+	}
+	file, err := s.replicaConfig(r, edit)
+	if err != nil {
+		return nil, err
+	}
+	r.command = exec.Command(filepath.Join(s.options.Checkout, "bin", "herald"), processes.APIServer,
+		"--kubeconfig", filepath.Join(s.options.Dir, ".local", processes.APIServer+".kubeconfig"), "--config", file)
+	r.command.Stdout, r.command.Stderr = out, out
+	if err := r.command.Start(); err != nil {
+		return nil, err
+	}
+	go awaitEnd(r.command, r.ended)
+	s.replicas = append(s.replicas, r)
+	err = r.waitReady(ctx, "http://"+r.Health+"/readyz")
+	return r, err
+}
+
+// replicaConfig writes the configuration of a replica and returns its file.
+func (s *Stack) replicaConfig(r *Replica, edit func(config map[string]any)) (file string, err error) {
+	data, err := os.ReadFile(filepath.Join(s.options.Dir, ".local", processes.APIServer+".yaml"))
 	if err != nil {
 		return "", err
 	}
@@ -42,39 +83,18 @@ func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (
 	if err := yaml.Unmarshal(data, &config); err != nil {
 		return "", err
 	}
-	address, err := ports.Free()
-	if err != nil {
-		return "", err
-	}
-	health, err := ports.Free()
-	if err != nil {
-		return "", err
-	}
-	site = "http://" + address
-	config["bindAddress"], config["siteURL"] = address, site
-	config["health"] = map[string]any{"bindAddress": health}
-	config["metrics"] = map[string]any{"bindAddress": "0", "plain": true}
+	config["bindAddress"], config["siteURL"] = r.Site, "http://"+r.Site
+	config["health"] = map[string]any{"bindAddress": r.Health}
+	config["metrics"] = map[string]any{"bindAddress": r.Metrics, "plain": true}
 	edit(config)
 	if data, err = yaml.Marshal(config); err != nil {
 		return "", err
 	}
-	file := filepath.Join(s.options.Dir, fmt.Sprintf("replica-%d.yaml", len(s.replicas)+1))
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return "", err
-	}
-	r := &replica{ended: make(chan struct{})}
-	r.command = exec.Command(filepath.Join(s.options.Checkout, "bin", "herald"), processes.APIServer,
-		"--kubeconfig", filepath.Join(local, processes.APIServer+".kubeconfig"), "--config", file)
-	r.command.Stdout, r.command.Stderr = s.options.Out, s.options.Out
-	if err := r.command.Start(); err != nil {
-		return "", err
-	}
-	go awaitEnd(r.command, r.ended)
-	s.replicas = append(s.replicas, r)
-	return site, r.waitReady(ctx, "http://"+health+"/readyz")
+	file = filepath.Join(s.options.Dir, fmt.Sprintf("replica-%d.yaml", len(s.replicas)+1))
+	return file, os.WriteFile(file, data, 0o600)
 }
 
-func (r *replica) waitReady(ctx context.Context, url string) error {
+func (r *Replica) waitReady(ctx context.Context, url string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, startLimit, true, func(ctx context.Context) (bool, error) {
 		select {

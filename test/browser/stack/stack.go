@@ -58,7 +58,7 @@ type Stack struct {
 	options   Options
 	command   *exec.Cmd
 	ended     chan struct{}
-	replicas  []*replica
+	replicas  []*Replica
 }
 
 // Start starts everything, and returns when it is ready. After an error nothing is left running.

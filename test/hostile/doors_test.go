@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostile_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// form is the type of forms.
+const form = "application/x-www-form-urlencoded"
+
+// door is a request without a good key, token or session.
+type door struct {
+	reason, method, path string
+	header               http.Header
+	body                 string
+	// first is the status of the first answer.
+	first int
+	// most is how many are answered before 429; zero for the limit of strangers.
+	most int
+	// open is a door at which nobody is refused.
+	open bool
+}
+
+func with(name, value string) http.Header { return http.Header{name: {value}} }
+
+// allDoors are all ways in.
+var allDoors = []door{
+	{reason: "REST without a key", method: http.MethodGet, path: "/api/v1/posts", first: 401},
+	{reason: "REST with a made-up key", method: http.MethodGet, path: "/api/v1/posts", header: with("Authorization", "Bearer herald_made_up"), first: 401},
+	{reason: "REST with a body", method: http.MethodPost, path: "/api/v1/posts", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "a path of REST where there is nothing", method: http.MethodGet, path: "/api/v1/nothing", first: 401},
+	{reason: "MCP without a token", method: http.MethodPost, path: "/mcp", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "MCP with a made-up token", method: http.MethodPost, path: "/mcp", header: with("Authorization", "Bearer hoa_made_up"), body: "{}", first: 401},
+	{reason: "the question of a browser about MCP", method: http.MethodOptions, path: "/mcp", first: 204},
+	{reason: "the start", method: http.MethodGet, path: "/", first: 303},
+	{reason: "the page to sign in", method: http.MethodGet, path: "/signin", first: 200},
+	{reason: "a made-up link to sign in", method: http.MethodGet, path: "/signin/link/" + strings.Repeat("a", 43), first: 404, most: 30},
+	{reason: "the end of a session that there is not", method: http.MethodPost, path: "/signout", header: with("Content-Type", form), first: 303},
+	{reason: "a page of a team", method: http.MethodGet, path: "/teams/demo/posts", first: 303},
+	{reason: "a form of a team", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Content-Type", form), body: "a=b", first: 401},
+	{reason: "a preview", method: http.MethodPost, path: "/teams/demo/compose/check", header: with("Content-Type", form), body: "a=b", first: 401},
+	{reason: "an upload", method: http.MethodPost, path: "/teams/demo/media", header: with("Content-Type", form), body: "a=b", first: 401},
+	{reason: "the events of a post", method: http.MethodGet, path: "/teams/demo/posts/p/events", header: with("Accept", "text/event-stream"), first: 204},
+	{reason: "the way back from a platform", method: http.MethodGet, path: "/connect/x/callback?code=a&state=b", first: 401},
+	{reason: "the consent to an agent", method: http.MethodGet, path: "/oauth/authorize?client_id=a", first: 303},
+	{reason: "a form from another site", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Origin", "https://evil.example"), first: 403},
+	{reason: "a file of the pages", method: http.MethodGet, path: "/assets/nothing.css", first: 404},
+	{reason: "a path where there is nothing", method: http.MethodGet, path: "/nothing", first: 404},
+	{reason: "an unclean path", method: http.MethodGet, path: "/a//b", first: 404},
+	{reason: "the description", method: http.MethodGet, path: "/docs", first: 200},
+	{reason: "the description for programs", method: http.MethodGet, path: "/openapi.json", first: 200},
+	{reason: "a semicolon in a query, of which net/http speaks", method: http.MethodGet, path: "/docs?a;b", first: 200},
+	{reason: "what there is for agents", method: http.MethodGet, path: "/.well-known/oauth-protected-resource", first: 200},
+	{reason: "the question of a browser about OAuth", method: http.MethodOptions, path: "/oauth/token", first: 204},
+	{reason: "OAuth by a method that it does not take", method: http.MethodGet, path: "/oauth/token", first: 405},
+	{reason: "a form of OAuth that says nothing", method: http.MethodPost, path: "/oauth/token", header: with("Content-Type", form), first: 401},
+	{
+		reason: "a made-up code", method: http.MethodPost, path: "/oauth/token", header: with("Content-Type", form), first: 400,
+		body: "client_id=a&grant_type=authorization_code&code=b", most: 300,
+	},
+	{
+		reason: "a made-up refresh token", method: http.MethodPost, path: "/oauth/token", header: with("Content-Type", form), first: 400,
+		body: "client_id=a&grant_type=refresh_token&refresh_token=b", most: 300,
+	},
+	{reason: "a made-up token to revoke", method: http.MethodPost, path: "/oauth/revoke", header: with("Content-Type", form), body: "token=a", first: 200},
+	{reason: "a registration that says nothing", method: http.MethodPost, path: "/oauth/register", first: 400, most: 6000},
+	{reason: "the health, for load balancers", method: http.MethodGet, path: "/health", first: 200, open: true},
+}
+
+// doors has one stranger after the other ask at a door, longer than anybody may.
+func doors(t *testing.T, under *target) {
+	limit := configv1alpha1.DefaultAPIServer().RequestsPerMinute
+	for i, d := range allDoors {
+		t.Run(d.reason, func(t *testing.T) {
+			from := 20_000 + i
+			_, logged := under.logged(t, 0)
+			most := limit
+			if d.most > 0 {
+				most = d.most
+			}
+			by, answered := client(t, from), map[int]int{}
+			var refused *answer
+			// Meanwhile some come back, ten in a second.
+			for range most + most/5 + 100 {
+				got, err := ask(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
+				must(t, err)
+				answered[got.status]++
+				if got.status == http.StatusTooManyRequests {
+					refused = &got
+				}
+			}
+			d.judge(t, answered, refused, most)
+			lines, _ := under.logged(t, logged)
+			own := 0
+			for _, line := range lines {
+				if strings.Contains(string(line), fmt.Sprintf("127.1.%d.%d", byte(from>>8), byte(from))) {
+					own++
+				}
+			}
+			// One for each status, and again if a minute ended meanwhile.
+			if own > 2*(len(answered)+1) {
+				t.Errorf("a stranger left %d lines in the log", own)
+			}
+			under.served(t, from)
+		})
+	}
+	signedIn(t, under)
+}
+
+// judge looks at the answers, by status, and at the last refusal; nil if there is none.
+func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most int) {
+	t.Helper()
+	t.Logf("answered %v", answered)
+	switch {
+	case answered[d.first] == 0:
+		t.Errorf("answered %v, and never %d", answered, d.first)
+	case d.open:
+		if refused != nil {
+			t.Errorf("%d were refused", answered[http.StatusTooManyRequests])
+		}
+	case refused == nil:
+		t.Errorf("answered %v: a stranger is not refused beyond %d requests", answered, most)
+	case refused.header.Get("Retry-After") == "" || !refused.closed:
+		t.Errorf("the refusal does not say when to come back, or leaves the connection open: %v", refused.header)
+	}
+}
+
+// signedIn expects that somebody who is signed in sees pages, behind an address whose strangers are refused.
+func signedIn(t *testing.T, under *target) {
+	t.Helper()
+	const from = 20_007 // the start was asked for from there
+	by := client(t, from)
+	link, err := under.running.SignInLink(t.Context())
+	must(t, err)
+	site := "http://" + under.Site
+	// The link is opened elsewhere: behind this address nobody signs in just now.
+	got, err := ask(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
+	must(t, err)
+	if len(got.cookies) == 0 {
+		t.Fatalf("the one-time link is answered %d without a session", got.status)
+	}
+	header := http.Header{}
+	for _, c := range got.cookies {
+		if c.Value != "" {
+			header.Add("Cookie", c.Name+"="+c.Value)
+		}
+	}
+	for _, path := range []string{"/", "/docs", "/teams/demo/posts"} {
+		if got, err = ask(t.Context(), by, http.MethodGet, site+path, header, ""); err != nil || got.status == http.StatusTooManyRequests {
+			t.Errorf("somebody who is signed in is answered %d, %v at %s", got.status, err, path)
+		}
+	}
+}

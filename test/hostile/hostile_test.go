@@ -1,0 +1,178 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostile_test attacks a running apiserver as strangers do: at each of its doors, at the port of its metrics, with
+// connections and with sources that trickle. It looks at what the process takes, what it asks of the Kubernetes API, what it logs,
+// and whether everybody else is served. What a team can do to others is the subject of test/perf (B-HOSTILE).
+package hostile_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/herald-social/herald/test/browser/stack"
+)
+
+// maxResident is what the apiserver may take at most while it is attacked, in bytes.
+const maxResident = 200 << 20
+
+// patience bounds one step of an attack, so that a test ends whatever becomes of the process.
+const patience = 2 * time.Minute
+
+// target is what is attacked: an apiserver with the limits that an installation has.
+type target struct {
+	*stack.Replica
+
+	running    *stack.Stack
+	kubernetes *rest.Config
+	log        string
+}
+
+// TestHostile attacks one process after another way. -short takes fewer strangers.
+func TestHostile(t *testing.T) {
+	under := start(t)
+	for _, attack := range []struct {
+		name string
+		run  func(t *testing.T, under *target)
+	}{
+		{"connections", connections},
+		{"metrics", metrics},
+		{"doors", doors},
+	} {
+		t.Run(attack.name, func(t *testing.T) { attack.run(t, under) })
+	}
+}
+
+// start starts Herald, and one apiserver more.
+func start(t *testing.T) *target {
+	t.Helper()
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	must(t, err)
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		assets = filepath.Join(checkout, "bin")
+	}
+	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // the paths of sockets must be short
+	must(t, err)
+	others, err := os.Create(filepath.Join(t.ArtifactDir(), "others.log"))
+	must(t, err)
+	running, err := stack.Start(t.Context(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: others})
+	must(t, err)
+	under := &target{running: running, log: filepath.Join(t.ArtifactDir(), "apiserver.log")}
+	log, err := os.Create(under.log)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(running.Stop(), others.Close(), log.Close(), os.RemoveAll(dir))) })
+	under.Replica, err = running.StartReplica(t.Context(), log, func(config map[string]any) {
+		for _, own := range []string{"requestsPerMinute", "maxConnectionsPerAddress"} {
+			delete(config, own)
+		}
+		config["metrics"].(map[string]any)["plain"] = false
+	})
+	must(t, err)
+	under.kubernetes, err = clientcmd.BuildConfigFromFlags("", running.Variable("KUBECONFIG"))
+	must(t, err)
+	return under
+}
+
+// memory returns what the process takes now and the most since it was last asked for, in bytes; the number of its sockets and files.
+func (u *target) memory(t *testing.T) (now, peak int64, files int) {
+	t.Helper()
+	process, err := procfs.NewProc(u.PID())
+	must(t, err)
+	status, err := process.NewStatus()
+	must(t, err)
+	files, err = process.FileDescriptorsLen()
+	must(t, err)
+	// 5 resets the peak of resident memory: see proc_pid_clear_refs(5).
+	must(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", u.PID()), []byte("5"), 0))
+	return int64(status.VmRSS), int64(status.VmHWM), files
+}
+
+// logged returns what the process has logged since it had logged so much.
+func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
+	t.Helper()
+	text, err := os.ReadFile(u.log)
+	must(t, err)
+	return bytes.Split(bytes.TrimSpace(text[since:]), []byte("\n")), int64(len(text))
+}
+
+// stranger is the client behind an address of this machine, the nth.
+func stranger(nth int) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(nth>>8), byte(nth))}, Timeout: patience}
+}
+
+// client is an HTTP client behind the nth address.
+func client(t *testing.T, nth int) *http.Client {
+	t.Helper()
+	transport := &http.Transport{DialContext: stranger(nth).DialContext, MaxIdleConnsPerHost: 4}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// answer is one without its body.
+type answer struct {
+	status  int
+	header  http.Header
+	cookies []*http.Cookie
+	// closed says that the server closes the connection.
+	closed bool
+}
+
+// ask sends a request and returns its answer.
+func ask(ctx context.Context, by *http.Client, method, url string, header http.Header, body string) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	maps.Copy(r.Header, header)
+	response, err := by.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return answer{response.StatusCode, response.Header, response.Cookies(), response.Close}, errors.Join(err, response.Body.Close())
+}
+
+// served expects that somebody with a key, behind an address of their own, is served.
+func (u *target) served(t *testing.T, nth int) {
+	t.Helper()
+	header := http.Header{"Authorization": {"Bearer " + u.running.Variable("HERALD_API_KEY")}}
+	got, err := ask(t.Context(), client(t, nth), http.MethodGet, "http://"+u.Site+"/api/v1/connections", header, "")
+	must(t, err)
+	if got.status != http.StatusOK {
+		t.Errorf("somebody with a key is answered %d", got.status)
+	}
+}
+
+// sized takes the smaller number of a short run.
+func sized(short, full int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
+func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MiB" }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

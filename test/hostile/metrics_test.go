@@ -1,0 +1,85 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostile_test
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/client-go/rest"
+)
+
+// maxReviews is how many questions about made-up tokens of one address the Kubernetes API may get: those of a minute, and of what
+// comes back while the test runs.
+const maxReviews = 60
+
+// metrics has a stranger show made-up tokens at the port of the metrics.
+func metrics(t *testing.T, under *target) {
+	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"x"}`))
+	for i, tc := range []struct {
+		name, reason string
+		token        func(n int) string
+		most         int
+	}{
+		{"no token at all", "any text is shown", func(n int) string { return fmt.Sprintf("made-up-%d", n) }, 0},
+		{"too long", "none of Kubernetes has so many bytes", func(n int) string { return fmt.Sprintf("%s.%d.%s", header, n, strings.Repeat("a", 5000)) }, 0},
+		{"the form of one", "the Kubernetes API alone knows better", func(n int) string { return fmt.Sprintf("%s.%d.c2ln", header, n) }, maxReviews},
+		{"one again and again", "its answer is remembered for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			by := client(t, 40_000+i)
+			by.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it is signed by itself
+			before, answered := reviews(t, under), map[int]int{}
+			_, logged := under.logged(t, 0)
+			asked := sized(1000, 8000)
+			for n := range asked {
+				got, err := ask(t.Context(), by, http.MethodGet, "https://"+under.Metrics+"/metrics", with("Authorization", "Bearer "+tc.token(n)), "")
+				must(t, err)
+				answered[got.status]++
+			}
+			lines, _ := under.logged(t, logged)
+			asks := int(reviews(t, under) - before)
+			t.Logf("%s: %d requests answered %v; %d TokenReviews, %d lines of log", tc.reason, asked, answered, asks, len(lines))
+			if asks > tc.most {
+				t.Errorf("the Kubernetes API was asked %d times, want at most %d", asks, tc.most)
+			}
+			if answered[http.StatusUnauthorized]+answered[http.StatusTooManyRequests] != asked {
+				t.Errorf("answered %v", answered)
+			}
+			if len(lines) > 10 {
+				t.Errorf("%d lines of log for one stranger", len(lines))
+			}
+		})
+	}
+	under.served(t, 40_100)
+}
+
+// reviews returns how many TokenReviews the Kubernetes API has been asked for.
+func reviews(t *testing.T, under *target) (count float64) {
+	t.Helper()
+	by, err := rest.HTTPClientFor(under.kubernetes)
+	must(t, err)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, under.kubernetes.Host+"/metrics", http.NoBody)
+	must(t, err)
+	response, err := by.Do(r)
+	must(t, err)
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	must(t, err)
+	for _, m := range families["apiserver_request_total"].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "resource" && label.GetValue() == "tokenreviews" {
+				count += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return count
+}
