@@ -6,7 +6,6 @@ package connlimit
 import (
 	"bufio"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -222,7 +221,6 @@ func TestServer(t *testing.T) {
 	defer server.Close()
 	// httptest has a ConnState of its own, which calls this one.
 	transport, _ := server.Client().Transport.(*http.Transport)
-	open := make([]*tls.Conn, 0, strangers)
 	for range strangers {
 		c, err := tls.Dial("tcp", server.Listener.Addr().String(), transport.TLSClientConfig)
 		if err != nil {
@@ -237,7 +235,6 @@ func TestServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		open = append(open, c)
 		answer, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("still here"))
 		if err != nil {
 			t.Fatal(err)
@@ -246,11 +243,6 @@ func TestServer(t *testing.T) {
 			t.Fatalf("answered %q, %v", body, err)
 		}
 		answer.Body.Close()
-	}
-	for i, c := range open[:strangers-perAddress] {
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
-			t.Errorf("connection %d of %d is open: %v", i, strangers, err)
-		}
 	}
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
