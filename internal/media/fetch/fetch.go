@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/herald-social/herald/internal/publicaddr"
 )
 
@@ -44,6 +46,8 @@ const (
 type Options struct {
 	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
+	// Patience is how long a server is waited for that sends fewer than LeastSpeed bytes a second; defaults to Patience.
+	Patience time.Duration
 	// Allow returns an error for an address that must not be connected to;
 	// defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
@@ -54,8 +58,8 @@ type Options struct {
 
 // Client fetches files. It may be used by many goroutines at once.
 type Client struct {
-	client  *http.Client
-	timeout time.Duration
+	client            *http.Client
+	timeout, patience time.Duration
 }
 
 // New returns a client.
@@ -63,11 +67,14 @@ func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.Patience <= 0 {
+		o.Patience = Patience
+	}
 	if o.Allow == nil {
 		o.Allow = publicaddr.Check
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: control(o.Allow)}
-	return &Client{timeout: o.Timeout, client: &http.Client{
+	return &Client{timeout: o.Timeout, patience: o.Patience, client: &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
 			// A proxy would connect on our behalf, past the control.
@@ -138,6 +145,8 @@ type Want struct {
 func (c *Client) Get(ctx context.Context, address string, want Want, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	u, err := url.Parse(address)
 	if err != nil {
 		return final("it is not a URL")
@@ -161,7 +170,7 @@ func (c *Client) Get(ctx context.Context, address string, want Want, take func(c
 	if err != nil {
 		return err
 	}
-	body := &exactly{from: response.Body, left: size}
+	body := &exactly{from: &paced{from: response.Body, clock: clock.RealClock{}, full: c.patience, left: c.patience, end: end}, left: size}
 	err = take(ctx, size, body)
 	switch {
 	case body.problem != nil:

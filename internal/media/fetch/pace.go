@@ -1,0 +1,48 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// LeastSpeed is how many bytes a second a server has to send, on average.
+	LeastSpeed = 16 << 10
+	// Patience is how long a server is waited for that sends less, or nothing.
+	Patience = 30 * time.Second
+)
+
+// errSlow ends a download whose server sends a byte now and then: it would hold its place for as long as a file of a gigabyte.
+var errSlow = passing(nil, "the server sends fewer than %d KiB in a second", LeastSpeed>>10)
+
+// paced reads a body and gives up on a server that is too slow. It begins with all its patience; to wait uses it up, and each byte
+// gives some back, so that a server that is quick otherwise may pause. What the reader does between two reads costs nothing: the
+// store may be slow.
+type paced struct {
+	from  io.Reader
+	clock clock.WithDelayedExecution
+	// full is the patience of the beginning, and left what is left of it.
+	full, left time.Duration
+	// end ends the download, which a read that waits for the server does not notice by itself.
+	end context.CancelCauseFunc
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	began := p.clock.Now()
+	alarm := p.clock.AfterFunc(p.left, func() { p.end(errSlow) })
+	n, err := p.from.Read(b)
+	alarm.Stop()
+	p.left -= p.clock.Since(began)
+	if p.left <= 0 {
+		p.end(errSlow)
+		return n, errSlow
+	}
+	p.left = min(p.left+time.Duration(n)*time.Second/LeastSpeed, p.full)
+	return n, err //nolint:wrapcheck // exactly explains it
+}
