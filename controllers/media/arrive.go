@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,43 +141,6 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// maxFetchesPerNamespace is how many files are fetched at once for one namespace: a
-// slow server delays its own team first.
-const maxFetchesPerNamespace = 2
-
-// slots counts the fetches under way.
-type slots struct {
-	most  int
-	mu    sync.Mutex
-	total int
-	taken map[string]int
-}
-
-func newSlots(most int) *slots { return &slots{most: most, taken: map[string]int{}} }
-
-// take reports whether another fetch may begin for a namespace; if so, the caller
-// calls give afterwards.
-func (s *slots) take(namespace string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.total >= s.most || s.taken[namespace] >= maxFetchesPerNamespace {
-		return false
-	}
-	s.total++
-	s.taken[namespace]++
-	return true
-}
-
-func (s *slots) give(namespace string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	s.taken[namespace]--
-	if s.taken[namespace] == 0 {
-		delete(s.taken, namespace)
-	}
-}
-
 // fetch downloads the file of a Media from its source and verifies it like an upload.
 // A file that is already in the store, because an earlier process ended before it
 // could write that, is not fetched again.
@@ -196,10 +158,11 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		}
 		return r.full(ctx, m, before, message)
 	}
-	if !r.slots.take(m.Namespace) {
+	turn, give, ok := r.turns.take(ctx, m.Namespace)
+	if !ok {
 		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
-	defer r.slots.give(m.Namespace)
+	defer give()
 	if m.Status.Phase == "" || waited(m) {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
@@ -209,7 +172,9 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return conflictPause, err
 	}
 	var problem *fetch.Problem
-	switch err := r.download(ctx, m); {
+	switch err := r.download(turn, m); {
+	case err != nil && errors.Is(context.Cause(turn), errYielded):
+		return jitter.Around(fetchSoonest, m.UID), nil // it begins anew when its team has a place again
 	case errors.As(err, &problem):
 		ctrllog.FromContext(ctx).Info("cannot fetch the source", "reason", problem.Message, "cause", problem.Unwrap(), "final", problem.Final)
 		return r.failed(ctx, m, before, problem)

@@ -136,7 +136,7 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	slots  *slots
+	turns  *turns
 	places places
 }
 
@@ -152,7 +152,7 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil)
 	}
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
-	r := &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
+	r := &Reconciler{Options: o, turns: newTurns(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
 	}}

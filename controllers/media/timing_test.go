@@ -194,20 +194,3 @@ func TestGoesAt(t *testing.T) {
 		}
 	}
 }
-
-func TestSlots(t *testing.T) {
-	s := newSlots(8)
-	steps := []struct {
-		namespace string
-		want      bool
-	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"b", true}, {"c", true}, {"c", true}, {"d", true}, {"d", true}, {"e", false}}
-	for i, step := range steps {
-		if got := s.take(step.namespace); got != step.want {
-			t.Errorf("step %d: taking one for %s is %v", i, step.namespace, got)
-		}
-	}
-	s.give("a")
-	if !s.take("e") {
-		t.Error("what was given back can be taken")
-	}
-}

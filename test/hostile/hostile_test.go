@@ -54,6 +54,7 @@ func TestHostile(t *testing.T) {
 		{"connections", connections},
 		{"metrics", metrics},
 		{"doors", doors},
+		{"sources", sources},
 	} {
 		t.Run(attack.name, func(t *testing.T) { attack.run(t, under) })
 	}

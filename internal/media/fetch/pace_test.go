@@ -17,7 +17,7 @@ import (
 
 // chunks is a server that sends so many bytes after each pause.
 type chunks struct {
-	ctx   context.Context //nolint:containedctx // it ends the server's read, as that of a connection
+	ctx   context.Context
 	pause time.Duration
 	size  int
 	left  int

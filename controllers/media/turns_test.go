@@ -1,0 +1,90 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// TestTurns has namespaces ask for places, of which there are four: "a" asks, and "A" gives one back.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		asked  string
+		// after is how much time passes before the last one asks.
+		after time.Duration
+		// last says whether the last one gets a place, and yield who has to give one up.
+		last  bool
+		yield string
+	}{
+		"room":               {"everybody gets a place", "abcd", 0, true, ""},
+		"two":                {"a namespace has two", "aa", 0, true, ""},
+		"three":              {"and no third", "aaa", 0, false, ""},
+		"one yields":         {"two namespaces hold all, and one place is given up", "aabbc", 0, false, "b"},
+		"the latest":         {"it has the least to lose", "bbaac", 0, false, "a"},
+		"one place each":     {"nobody has two, and somebody waits", "abcde", 0, false, ""},
+		"one for each":       {"who waits again takes one away only once", "aabbccc", 0, false, "b"},
+		"two wait":           {"and two are given up", "aabbcd", 0, false, "b a"},
+		"three wait":         {"the third waits for the end of a fetch", "aabbcde", 0, false, "b a"},
+		"given up":           {"who has waited gets the place", "aabbcBc", 0, true, "b"},
+		"in order":           {"another does not", "abcdefAf", 0, false, ""},
+		"the first":          {"who has waited the longest does", "abcdefAe", 0, true, ""},
+		"no second":          {"while somebody has none", "abcdeAb", 0, false, ""},
+		"again":              {"who has had a turn comes after those that wait", "abcdeAa", 0, false, ""},
+		"gone":               {"who does not ask again is not waited for", "abcdeAb", waitsFor + time.Second, true, ""},
+		"place for a second": {"as long as there is one for each that waits", "abbBBcc", 0, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+			all := newTurns(4, clk)
+			type fetch struct {
+				namespace string
+				ctx       context.Context
+				give      func()
+			}
+			var under []fetch
+			var yield []string
+			got := false
+			for i, step := range strings.Split(tc.asked, "") {
+				if i == len(tc.asked)-1 {
+					clk.SetTime(clk.Now().Add(tc.after))
+				}
+				if namespace := strings.ToLower(step); namespace != step {
+					at := slices.IndexFunc(under, func(f fetch) bool { return f.namespace == namespace })
+					// Who was asked to give up a place does so first.
+					if asked := slices.IndexFunc(under, func(f fetch) bool { return f.namespace == namespace && f.ctx.Err() != nil }); asked >= 0 {
+						at = asked
+					}
+					under[at].give()
+					under = slices.Delete(under, at, at+1)
+					continue
+				}
+				ctx, give, ok := all.take(t.Context(), step)
+				if got = ok; ok {
+					under = append(under, fetch{step, ctx, give})
+				}
+				for _, f := range under {
+					if errors.Is(context.Cause(f.ctx), errYielded) && !slices.Contains(yield, f.namespace) {
+						yield = append(yield, f.namespace)
+					}
+				}
+			}
+			if got != tc.last || strings.Join(yield, " ") != tc.yield {
+				t.Errorf("%s: the last of %q gets a place: %v, want %v; given up by %q, want %q", tc.reason, tc.asked, got, tc.last, yield, tc.yield)
+			}
+			if len(all.held) > all.most {
+				t.Errorf("%s: %d places are held of %d", tc.reason, len(all.held), all.most)
+			}
+		})
+	}
+}
