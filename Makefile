@@ -241,6 +241,13 @@ $(addprefix $(BIN)/,etcd kube-apiserver kube-controller-manager kubectl oldest/k
 	flags="$${set}gitVersion=$$version $${set}gitMajor=$$major $${set}gitMinor=$$minor"
 	$(build_nested)
 
+# Flux's, with the clients of the clouds whose secrets it decrypts: minutes to build, so that only test-flux needs it.
+$(BIN)/kustomize-controller: package := github.com/fluxcd/kustomize-controller
+$(BIN)/kustomize-controller: hack/kustomize-controller/go.mod hack/kustomize-controller/go.sum
+	@echo "building bin/$(@F) (some minutes the first time)"
+	flags=
+	$(build_nested)
+
 # The program replaces the shell and is a child of make itself: a signal sent to make reaches it, which `go run` would not pass on.
 .PHONY: run
 run: controlplane ## Run all of Herald on this machine, with simulated platforms, until Ctrl-C
@@ -259,11 +266,11 @@ clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
 ##@ Test
 
 # A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/agents,
-# test/crash, test/e2e, test/browser, test/hostile, test/oddfiles and test/perf has targets of its own.
+# test/crash, test/e2e, test/browser, test/flux, test/hostile, test/oddfiles and test/perf has targets of its own.
 suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
-  | sed -nE '/\/test\/(agents|browser|crash|e2e|hostile|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
+  | sed -nE '/\/test\/(agents|browser|crash|e2e|flux|hostile|oddfiles|perf)[.\/]/d; s/\.test$$//p' | sort -u
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
-  | sed -E '/\/test\/(agents|browser|crash|e2e|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
+  | sed -E '/\/test\/(agents|browser|crash|e2e|flux|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
 go_test = go test $(if $(RACE),-race) -timeout 20m
@@ -503,6 +510,10 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	# What passes is left out of the output, and what was skipped is not.
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
+
+.PHONY: test-flux
+test-flux: controlplane $(BIN)/kustomize-controller ## Have Flux's kustomize-controller sync teams and posts as docs/gitops.md says (FOCUS= for a part)
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/flux -count=1 -v -timeout 30m $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 # The team takes ten minutes, or a part of them by BENCH_SCALE.
 .PHONY: test-hostile
