@@ -108,6 +108,10 @@ func problems(path string, s apiextensionsv1.JSONSchemaProps) []string {
 	say(!inList && !strings.HasPrefix(s.Description, name+" "),
 		"`kubectl explain` should read: "+name+" …")
 	say(s.Nullable, "null and absence should mean the same")
+	if s.XIntOrString { // a quantity
+		say(s.MaxLength == nil || len(s.XValidations) == 0, "needs a greatest length as a text, and bounds as a number")
+		return found
+	}
 	switch s.Type {
 	case "string":
 		say(s.MaxLength == nil && len(s.Enum) == 0 && !strings.HasSuffix(path, ".lastTransitionTime"),
