@@ -145,7 +145,7 @@ var _ = Describe("Flux", func() {
 		before := read(ctx, "team-"+team, "opening")
 		k.reconcile(ctx)
 		Expect(read(ctx, "team-"+team, "opening").ResourceVersion).To(Equal(before.ResourceVersion))
-		Expect(k.state(ctx).ready).To(Equal("True"))
+		Expect(k.state(ctx).Ready).To(Equal("True"))
 	})
 
 	It("does not take posts for ready that no manager has looked at", func(ctx SpecContext) {
@@ -153,7 +153,7 @@ var _ = Describe("Flux", func() {
 		manager.Stop()
 		k := newSync(ctx, "unseen", map[string]any{"timeout": "5s"})
 		revision := k.push(ctx, map[string]string{"post.yaml": postFile(namespace, "later", "later", at(time.Hour))})
-		Eventually(func() state { return k.state(ctx) }).Should(And(HaveField("ready", "False"), HaveField("reason", "HealthCheckFailed")))
+		Eventually(func() state { return k.state(ctx) }).Should(And(HaveField("Ready", "False"), HaveField("Reason", "HealthCheckFailed")))
 		manager = start()
 		k.expectReady(ctx, revision)
 		Expect(texts(ctx, account)).To(BeEmpty())
@@ -188,7 +188,7 @@ var _ = Describe("Flux", func() {
 		Eventually(func() *v1alpha1.Time { return read(ctx, namespace, "launch").Status.CancelledAt }).ShouldNot(BeNil())
 
 		k.reconcile(ctx)
-		Expect(k.state(ctx).ready).To(Equal("True"), "the same files again: %+v", k.state(ctx))
+		Expect(k.state(ctx).Ready).To(Equal("True"), "the same files again: %+v", k.state(ctx))
 		k.expectReady(ctx, k.push(ctx, file("launch, at once", -time.Second)))
 		p = read(ctx, namespace, "launch")
 		Expect(p.Spec.Targets[0].Caption).To(Equal("launch, at once"), "the edit is taken")
@@ -228,7 +228,7 @@ var _ = Describe("Flux", func() {
 		Expect(admin.Update(ctx, p, client.FieldOwner("kubectl-edit"))).To(Succeed())
 		k.reconcile(ctx)
 		Expect(read(ctx, namespace, "launch").Spec.Targets[0].Caption).To(Equal("as Git says"))
-		Expect(k.state(ctx).ready).To(Equal("True"))
+		Expect(k.state(ctx).Ready).To(Equal("True"))
 	})
 
 	It("is held up by the edit of a post that is out, unless it creates posts and leaves them alone", func(ctx SpecContext) {
@@ -240,7 +240,7 @@ var _ = Describe("Flux", func() {
 		held := newSync(ctx, "held", nil)
 		held.expectReady(ctx, held.push(ctx, map[string]string{"post.yaml": postFile(namespace, "edited", "another tpyo")}))
 		held.push(ctx, map[string]string{"post.yaml": postFile(namespace, "edited", "another typo")})
-		Eventually(func() state { return held.state(ctx) }).Should(And(HaveField("ready", "False"), HaveField("message", ContainSubstring("the spec is frozen"))))
+		Eventually(func() state { return held.state(ctx) }).Should(And(HaveField("Ready", "False"), HaveField("Message", ContainSubstring("the spec is frozen"))))
 		Expect(texts(ctx, account)).To(ConsistOf("a tpyo", "another tpyo"))
 	})
 

@@ -136,22 +136,22 @@ func (s *kustomization) push(ctx context.Context, files map[string]string) (revi
 
 // state is what a Kustomization says of itself.
 type state struct {
-	ready, reason, message, applied, attempted string
+	Ready, Reason, Message, Applied, Attempted string
 }
 
 func (s *kustomization) state(ctx context.Context) state {
 	k := object(kustomizations, s.name)
 	Expect(admin.Get(ctx, client.ObjectKeyFromObject(k), k)).To(Succeed())
 	var found state
-	found.applied, _, _ = unstructured.NestedString(k.Object, "status", "lastAppliedRevision")
-	found.attempted, _, _ = unstructured.NestedString(k.Object, "status", "lastAttemptedRevision")
+	found.Applied, _, _ = unstructured.NestedString(k.Object, "status", "lastAppliedRevision")
+	found.Attempted, _, _ = unstructured.NestedString(k.Object, "status", "lastAttemptedRevision")
 	conditions, _, _ := unstructured.NestedSlice(k.Object, "status", "conditions")
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		if condition["type"] == "Ready" {
-			found.ready, _ = condition["status"].(string)
-			found.reason, _ = condition["reason"].(string)
-			found.message, _ = condition["message"].(string)
+			found.Ready, _ = condition["status"].(string)
+			found.Reason, _ = condition["reason"].(string)
+			found.Message, _ = condition["message"].(string)
 		}
 	}
 	return found
@@ -160,7 +160,7 @@ func (s *kustomization) state(ctx context.Context) state {
 // expectReady waits until a revision is applied and all of it is ready.
 func (s *kustomization) expectReady(ctx context.Context, revision string) {
 	GinkgoHelper()
-	Eventually(func() state { return s.state(ctx) }).Should(And(HaveField("ready", "True"), HaveField("applied", revision)), "Kustomization %s", s.name)
+	Eventually(func() state { return s.state(ctx) }).Should(And(HaveField("Ready", "True"), HaveField("Applied", revision)), "Kustomization %s", s.name)
 }
 
 // reconcile asks Flux for another sync of the revision that is there, and waits for its end.

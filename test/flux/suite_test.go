@@ -48,14 +48,14 @@ var (
 	admin    client.Client
 	platform sandboxtest.Client
 	git      *repository
-	// manager is that of the suite. Specs stop it, and start another one by start.
+	// manager is that of the spec, which may stop it, and start another one by start.
 	manager *managertest.Process
 	start   func() *managertest.Process
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	env, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
@@ -77,8 +77,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	settings := installation.Config(GinkgoT())
 	start = func() *managertest.Process { return startManager(installation, settings) }
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+settings.Webhook.BindAddress)).To(Succeed())
-	manager = start()
-
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}})).To(Succeed())
 	define(ctx)
 	kubeconfig, err := env.Kubeconfig("flux", system)
@@ -166,6 +164,9 @@ func startController(ctx context.Context, kubeconfig []byte) {
 		}
 	})
 }
+
+// Each spec has a manager of its own, since a process ends with the spec that starts it.
+var _ = BeforeEach(func() { manager = start() })
 
 var _ = JustAfterEach(func() {
 	if CurrentSpecReport().Failed() {
