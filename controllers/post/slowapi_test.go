@@ -30,7 +30,7 @@ func slowed(perSecond rate.Limit) interceptor.Funcs {
 			return c.SubResource(sub).Update(ctx, obj, opts...)
 		}
 		stored := make(chan error, 1)
-		copied := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+		copied := obj.DeepCopyObject().(client.Object)
 		go func() {
 			if err := turns.Wait(context.WithoutCancel(ctx)); err != nil {
 				stored <- err
@@ -41,7 +41,7 @@ func slowed(perSecond rate.Limit) interceptor.Funcs {
 		select {
 		case err := <-stored:
 			if err == nil {
-				*obj.(*v1alpha1.Post) = *copied.(*v1alpha1.Post) //nolint:forcetypeassert // checked above
+				*obj.(*v1alpha1.Post) = *copied.(*v1alpha1.Post)
 			}
 			return err
 		case <-ctx.Done():

@@ -30,7 +30,7 @@ func (s *server) write() {
 	s.idle = s.idle.Add(s.each)
 	pause := s.idle.Sub(now)
 	s.mu.Unlock()
-	time.Sleep(pause)
+	time.Sleep(pause) //nolint:forbidigo // in a bubble of testing/synctest
 }
 
 func TestCongestionWindow(t *testing.T) {

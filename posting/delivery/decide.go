@@ -39,10 +39,8 @@ func Decide(f *Facts) []Action {
 	switch {
 	case posting.Started(post) && (posting.Cancelled(post) || !f.onlyAdopted()):
 		return f.deliver()
-	case post.Status.Finished && post.Status.CancelledAt != nil && post.Status.ObservedGeneration != post.Generation:
-		return []Action{reapplied()}
 	case post.Status.Finished:
-		return nil
+		return f.finished()
 	case posting.Cancelled(post) && len(undecided(post)) > 0:
 		f.enterTargets()
 		f.withdrawRest()
@@ -73,10 +71,13 @@ func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
 
-// reapplied stores that a spec was seen which does not bring a withdrawn post back. Its event has the words of
-// the Ready condition.
-func reapplied() Write {
-	return Write{Event{Warning: true, Reason: v1alpha1.ReasonCancelled}}
+// finished does nothing more for a post, except that it stores that a spec was seen which does not bring a
+// withdrawn one back. The event has the words of the Ready condition.
+func (f *Facts) finished() []Action {
+	if s := &f.Post.Status; s.CancelledAt == nil || s.ObservedGeneration == f.Post.Generation {
+		return nil
+	}
+	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonCancelled}}}
 }
 
 const acceptedMessage = "the post passed every rule"

@@ -8,6 +8,7 @@ package browser
 import (
 	"context"
 	"flag"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -172,7 +173,11 @@ func inEveryLook(page *chrome.Page, name string) {
 func expectLight(page *chrome.Page) {
 	GinkgoHelper()
 	// Pictures of accounts come from the platforms. Their number is that of the accounts that the specs before have connected.
-	total, byURL := page.Weight(herald().Site())
+	address, err := page.URL()
+	must(err)
+	site, err := url.Parse(address)
+	must(err)
+	total, byURL := page.Weight(site.Scheme + "://" + site.Host)
 	Expect(total).To(BeNumerically(">", 0))
 	Expect(total).To(BeNumerically("<=", pageLimit), "bytes over the wire:\n%s", byURL)
 }

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,6 +43,9 @@ const (
 	grace      = 10 * time.Second
 	// inCluster is how long finished posts stay in the cluster.
 	inCluster = 2 * time.Minute
+
+	// leastSeries tells a run that was scraped from one that was not: 460 is usual.
+	leastSeries = 300
 
 	prometheusName = "prometheus"
 	namespace      = "herald-system"
@@ -102,6 +107,9 @@ func record(ctx context.Context, checkout, file string) (err error) {
 	r, err := s.prometheus.Record(ctx, recorded, from, time.Now().Truncate(step), step)
 	if err != nil {
 		return err
+	}
+	if len(r.Series) < leastSeries {
+		return fmt.Errorf("only %d series were scraped: look at %s/targets while it runs", len(r.Series), s.setup.URL(prometheusName))
 	}
 	out, err := os.Create(file)
 	if err != nil {
@@ -168,7 +176,11 @@ func (s *stage) start(ctx context.Context) error {
 	if err := s.children.Start(s.setup.APIServer()).WaitReady(limited); err != nil {
 		return err
 	}
-	spec, err := s.prometheusSpec()
+	token, err := s.metricsReader(limited)
+	if err != nil {
+		return err
+	}
+	spec, err := s.prometheusSpec(token)
 	if err != nil {
 		return err
 	}
@@ -180,13 +192,30 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// prometheusSpec is a Prometheus that scrapes both processes as the chart's ServiceMonitor has it do.
-func (s *stage) prometheusSpec() (supervisor.Spec, error) {
-	program, err := monitoring.Program(s.checkout, prometheusName)
-	if err != nil {
-		return supervisor.Spec{}, err
+// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has it in a cluster. A token of another
+// form is refused before the Kubernetes API is asked.
+func (s *stage) metricsReader(ctx context.Context) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
+	if err := s.kubernetes.Create(ctx, account); err != nil {
+		return "", fmt.Errorf("cannot create the account of Prometheus: %w", err)
 	}
-	admin, err := clientcmd.BuildConfigFromFlags("", s.setup.Kubeconfig(processes.Admin))
+	if err := s.kubernetes.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: prometheusName},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: prometheusName}},
+	}); err != nil {
+		return "", fmt.Errorf("cannot let Prometheus read metrics: %w", err)
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := s.kubernetes.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", fmt.Errorf("cannot make a token for Prometheus: %w", err)
+	}
+	return request.Status.Token, nil
+}
+
+// prometheusSpec is a Prometheus that scrapes both processes as the chart's ServiceMonitor has it do.
+func (s *stage) prometheusSpec(token string) (supervisor.Spec, error) {
+	program, err := monitoring.Program(s.checkout, prometheusName)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
@@ -197,7 +226,7 @@ func (s *stage) prometheusSpec() (supervisor.Spec, error) {
 		"global": map[string]any{"scrape_interval": step.String()},
 		"scrape_configs": []any{map[string]any{
 			"job_name": "herald", "scheme": "https", "honor_labels": true,
-			"authorization": map[string]string{"credentials": admin.BearerToken},
+			"authorization": map[string]string{"credentials": token},
 			"tls_config":    map[string]bool{"insecure_skip_verify": true},
 			"static_configs": []any{
 				target(processes.ManagerMetrics, "herald-manager-0"), target(processes.APIServerMetrics, "herald-apiserver-0"),
