@@ -105,7 +105,9 @@ func define(ctx context.Context) {
 		Expect(admin.Create(ctx, object)).To(Succeed())
 	}
 	for _, source := range []struct{ kind, plural, version string }{
-		{"GitRepository", "gitrepositories", "v1"}, {"OCIRepository", "ocirepositories", "v1"}, {"Bucket", "buckets", "v1"},
+		{"GitRepository", "gitrepositories", "v1"},
+		{"OCIRepository", "ocirepositories", "v1"},
+		{"Bucket", "buckets", "v1"},
 		{"ExternalArtifact", "externalartifacts", "v1"},
 	} {
 		Expect(admin.Create(ctx, sourceDefinition(source.kind, source.plural, source.version))).To(Succeed())
