@@ -26,7 +26,7 @@ func newConnections(config *Config) *connlimit.Pool {
 			attrs := []any{"address", peer, "notLogged", leftOut}
 			switch bound {
 			case connlimit.OfAddress:
-				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy, name its network in trustedProxies", attrs...)
+				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy that sets X-Forwarded-For itself, name its network in trustedProxies; if it only passes connections on, raise maxConnectionsPerAddress or have it keep the clients' addresses (externalTrafficPolicy: Local)", attrs...)
 			case connlimit.OfAll:
 				config.Log.Warn("Connections were closed: there are as many as maxConnections allows", attrs...)
 			case connlimit.OfHeaders:

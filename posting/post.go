@@ -8,6 +8,7 @@
 package posting
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,9 @@ func Waits(post *v1alpha1.Post) bool {
 
 // PhaseOf derives the phase of a post from its spec and its recorded facts.
 func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
+	if withdrawnForGood(post) {
+		return v1alpha1.PhaseCancelled
+	}
 	if !AllSettled(post) {
 		return unsettledPhase(post)
 	}
@@ -114,6 +118,15 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 		}
 	}
 	return v1alpha1.PhasePosted
+}
+
+// withdrawnForGood reports whether a post was recorded as cancelled, and nothing is known of it since that is out or may
+// be: another spec, with fewer targets, does not change what it reads.
+func withdrawnForGood(post *v1alpha1.Post) bool {
+	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+		state := StateOf(&t)
+		return state == v1alpha1.TargetPosted || state == v1alpha1.TargetUndecided
+	})
 }
 
 // settledPhase is the phase of a settled target.

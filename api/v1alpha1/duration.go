@@ -17,8 +17,7 @@ import (
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=26
-// +kubebuilder:validation:Pattern=`^([0-9]{1,4}d)?([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}d)?([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$')",message="must be a time in days, hours, minutes and seconds, such as 7d, 36h30m or 0s"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}d([0-9]{1,2}h)?|[0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$')",message="must be a time in days, hours, minutes and seconds, such as 7d, 36h30m or 0s"
 type Duration struct {
 	time.Duration `json:"-"`
 }

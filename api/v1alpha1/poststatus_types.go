@@ -361,7 +361,6 @@ type PostStatus struct {
 	// cancelledAt is when the post was withdrawn before its delivery began. It stays
 	// withdrawn, whatever its spec says from then on.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cancelledAt never changes once set"
 	CancelledAt *Time `json:"cancelledAt,omitempty"`
 
 	// earlier says what was found of an earlier post of this name; absent until that was

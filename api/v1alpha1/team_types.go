@@ -100,9 +100,8 @@ type TeamBudget struct {
 	// target, and 256 bytes for each card of a tree at each target.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]{0,5})(\.[0-9]{1,3})?(k|M|G|T|Ki|Mi|Gi|Ti))$`
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self <= 999999999999999",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1152921504606846976 : isQuantity(self) && !quantity(self).isLessThan(quantity('0')) && !quantity(self).isGreaterThan(quantity('1Ei'))",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
 	PostBytes *resource.Quantity `json:"postBytes,omitempty"`
 
 	// unfinishedPosts is how many of them may be drafts, scheduled or being
@@ -122,9 +121,8 @@ type TeamBudget struct {
 	// waited for.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]{0,5})(\.[0-9]{1,3})?(k|M|G|T|Ki|Mi|Gi|Ti))$`
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self <= 999999999999999",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1152921504606846976 : isQuantity(self) && !quantity(self).isLessThan(quantity('0')) && !quantity(self).isGreaterThan(quantity('1Ei'))",message="must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"
 	PendingFileBytes *resource.Quantity `json:"pendingFileBytes,omitempty"`
 
 	// keys is how many APIKeys the team may have: revoked and expired ones count

@@ -146,7 +146,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 		wanted.Spec = c.spec(*post.Spec.DeepCopy())
 		wanted.Spec.Cancelled = false
 		wanted.Spec.OnUnknownOutcome = cmp.Or(wanted.Spec.OnUnknownOutcome, post.Spec.OnUnknownOutcome)
-		if v1alpha1.SemanticEqual(post.Spec, wanted.Spec) {
+		if v1alpha1.SemanticEqual(post.Spec, wanted.Spec) && !posting.Cancelled(post) {
 			return s.already(ctx, c, post), nil
 		}
 		if refused := c.refuse(post); refused != nil {

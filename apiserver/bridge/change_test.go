@@ -173,7 +173,10 @@ func TestChange(t *testing.T) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
 		}), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
 		"Cancelled": {"it stays cancelled", kept(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is cancelled by now", ""},
-		"Leaving":   {"it is being deleted", kept(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
+		"CancelledAndAppliedAgain": {"its spec says what is asked for, and it stays cancelled", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+			p.Status.CancelledAt = v1alpha1.NewTimePtr(now)
+		}), reschedule(tomorrow), nil, "CONFLICT", "is cancelled by now", ""},
+		"Leaving": {"it is being deleted", kept(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
 		"ChangedMeanwhile": {"what another person wrote is not lost", kept(func(p *v1alpha1.Post) {
 			p.Generation, p.Annotations = 2, map[string]string{v1alpha1.LastAuthorAnnotation: "oidc:ada"}
 		}), update(saying("New", "acme")), nil, "CONFLICT", "was changed since you opened it, last by oidc:ada; nothing of yours was stored", ""},

@@ -195,8 +195,8 @@ const (
 	toCall    = "call"
 )
 
-// admit bounds how often the tokens of one grant have it read and written. It is asked once the token is known to be genuine, so that
-// strangers take nothing from the client, who is none from then on.
+// admit bounds how often the tokens of one grant have it read and written. It is called once the token is known to be genuine, so that
+// strangers use up nothing of a client's limit. From here on the client counts as known.
 func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
 	request.From(ctx).Know()
 	allowed, wait := s.reads.Take(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})

@@ -40,8 +40,8 @@ func NewLines(c clock.PassiveClock) *Lines {
 	return &Lines{clock: c, since: c.Now(), kinds: map[any]*kind{}}
 }
 
-// Take reports whether a line of a kind, which is comparable, is written now, and how many were left out since the last such
-// line, with those that nothing else will speak of.
+// Take reports whether a line of a kind, which is comparable, is written now. leftOut counts the lines of this kind since the
+// last one, and the lines of kinds that were forgotten.
 func (l *Lines) Take(of any) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

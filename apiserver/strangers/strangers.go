@@ -46,7 +46,7 @@ func (g *Guard) Take(r *http.Request, door Door) (allowed bool, wait time.Durati
 	if g == nil {
 		return true, 0
 	}
-	// How much is left is none of a stranger's business: others behind the address have asked, too.
+	// The answer does not say how much is left: other visitors share the address.
 	said := http.Header{}
 	allowed, wait = g.limiter.Take(string(door)+" "+request.Address(r), said)
 	if allowed {

@@ -203,7 +203,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 // TooMany answers a stranger from whose address too much was asked.
 func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 	s.page(w, http.StatusTooManyRequests, "Too many requests",
-		paragraph("Too much is asked for from your address by visitors who are not signed in. Try again in "+counted(int(math.Ceil(wait.Seconds())), "second")+"."))
+		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+counted(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
 // absent is the answer for an address without a page.

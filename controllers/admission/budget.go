@@ -111,7 +111,7 @@ const cancelling = 1 << 10
 // growth is how many of the bytes that a change adds to a post need room; 0 or less if there
 // is room for it anyway.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
-	if post.Spec.Cancelled && !before.Spec.Cancelled && more <= cancelling {
+	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelling {
 		return 0
 	}
 	return more

@@ -6,6 +6,7 @@ package admission
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,7 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	}
 	var managers []string
 	for _, entry := range stored.ManagedFields {
-		if owns(entry.FieldsV1, "f:spec", "f:cancelled") {
+		if !slices.Contains(managers, entry.Manager) && owns(entry.FieldsV1, "f:spec", "f:cancelled") {
 			managers = append(managers, entry.Manager)
 		}
 	}

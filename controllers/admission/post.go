@@ -142,7 +142,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	case full != nil:
 		refused = append(refused, full)
 	}
-	if stored != nil && posting.Cancelled(stored) && post.DeletionTimestamp.IsZero() {
+	if stored != nil && posting.Cancelled(stored) && !posting.Started(stored) && post.DeletionTimestamp.IsZero() {
 		return admission.Warnings{stays(stored)}, refusedWhole(post, refused, undo)
 	}
 	warnings, wrong := p.contents(ctx, stored, post)

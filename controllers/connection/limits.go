@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// limitMoved passes updates after which the limit of a connection ends at another time, also since a person has lifted it.
+// limitMoved passes updates that change status.rateLimitedUntil. A person may have cleared it.
 func limitMoved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Connection)

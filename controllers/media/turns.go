@@ -20,7 +20,7 @@ const (
 	waitsFor = 6 * fetchSoonest
 )
 
-// errYielded ends a fetch whose namespace has another one under way, since a namespace without any waits.
+// errYielded is why a second fetch of a namespace ends: another namespace waits and has none.
 var errYielded = errors.New("another team has its turn")
 
 // turns are the places in which files are fetched. Namespaces have their turn one after another: one that holds no place comes
@@ -86,7 +86,7 @@ func (t *turns) wait(namespace string, now time.Time) int {
 	return place
 }
 
-// ask has so many places given up, of those that namespaces hold beside another, the latest first.
+// ask ends second fetches until enough places become free. It ends the youngest first.
 func (t *turns) ask(places int) {
 	for _, one := range t.held {
 		if one.yields {

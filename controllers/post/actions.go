@@ -272,6 +272,9 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
 		r.enqueue(p.key) // the next pass says so
+		if len(within) < len(deliveries) {
+			return r.write(ctx, p, nil) // which targets were turned away, as their events have said
+		}
 		return nil
 	}
 	p.wrote = true

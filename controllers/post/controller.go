@@ -251,7 +251,7 @@ func New(o Options) (*Reconciler, error) {
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
-		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.Clock), Owners: r.owners, Held: r.held,
+		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, Held: r.held,
 		Changed: r.changed, ClaimExpired: o.Metrics.expired.Inc, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, remember: r.remember}

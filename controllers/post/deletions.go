@@ -98,6 +98,9 @@ func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface
 			if err == nil {
 				err = d.listReapplied(ctx, namespace)
 			}
+			if err != nil {
+				version = "" // all of it again
+			}
 		}
 		if err == nil {
 			version, err = d.watch(ctx, posts, version)
@@ -194,7 +197,11 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		case errors.As(err, &waits):
 			d.queue.AddRateLimited(request) // It was told where it was tried.
 		case ctx.Err() == nil:
-			log.Error(err, "cannot write what became of a finished post yet", "namespace", request.Namespace, "name", request.Name)
+			if apierrors.IsConflict(err) {
+				log.V(1).Info("a finished post was changed meanwhile; looking again", "namespace", request.Namespace, "name", request.Name)
+			} else {
+				log.Error(err, "cannot write what became of a finished post yet", "namespace", request.Namespace, "name", request.Name)
+			}
 			d.queue.AddRateLimited(request)
 		}
 		d.queue.Done(request)

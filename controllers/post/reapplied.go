@@ -4,6 +4,7 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,23 +16,39 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// isReapplied reports whether a cancelled post has a spec that its status does not speak of yet.
+// isReapplied reports whether a cancelled post has a spec that its status does not speak of yet, or was cancelled by
+// a version that did not record it.
 func isReapplied(post *v1alpha1.Post) bool {
-	return post.Status.CancelledAt != nil && post.Status.ObservedGeneration != post.Generation
+	if post.Status.CancelledAt == nil {
+		return isCancelledBefore(post)
+	}
+	return post.Status.ObservedGeneration != post.Generation
 }
 
-// describeReapplied writes that a spec was seen which does not bring a cancelled post back, so that
-// tools which wait for the post go on, and people learn why it is not published.
+// isCancelledBefore reports whether a post was cancelled by a version without status.cancelledAt.
+func isCancelledBefore(post *v1alpha1.Post) bool {
+	return post.Status.CancelledAt == nil && post.Status.Finished && post.Status.Phase == v1alpha1.PhaseCancelled
+}
+
+// describeReapplied describes a cancelled post after another apply. Its observedGeneration follows, so that tools
+// go on, and its Ready condition says that nothing changes.
 func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post) error {
+	if isCancelledBefore(post) {
+		post.Status.CancelledAt = cmp.Or(post.Status.FinishedAt, v1alpha1.NewTimePtr(r.o.Clock.Now()))
+	}
 	delivery.Describe(post, r.o.Clock.Now())
 	if err := r.o.Client.Status().Update(ctx, post); err != nil {
 		return fmt.Errorf("cannot write the status of a cancelled post that was applied again: %w", err)
+	}
+	if post.Spec.Cancelled {
+		return nil // The spec agrees.
 	}
 	r.recorder.event(post, said(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
 	return nil
 }
 
-// listReapplied notes the cancelled posts that were applied again while no manager watched.
+// listReapplied notes the cancelled posts that were applied again while no manager watched, or cancelled by an
+// earlier version.
 func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
 	return pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {

@@ -132,7 +132,7 @@ var _ = Describe("The budget of a Team", func() {
 		Entry("with bytes in no unit of Kubernetes", "postBytes", "1MB", `"1MB"`),
 		Entry("with fewer bytes than none", "postBytes", int64(-1), "-1: must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"),
 		Entry("with bytes that no number holds", "pendingFileBytes", "9999999Ti", `"9999999Ti"`),
-		Entry("with a part of a byte", "postBytes", "100m", `"100m"`),
+		Entry("with a part of a byte, as a fraction is written back", "postBytes", "1025024m", ""),
 		Entry("with an exponent, which a quantity's schema admits and no quantity is", "postBytes", "1e1.5", `"1e1.5"`),
 	)
 

@@ -28,6 +28,8 @@ const (
 	maxLongHeaders = 128
 	// shortestIdle is how long a connection may be without a request at least, as long as there is room.
 	shortestIdle = 5 * time.Second
+	// settling is how long a connection may take for its handshake and the header of its request.
+	settling = 5 * time.Second
 )
 
 // Bound is a bound that was reached.
@@ -76,12 +78,15 @@ type waiting struct {
 	quiet, strangers list.List
 }
 
-// first is the connection that makes room; nil if all are busy for somebody who is known.
-func (w *waiting) first() *conn {
-	if c := first(&w.quiet); c != nil {
-		return c
+// first is the connection that makes room; nil if all are busy for somebody who is known. One that has just come, or has just
+// been answered, stays before a stranger's request that has been under way for longer: otherwise stuck requests and a stream of
+// new connections would leave nobody the time for a handshake.
+func (w *waiting) first(now time.Time) *conn {
+	quiet, stranger := first(&w.quiet), first(&w.strangers)
+	if quiet == nil || stranger != nil && now.Sub(quiet.since) < settling && stranger.since.Before(quiet.since) {
+		return stranger
 	}
-	return first(&w.strangers)
+	return quiet
 }
 
 // peer is what is known of the connections of one address.
@@ -129,7 +134,8 @@ type conn struct {
 	// What follows is guarded by the pool.
 
 	gone bool
-	// since is when the connection had its last request, and read how much has been read since then.
+	// since is when the connection came, its request began, or its last one was answered, and read how much has been read
+	// since then.
 	since time.Time
 	read  int
 	// inPool, inPeer and inLong are its places in the lists; nil where it is in none.
@@ -143,8 +149,8 @@ func (p *Pool) Context(ctx context.Context, of net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, counted(of))
 }
 
-// Voucher returns what says that the request of a context is of somebody who is known. Its connection makes room for no other
-// then, until it has been answered.
+// Voucher returns a function that marks the connection of a request as that of a known caller. Until the answer, the connection
+// makes room for no other.
 func Voucher(ctx context.Context) func() {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c == nil {
@@ -199,7 +205,7 @@ func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
 	}
 	if of := p.peers[c.peer]; c.peer != "" && of != nil && p.PerAddress > 0 && of.count >= p.PerAddress {
 		bound = OfAddress
-		oldest := of.lists.first()
+		oldest := of.lists.first(c.since)
 		if oldest == nil {
 			return closing, bound, false
 		}
@@ -208,7 +214,7 @@ func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
 	}
 	if p.Total > 0 && p.total >= p.Total {
 		bound = OfAll
-		oldest := p.lists.first()
+		oldest := p.lists.first(c.since)
 		if oldest == nil {
 			return closing, bound, false
 		}
@@ -288,7 +294,7 @@ func first(of *list.List) *conn {
 	return of.Front().Value.(*conn) //nolint:forcetypeassert // nothing else is in a list
 }
 
-// State is told what becomes of a connection; it is the ConnState of the server. A connection is active once the header of a
+// State notes what becomes of a connection; it is the ConnState of the server. A connection is active once the header of a
 // request has been read in full, and idle after the answer.
 func (p *Pool) State(of net.Conn, state http.ConnState) {
 	c := counted(of)
@@ -303,6 +309,7 @@ func (p *Pool) State(of net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		p.remove(c)
+		c.since = p.Clock.Now()
 		c.busy.Store(true)
 		p.suspect(c)
 	case http.StateIdle:

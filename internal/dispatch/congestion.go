@@ -19,21 +19,18 @@ const (
 	firstWindow = 32
 	// leastWindow keeps writes going, and with them the measurement.
 	leastWindow = 4
-	// slowWrite is the time of a write from which on fewer are made at once: a fifth of the 5 s within which the call
-	// of a claim must begin. fastWrite is the time up to which more are.
-	slowWrite = time.Second
-	fastWrite = 300 * time.Millisecond
 )
 
 // CongestionWindow bounds the writes that are under way by how long they take, as the congestion window of TCP does:
 // it grows by one write for each window of fast ones, at first by one for each, and halves when they become slow.
 //
-// Without it, a few hundred claims would be written at once, whatever the API server can do. One that does less than
-// 51 writes a second would answer most of them after the time in which their calls must begin: nothing would be sent,
-// each would cost a second write, and would come again.
+// Without it, 256 claims would be written at once, whatever the API server can do. Below 51 writes a second most of them
+// would be stored too late to be sent. Each would cost a second write, and a new claim later.
 type CongestionWindow struct {
 	clock clock.PassiveClock
 	most  float64
+	// slow is how long a write takes from which on fewer are made at once, and fast how long one takes at most for more.
+	slow, fast time.Duration
 
 	mu       sync.Mutex
 	size     float64
@@ -45,14 +42,17 @@ type CongestionWindow struct {
 	queue  []chan struct{}
 }
 
-// NewCongestionWindow returns a window that never holds more than most writes.
-func NewCongestionWindow(most int, c clock.PassiveClock) *CongestionWindow {
-	return &CongestionWindow{clock: c, most: float64(most), size: min(firstWindow, float64(most)), searching: true}
+// NewCongestionWindow returns a window that never holds more than most writes, each of which must be stored within a
+// time. A write that takes a fifth of it is slow.
+func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *CongestionWindow {
+	slow := within / 5
+	return &CongestionWindow{clock: c, most: float64(most), slow: slow, fast: slow * 3 / 10, size: min(firstWindow, float64(most)), searching: true}
 }
 
 // Enter waits until a write may begin, first come, first served. The caller calls ended when the write has been
-// answered or given up. The error is that of the context.
-func (w *CongestionWindow) Enter(ctx context.Context) (ended func(), err error) {
+// answered or given up, and says whether the API server has worked on it: what was refused at once, or never sent, says
+// nothing about its speed. The error is that of the context.
+func (w *CongestionWindow) Enter(ctx context.Context) (ended func(written bool), err error) {
 	w.mu.Lock()
 	if w.underway < int(w.size) && len(w.queue) == 0 {
 		w.underway++
@@ -79,23 +79,28 @@ func (w *CongestionWindow) Enter(ctx context.Context) (ended func(), err error) 
 }
 
 // begun returns what ends a write that begins now.
-func (w *CongestionWindow) begun() func() {
+func (w *CongestionWindow) begun() func(written bool) {
 	from := w.clock.Now()
-	return sync.OnceFunc(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.learn(from)
-		w.underway--
-		w.next()
-	})
+	var once sync.Once
+	return func(written bool) {
+		once.Do(func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if written {
+				w.learn(from)
+			}
+			w.underway--
+			w.next()
+		})
+	}
 }
 
 // learn sizes the window by a write that began at a time and ends now.
 func (w *CongestionWindow) learn(from time.Time) {
 	switch took := w.clock.Since(from); {
-	case took > slowWrite && !from.Before(w.shrunk):
+	case took > w.slow && !from.Before(w.shrunk):
 		w.size, w.shrunk, w.searching = max(w.size/2, min(leastWindow, w.most)), w.clock.Now(), false
-	case took <= fastWrite && len(w.queue) > 0: // a window that is not used up is not measured
+	case took <= w.fast && len(w.queue) > 0: // a window that is not used up is not measured
 		more := 1.0
 		if !w.searching {
 			more /= w.size
@@ -104,7 +109,7 @@ func (w *CongestionWindow) learn(from time.Time) {
 	}
 }
 
-// next lets those begin that there is room for.
+// next starts as many waiting writes as the window has room for.
 func (w *CongestionWindow) next() {
 	for len(w.queue) > 0 && w.underway < int(w.size) {
 		close(w.queue[0])

@@ -14,6 +14,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// window is within what a write must be stored, as by default.
+const window = 5 * time.Second
+
 // server answers writes one after the other, each after the same time.
 type server struct {
 	mu   sync.Mutex
@@ -51,7 +54,7 @@ func TestCongestionWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w, s := NewCongestionWindow(writers, clock.RealClock{}), &server{each: tc.each}
+				w, s := NewCongestionWindow(writers, window, clock.RealClock{}), &server{each: tc.each}
 				var mu sync.Mutex
 				var longest time.Duration
 				left := writes
@@ -74,7 +77,7 @@ func TestCongestionWindow(t *testing.T) {
 							}
 							from := time.Now()
 							s.write()
-							ended()
+							ended(true)
 							mu.Lock()
 							longest = max(longest, time.Since(from))
 							mu.Unlock()
@@ -100,14 +103,14 @@ func TestCongestionWindow(t *testing.T) {
 func TestCongestionWindowRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w, s := NewCongestionWindow(64, clock.RealClock{}), &server{each: time.Second}
+		w, s := NewCongestionWindow(64, window, clock.RealClock{}), &server{each: time.Second}
 		run := func(writes int) {
 			var all sync.WaitGroup
 			for range writes {
 				all.Go(func() {
 					if ended, err := w.Enter(t.Context()); err == nil {
 						s.write()
-						ended()
+						ended(true)
 					}
 				})
 			}
@@ -129,7 +132,7 @@ func TestCongestionWindowRecovers(t *testing.T) {
 func TestCongestionWindowLetsGo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := NewCongestionWindow(1, clock.RealClock{})
+		w := NewCongestionWindow(1, window, clock.RealClock{})
 		ended, err := w.Enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -145,12 +148,12 @@ func TestCongestionWindowLetsGo(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		ended()
-		ended() // twice is once
+		ended(true)
+		ended(true) // twice is once
 		if again, err := w.Enter(t.Context()); err != nil {
 			t.Error(err)
 		} else {
-			again()
+			again(true)
 		}
 		if _, waiting := w.Size(); w.underway != 0 || waiting != 0 {
 			t.Errorf("%d are under way, and %d wait", w.underway, waiting)

@@ -71,11 +71,14 @@ func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
 
-// finished does nothing more for a post, except that it stores that a spec was seen which does not bring a
-// withdrawn one back. The event has the words of the Ready condition.
+// finished does nothing more for a post, except that it describes a cancelled one after another apply. The event has
+// the words of the Ready condition.
 func (f *Facts) finished() []Action {
 	if s := &f.Post.Status; s.CancelledAt == nil || s.ObservedGeneration == f.Post.Generation {
 		return nil
+	}
+	if f.Post.Spec.Cancelled { // the spec agrees
+		return []Action{Write{}}
 	}
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonCancelled}}}
 }

@@ -81,7 +81,7 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 
 // latchCancel stores that a post was withdrawn, so that it stays so whatever its spec says later.
 func latchCancel(post *v1alpha1.Post) {
-	if s := &post.Status; s.CancelledAt == nil && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
+	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
 	}
 }
@@ -90,9 +90,9 @@ func latchCancel(post *v1alpha1.Post) {
 // left to do, and no answer of a person is awaited.
 func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
-	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
+	case v1alpha1.PhasePosted:
 		return true
-	case v1alpha1.PhaseFailed:
+	case v1alpha1.PhaseCancelled, v1alpha1.PhaseFailed:
 		return len(undecided(post)) == 0
 	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
 	}

@@ -267,6 +267,38 @@ func TestDescribeFinished(t *testing.T) {
 	}
 }
 
+func TestDescribeCancelled(t *testing.T) {
+	refused := v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit}}
+	asked := v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}
+	waits := v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetPending}
+	for name, tt := range map[string]struct {
+		why     string
+		targets []v1alpha1.TargetStatus
+		spec    func(*v1alpha1.PostSpec)
+		phase   v1alpha1.PostPhase
+		latched bool
+	}{
+		"nothing was sent":         {"the cancel is recorded", []v1alpha1.TargetStatus{refused, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, true},
+		"another spec afterwards":  {"it stays cancelled", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled = false }, v1alpha1.PhaseCancelled, true},
+		"fewer targets afterwards": {"the one that is left has failed, and that is not what became of the post", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, s.Targets[:1] }, v1alpha1.PhaseCancelled, true},
+		"more targets afterwards":  {"none of them is sent", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, append(s.Targets, s.Targets[0]) }, v1alpha1.PhaseCancelled, true},
+		"a person is asked":        {"the question is not forgotten", []v1alpha1.TargetStatus{asked, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := post(tt.targets...)
+			p.Spec.Targets = append(p.Spec.Targets[:1:1], p.Spec.Targets[0])
+			p.Spec.Cancelled = true
+			Describe(p, t0)
+			tt.spec(&p.Spec)
+			p.Generation++
+			Describe(p, t0.Add(time.Hour))
+			if p.Status.Phase != tt.phase || (p.Status.CancelledAt != nil) != tt.latched || p.Status.Finished != tt.latched {
+				t.Errorf("%s: phase %s, cancelled at %v, finished %t", tt.why, p.Status.Phase, p.Status.CancelledAt, p.Status.Finished)
+			}
+		})
+	}
+}
+
 func TestDescribePlatforms(t *testing.T) {
 	p := post(v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{})
 	for i, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, "", v1alpha1.PlatformTikTok, v1alpha1.PlatformX} {

@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/text"
@@ -190,9 +192,12 @@ func (f *Facts) enterEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
 	var adopted bool
-	if found == nil {
+	switch {
+	case found == nil:
 		post.Status.Earlier = known
-	} else {
+	case record.Copied(post) && f.wasCancelled(record.CopyOf(post)):
+		return f.cancelAgain(known)
+	default:
 		var actions []Action
 		if adopted, actions = f.adopt(known); actions != nil || known.PublishAgain {
 			return actions
@@ -209,6 +214,23 @@ func (f *Facts) enterEarlier() []Action {
 		return actions
 	}
 	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
+}
+
+// wasCancelled reports whether the record says that an object was withdrawn before anything of it was sent.
+func (f *Facts) wasCancelled(object types.UID) bool {
+	found := f.Earlier.Record
+	return found != nil && found.Phase == v1alpha1.PhaseCancelled && found.Covers(object) && f.Post.Annotations[v1alpha1.PublishAgainAnnotation] != string(found.UID) &&
+		!posting.Started(f.Post) && len(undecided(f.Post)) == 0
+}
+
+// cancelAgain withdraws a post that was withdrawn before, and whose object does not say so: a backup
+// without status has only what a tool applied after the cancel.
+func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
+	found := f.Earlier.Record
+	known.Record = string(found.UID)
+	f.Post.Status.Earlier = known
+	f.Post.Status.CancelledAt = cmp.Or(found.FinishedAt, v1alpha1.NewTimePtr(f.Now))
+	return []Action{cancel()}
 }
 
 // adopt enters the record that was found, and of which it was. It returns actions if it

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
@@ -28,6 +29,20 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 		c(&t.TargetStatus)
 	}
 	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
+}
+
+// withdrawnThen is the record of an object that was cancelled before anything of it was sent.
+func withdrawnThen(uid types.UID) *record.Record {
+	r := kept()
+	r.UID, r.Phase, r.FinishedAt, r.Targets = uid, v1alpha1.PhaseCancelled, v1alpha1.NewTimePtr(t0.Add(-time.Hour)), nil
+	return r
+}
+
+func staysCancelled(t *testing.T, p *v1alpha1.Post) {
+	Describe(p, t0)
+	if p.Status.Phase != v1alpha1.PhaseCancelled || !p.Status.Finished || !p.Status.CancelledAt.Time.Equal(t0.Add(-time.Hour)) {
+		t.Errorf("%+v", p.Status)
+	}
 }
 
 // copied makes the post a copy of the object "earlier", restored with its status.
@@ -129,6 +144,22 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(nil)
 		}, []string{"write"}, nil},
+		"a copy of a post that was cancelled": {"a backup without status has what a tool applied after the cancel", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Earlier = answered(withdrawnThen("earlier"))
+		}, []string{"write Cancelled"}, staysCancelled},
+		"a copy of a post that was cancelled, made through the API": {"no other post had its name", func(s *situation) {
+			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Add(-time.Hour)).String()}
+			s.Earlier = answered(withdrawnThen("earlier"))
+		}, []string{"write Cancelled"}, staysCancelled},
+		"another post of the name was cancelled": {"somebody has deleted that one, and applied a new one", func(s *situation) {
+			s.Earlier = answered(withdrawnThen("earlier"))
+		}, []string{"claim [0]", "wait"}, nil},
+		"a copy of a post that was cancelled, which a person wants out": {"the annotation names the record", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier", v1alpha1.PublishAgainAnnotation: "earlier"}
+			s.Earlier = answered(withdrawnThen("earlier"))
+		}, []string{"claim [0]", "wait"}, nil},
 		"a copy, where nothing is kept": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = Earlier{State: EarlierNotKept}

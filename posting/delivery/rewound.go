@@ -128,6 +128,10 @@ func (f *Facts) enterRewound() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := f.knownBefore()
 	own := found != nil && found.Covers(post.UID)
+	if own && f.wasCancelled(post.UID) {
+		known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
+		return f.cancelAgain(&known)
+	}
 	var actions []Action
 	if found != nil && (own || string(found.UID) != known.Record) {
 		adopted, withheld := f.adopt(&known)

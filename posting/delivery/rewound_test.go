@@ -65,6 +65,9 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 		}, []string{look}, "", false},
+		"cancelled since": {"it stays so, whatever its spec says of before", func(s *situation) {
+			s.putBack(withdrawnThen("uid"))
+		}, []string{"write Cancelled"}, "", true},
 		"made through the API": {"it has its own UID and name again", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}

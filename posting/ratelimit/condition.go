@@ -16,8 +16,8 @@ import (
 )
 
 // Describe derives the condition RateLimited of a connection from its status: True while its platform takes no calls for the
-// account, absent otherwise. reason is that of the limit if the caller knows it; empty derives it, and keeps that of a quota
-// which no number in the status tells of.
+// account, absent otherwise. reason is that of the limit if the caller knows it. If it is empty, Describe derives it, and keeps
+// QuotaUsedUp, which no number in the status may show.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
 	until := BlockedUntil(status, now)

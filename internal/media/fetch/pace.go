@@ -14,7 +14,7 @@ import (
 const (
 	// LeastSpeed is how many bytes a second a server has to send, on average.
 	LeastSpeed = 16 << 10
-	// Patience is how long a server is waited for that sends less, or nothing.
+	// Patience is how long a download may stay below LeastSpeed.
 	Patience = 30 * time.Second
 )
 

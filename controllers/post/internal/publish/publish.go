@@ -191,11 +191,12 @@ var ErrWithheld = errors.New("nothing may be claimed any more")
 // that was read. It is never retried: whatever the error, nothing is sent. It waits for
 // its turn first, since the time in which the calls must begin counts from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
-	written, err := r.Claims.Enter(ctx)
+	ended, err := r.Claims.Enter(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot claim the delivery: %w", err)
 	}
-	defer written()
+	written := false
+	defer func() { ended(written) }()
 	if r.pass.Withheld(ctx) {
 		return ErrWithheld
 	}
@@ -205,7 +206,9 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	ctx, span := tracing.Child(ctx, "claim")
 	defer span.End()
 	span.Number(tracing.Targets, len(deliveries))
-	if err := r.storeClaim(ctx, r.post, r.memory, deliveries); err != nil {
+	err = r.storeClaim(ctx, r.post, r.memory, deliveries)
+	written = err == nil || mayHaveLanded(err)
+	if err != nil {
 		span.Fail(string(apierrors.ReasonForError(err)))
 		return err
 	}
