@@ -109,6 +109,11 @@ var _ = Describe("The budget of a team", func() {
 		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
 		Expect(change(ctx, kept, cancelled)).To(Succeed(), "it is cancelled although there is too much")
 		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
+
+		again := t.stored(ctx)
+		again.Status.Phase, again.Status.Finished, again.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
+		Expect(user.Status().Update(ctx, again)).To(Succeed())
+		Expect(change(ctx, again, cancelled)).To(refusedWith("bytes of stored posts"), "room for a cancel is given once")
 	})
 
 	It("holds to it what is written around a post later, whatever became of the post", func(ctx SpecContext) {

@@ -5,6 +5,7 @@ package post_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,7 +17,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
 )
+
+// failing fails the first list of cancelled posts.
+type failing struct {
+	client.Reader
+
+	failed *bool
+}
+
+func (f failing) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	if o.ApplyOptions(opts); o.FieldSelector != nil && o.FieldSelector.String() == "status.phase=cancelled" && !*f.failed {
+		*f.failed = true
+		return errors.New("the first list fails")
+	}
+	return f.Reader.List(ctx, list, opts...)
+}
 
 var _ = Describe("A cancelled post that a tool applies again", func() {
 	// scheduled applies a post as a generator writes it, with the values that are not so.
@@ -68,6 +86,24 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		later := t.post(ctx, "what comes after it")
 		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(ConsistOf("what comes after it"))
+	})
+
+	It("is recorded as cancelled for good if an earlier version cancelled it", func(ctx SpecContext) {
+		m := startManager(interceptor.Funcs{})
+		t := newTeam(ctx)
+		p := cancelled(ctx, t)
+		m.stop()
+		before := read(ctx, p)
+		before.Status.CancelledAt = nil
+		Expect(k8s.Status().Update(ctx, before)).To(Succeed())
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(MatchError(ContainSubstring("the spec is frozen")), "nothing says that it stays cancelled")
+		failed := false
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.APIReader = failing{o.APIReader, &failed} })
+		DeferCleanup(m.stop)
+		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.CancelledAt }).Should(Equal(before.Status.FinishedAt))
+		Expect(failed).To(BeTrue(), "the first list failed, and was repeated")
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed())
+		seen(ctx, p)
 	})
 
 	It("is described by the next manager if none saw it applied", func(ctx SpecContext) {
