@@ -29,7 +29,8 @@ type failing struct {
 
 func (f failing) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	var o client.ListOptions
-	if o.ApplyOptions(opts); o.FieldSelector != nil && o.FieldSelector.String() == "status.phase=cancelled" && !*f.failed {
+	o.ApplyOptions(opts)
+	if o.FieldSelector != nil && o.FieldSelector.String() == "status.phase=cancelled" && !*f.failed {
 		*f.failed = true
 		return errors.New("the first list fails")
 	}

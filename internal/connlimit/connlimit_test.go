@@ -95,7 +95,9 @@ func TestRoom(t *testing.T) {
 		}},
 		"stuck strangers": {"a connection that has just come has time for its handshake, although new ones keep coming", []step{
 			come("a"), come("b"), come("c"), come("d"), turn(0, http.StateActive), turn(1, http.StateActive), turn(2, http.StateActive), turn(3, http.StateActive),
-			{from: "e", closed: []int{0}, reached: OfAll}, {from: "f", closed: []int{0, 1}, reached: OfAll}, {from: "g", closed: []int{0, 1, 2}, reached: OfAll},
+			{from: "e", closed: []int{0}, reached: OfAll},
+			{from: "f", closed: []int{0, 1}, reached: OfAll},
+			{from: "g", closed: []int{0, 1, 2}, reached: OfAll},
 		}},
 		"known once": {"the next request on the connection may be anybody's", []step{
 			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: OfAddress},

@@ -44,6 +44,11 @@ func (f *Facts) rewound() []Action {
 	case EarlierUnavailable:
 		return f.waitForRewound(f.Rewound.Noticed, "what became of this post before the cluster was put back to an earlier state cannot be looked up: "+f.Earlier.Problem)
 	case EarlierKept:
+		if f.wasCancelled(f.Post.UID) {
+			known := f.knownBefore()
+			known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
+			return f.cancelAgain(&known)
+		}
 		return f.enterRewound()
 	case EarlierNotKept:
 	}
@@ -128,10 +133,6 @@ func (f *Facts) enterRewound() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := f.knownBefore()
 	own := found != nil && found.Covers(post.UID)
-	if own && f.wasCancelled(post.UID) {
-		known.Rewound = v1alpha1.NewTimePtr(f.Rewound.Noticed)
-		return f.cancelAgain(&known)
-	}
 	var actions []Action
 	if found != nil && (own || string(found.UID) != known.Record) {
 		adopted, withheld := f.adopt(&known)
