@@ -13,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -40,7 +39,6 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/platforms/youtube"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -83,12 +81,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	go connections.RunWithContext(watching)
 	Expect(cache.WaitForCacheSync(ctx.Done(), connections.HasSynced)).To(BeTrue())
 
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	web := httptest.NewServer(server)
-	DeferCleanup(func() { Expect(server.Close()).To(Succeed()); web.Close() })
-	site = sandboxtest.Client{URL: web.URL}
-	registry = newRegistry(web.URL)
+	site = sandboxtest.Start(GinkgoT())
+	registry = newRegistry(site.URL)
 })
 
 func newRegistry(at string) platforms.Registry {

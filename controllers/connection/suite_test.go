@@ -6,7 +6,6 @@ package connection_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,7 +30,6 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -76,12 +74,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 
-	simulated, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	web := httptest.NewServer(simulated)
-	DeferCleanup(func() { Expect(simulated.Close()).To(Succeed()); web.Close() })
-	site = sandboxtest.Client{URL: web.URL}
-	platform = x.New(x.Config{APIURL: web.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+	site = sandboxtest.Start(GinkgoT())
+	platform = x.New(x.Config{APIURL: site.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
 
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},

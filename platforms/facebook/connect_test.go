@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/platformtest"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -40,18 +39,7 @@ func TestConnect(t *testing.T) {
 // TestChoice connects one of several Pages of a person.
 func TestChoice(t *testing.T) {
 	t.Parallel()
-	server, err := sandbox.New(sandbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(server)
-	t.Cleanup(func() {
-		site.Close()
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	control := sandboxtest.Client{URL: site.URL}
+	control := sandboxtest.Start(t)
 	bakery, err := control.Account(t.Context(), "facebook", "772", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +48,7 @@ func TestChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ok := connectable(t, site.URL).(platforms.Connector)
+	p, ok := connectable(t, control.URL).(platforms.Connector)
 	if !ok {
 		t.Fatal("Pages cannot be connected")
 	}

@@ -5,7 +5,6 @@ package tiktok
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -14,20 +13,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // TestSurveySandbox asks a TikTok that was written from its documents.
 func TestInspectSandbox(t *testing.T) {
-	server, err := sandbox.New(sandbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(server)
-	t.Cleanup(func() { site.Close(); _ = server.Close() })
-	control := sandboxtest.Client{URL: site.URL}
-	p := New(Config{APIURL: site.URL + "/tiktok"}, transport.New(transport.Options{}))
+	control := sandboxtest.Start(t)
+	p := New(Config{APIURL: control.URL + "/tiktok"}, transport.New(transport.Options{}))
 	tests := map[string]struct {
 		reason   string
 		settings map[string]any

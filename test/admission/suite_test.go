@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,17 +82,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(config, "rbac"))).To(Succeed())
 
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	site := httptest.NewServer(server)
-	DeferCleanup(func() {
-		site.Close()
-		Expect(server.Close()).To(Succeed())
-	})
-	platform = sandboxtest.Client{URL: site.URL}
+	platform = sandboxtest.Start(GinkgoT())
 	account, err = platform.Account(ctx, "x", sandbox.DemoAccounts()[0].ID, nil)
 	Expect(err).NotTo(HaveOccurred())
-	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL}
+	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL}
 })
 
 // applyDemo applies the team of a trial, whose accounts are those of the sandbox.

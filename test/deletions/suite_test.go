@@ -9,7 +9,6 @@ package deletions_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -25,7 +24,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -57,16 +55,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(env.Stop)
 	admin = env.Client
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(envtest.Root(), "config", "rbac"))).To(Succeed())
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	site := httptest.NewServer(server)
-	DeferCleanup(func() {
-		site.Close()
-		Expect(server.Close()).To(Succeed())
-	})
-	platform = sandboxtest.Client{URL: site.URL}
+	platform = sandboxtest.Start(GinkgoT())
 	installation = managertest.Installation{
-		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: storetest.Start(GinkgoT()),
+		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL, Store: storetest.Start(GinkgoT()),
 	}
 })
 

@@ -7,7 +7,6 @@ package flux_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,6 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/logtest"
 	"github.com/herald-social/herald/test/managertest"
@@ -64,16 +62,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(apiextensionsv1.AddToScheme(admin.Scheme())).To(Succeed())
 	config := filepath.Join(envtest.Root(), "config")
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(config, "rbac"))).To(Succeed())
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	site := httptest.NewServer(server)
-	DeferCleanup(func() {
-		site.Close()
-		Expect(server.Close()).To(Succeed())
-	})
-	platform = sandboxtest.Client{URL: site.URL}
+	platform = sandboxtest.Start(GinkgoT())
 
-	installation := managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: storetest.Start(GinkgoT())}
+	installation := managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL, Store: storetest.Start(GinkgoT())}
 	settings := installation.Config(GinkgoT())
 	start = func() *managertest.Process { return startManager(installation, settings) }
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+settings.Webhook.BindAddress)).To(Succeed())

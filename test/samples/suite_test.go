@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +27,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -61,17 +59,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	admin = env.Client
 	config := filepath.Join(envtest.Root(), "config")
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(config, "rbac"))).To(Succeed())
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	site := httptest.NewServer(server)
-	DeferCleanup(func() {
-		site.Close()
-		Expect(server.Close()).To(Succeed())
-	})
-	platform = sandboxtest.Client{URL: site.URL}
+	platform = sandboxtest.Start(GinkgoT())
 
 	bucket = storetest.Start(GinkgoT())
-	installation := managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: site.URL, Store: bucket}
+	installation := managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL, Store: bucket}
 	manager := installation.Config(GinkgoT())
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+manager.Webhook.BindAddress)).To(Succeed())
 	installation.Manager(GinkgoT(), manager)

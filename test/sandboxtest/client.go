@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sandboxtest talks to the control API of a sandbox: tests make
-// accounts, set faults and read what was really published. It knows the
-// sandbox only by HTTP, so that it works on one in another process.
+// accounts, set faults and read what was really published. A Client knows the
+// sandbox only by HTTP, so that it works on one in another process; Start serves
+// one in this process.
 package sandboxtest
 
 import (

@@ -1,0 +1,35 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandboxtest
+
+import (
+	"net/http/httptest"
+
+	"github.com/herald-social/herald/sandbox"
+)
+
+// TB is the part of a test that Start needs: *testing.T and Ginkgo's GinkgoT() both have it.
+type TB interface {
+	Helper()
+	Cleanup(f func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Start serves a sandbox of its own until the test ends.
+func Start(t TB) Client {
+	t.Helper()
+	server, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		t.Fatalf("cannot start a sandbox: %v", err)
+	}
+	site := httptest.NewServer(server)
+	t.Cleanup(func() {
+		site.Close()
+		if err := server.Close(); err != nil {
+			t.Errorf("cannot stop the sandbox: %v", err)
+		}
+	})
+	return Client{URL: site.URL}
+}
