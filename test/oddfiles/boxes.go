@@ -6,20 +6,18 @@ package oddfiles
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 // A film is made of boxes (ISO 14496-12, section 4.2). The offsets of its frames count from the start of the file, so that
 // they change with what is put before the frames.
 
-// box is a box with its parts.
-func box(kind string, parts ...[]byte) []byte {
-	body := bytes.Join(parts, nil)
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)+8))
-	return append(append(out, kind...), body...)
-}
-
-// words are numbers of 32 bits.
-func words(values ...uint32) []byte { return longs(binary.BigEndian, values...) }
+var (
+	words = mediatest.Words
+	box   = mediatest.Box
+	chunk = mediatest.Chunk
+)
 
 // top are the boxes of a file, each with its kind.
 func top(data []byte) (all [][]byte) {

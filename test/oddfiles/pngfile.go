@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
-	"hash/crc32"
 	"image"
 	"image/color"
 )
@@ -26,12 +25,6 @@ type pngFile struct {
 
 // pngSignature begins each PNG.
 const pngSignature = "\x89PNG\r\n\x1a\n"
-
-func chunk(kind string, data []byte) []byte {
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-	out = append(append(out, kind...), data...)
-	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
-}
 
 func zipped(data []byte) []byte {
 	var out bytes.Buffer

@@ -9,51 +9,23 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
 	"os"
 	"testing"
+
+	"github.com/herald-social/herald/test/mediatest"
 )
 
-// join puts strings and bytes after one another.
-func join(parts ...any) []byte {
-	out := []byte{}
-	for _, part := range parts {
-		switch part := part.(type) {
-		case string:
-			out = append(out, part...)
-		case []byte:
-			out = append(out, part...)
-		default:
-			panic(fmt.Sprintf("cannot join a %T", part))
-		}
-	}
-	return out
-}
-
-// words are numbers of 32 bits, as MP4 and PNG have them.
-func words(values ...uint32) []byte {
-	out := make([]byte, 0, 4*len(values))
-	for _, value := range values {
-		out = binary.BigEndian.AppendUint32(out, value)
-	}
-	return out
-}
-
-// box is a part of a film.
-func box(kind string, parts ...any) []byte {
-	body := join(parts...)
-	return join(words(uint32(len(body)+8)), kind, body)
-}
-
-// chunk is a part of a PNG.
-func chunk(kind string, parts ...any) []byte {
-	data := join(parts...)
-	return join(words(uint32(len(data))), kind, data, words(crc32.ChecksumIEEE(join(kind, data))))
-}
+// How files are put together.
+var (
+	join  = mediatest.Join
+	words = mediatest.Words
+	box   = mediatest.Box
+	chunk = mediatest.Chunk
+)
 
 // latitude is what must not be found in a cleaned file: 47 degrees, 22 minutes, 6.789 seconds.
 func latitude(order binary.ByteOrder) []byte {

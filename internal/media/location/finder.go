@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"golang.org/x/sync/singleflight"
@@ -25,9 +24,6 @@ const (
 	mostHeld = 16 << 20
 )
 
-// Open reads a part of the file under a key whose etag is this one; see store.Store.
-type Open func(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
-
 // File is a file in the store.
 type File struct {
 	Key, ETag, MIMEType string
@@ -36,7 +32,7 @@ type File struct {
 
 // Finder searches files in the store, each once. It may be used by many goroutines.
 type Finder struct {
-	open      Open
+	open      store.Open
 	searching singleflight.Group
 	places    chan struct{}
 
@@ -56,7 +52,7 @@ type result struct {
 }
 
 // NewFinder returns a Finder of files that open reads.
-func NewFinder(open Open) *Finder {
+func NewFinder(open store.Open) *Finder {
 	return &Finder{open: open, places: make(chan struct{}, atOnce), known: map[string]*list.Element{}, used: list.New()}
 }
 
@@ -89,7 +85,7 @@ func (f *Finder) search(ctx context.Context, id string, file File) (Patches, err
 	case <-ctx.Done():
 		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
 	}
-	found, err := Find(&reader{ctx: ctx, open: f.open, file: file}, file.Size, file.MIMEType)
+	found, err := Find(store.ReaderAt(ctx, f.open, file.Key, file.ETag, file.Size), file.Size, file.MIMEType)
 	if problem := new(Problem); err == nil || errors.As(err, &problem) {
 		f.remember(&result{id, found, err})
 	}
@@ -132,28 +128,3 @@ func (f *Finder) forget(at *list.Element) {
 
 // weight is about what a result takes.
 func (r *result) weight() int64 { return 2*patchCosts + 2*int64(len(r.id)) + r.found.Weight() }
-
-// reader reads parts of a file in the store. Each call is one request.
-type reader struct {
-	ctx  context.Context //nolint:containedctx // io.ReaderAt has no place for it
-	open Open
-	file File
-}
-
-// ReadAt implements io.ReaderAt.
-func (r *reader) ReadAt(p []byte, off int64) (int, error) {
-	want := p[:max(min(int64(len(p)), r.file.Size-off), 0)]
-	body, err := r.open(r.ctx, r.file.Key, r.file.ETag, off, int64(len(want)))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = body.Close() }() // What was read was read.
-	n, err := io.ReadFull(body, want)
-	if err != nil {
-		return n, fmt.Errorf("cannot read the file in the store: %w", err)
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}

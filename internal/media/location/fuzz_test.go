@@ -8,27 +8,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/location"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 // mostAllocated is how many bytes the search of any one file may allocate in all, whether
 // they are let go again or not, beside what is proportional to the file.
 const mostAllocated = 32 << 20
-
-// allocated runs f and returns how many bytes were allocated meanwhile.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // FuzzFind searches files that strangers made: whatever they are, patches lie within them, what was
 // patched has no place any more, and the probe finds in it what it found before.
@@ -42,7 +33,7 @@ func FuzzFind(f *testing.F) {
 		size := int64(len(data))
 		var found location.Patches
 		var err error
-		if n := allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > mostAllocated+64*uint64(size) {
+		if n := mediatest.Allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > mostAllocated+64*uint64(size) {
 			t.Errorf("%d bytes were allocated for a file of %d", n, size)
 		}
 		if problem := new(location.Problem); errors.As(err, &problem) {
@@ -146,7 +137,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from := &counted{from: bytes.NewReader(f.data)}
 			var err error
-			n := allocated(func() { _, err = location.Find(from, int64(len(f.data)), f.mimeType) })
+			n := mediatest.Allocated(func() { _, err = location.Find(from, int64(len(f.data)), f.mimeType) })
 			if n > 2*mostAllocated {
 				t.Errorf("%s: %d bytes were allocated for a file of %d", f.reason, n, len(f.data))
 			}

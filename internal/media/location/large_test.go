@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/location"
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 // sparse is a file of which only the beginning is there; the rest are frames.
@@ -59,7 +60,7 @@ func TestGibibyte(t *testing.T) {
 	film := gibibyte()
 	var found location.Patches
 	var err error
-	if n := allocated(func() { found, err = location.Find(film, film.size, mp4Type) }); n > 4<<20 {
+	if n := mediatest.Allocated(func() { found, err = location.Find(film, film.size, mp4Type) }); n > 4<<20 {
 		t.Errorf("%d bytes were allocated to search it", n)
 	}
 	if err != nil {
@@ -74,7 +75,7 @@ func TestGibibyte(t *testing.T) {
 	}
 	film.read = 0
 	var after zeros
-	n := allocated(func() {
+	n := mediatest.Allocated(func() {
 		_, err = io.Copy(&after, found.Reader(io.NopCloser(io.NewSectionReader(film, 0, film.size)), 0))
 	})
 	if err != nil {

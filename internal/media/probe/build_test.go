@@ -3,48 +3,15 @@
 
 package probe_test
 
-import (
-	"encoding/binary"
-	"fmt"
-	"hash/crc32"
+import "github.com/herald-social/herald/test/mediatest"
+
+// How files are put together.
+var (
+	join  = mediatest.Join
+	words = mediatest.Words
+	box   = mediatest.Box
+	chunk = mediatest.Chunk
 )
-
-// join puts strings and bytes after one another.
-func join(parts ...any) []byte {
-	out := []byte{}
-	for _, part := range parts {
-		switch part := part.(type) {
-		case string:
-			out = append(out, part...)
-		case []byte:
-			out = append(out, part...)
-		default:
-			panic(fmt.Sprintf("cannot join a %T", part))
-		}
-	}
-	return out
-}
-
-// words are numbers of 32 bits, as MP4 has them.
-func words(values ...uint32) []byte {
-	out := make([]byte, 0, 4*len(values))
-	for _, value := range values {
-		out = binary.BigEndian.AppendUint32(out, value)
-	}
-	return out
-}
-
-// box is a part of an MP4 file.
-func box(kind string, parts ...any) []byte {
-	body := join(parts...)
-	return join(words(uint32(len(body)+8)), kind, body)
-}
-
-// chunk is a part of a PNG file.
-func chunk(kind string, data []byte) []byte {
-	sum := crc32.ChecksumIEEE(join(kind, data))
-	return join(words(uint32(len(data))), kind, data, words(sum))
-}
 
 // movie is what the moov of a made film says. The film has one video track of
 // number 1 and 64 by 48 pixels.

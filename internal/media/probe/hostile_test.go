@@ -7,26 +7,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 // mostAllocated is how many bytes the examination of any one file may allocate
 // in all, whether they are let go again or not.
 const mostAllocated = 4 << 20
-
-// allocated runs f and returns how many bytes were allocated meanwhile.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // hostile returns files that claim much. How often what can be repeated is
 // repeated is divided by a number.
@@ -154,7 +145,7 @@ func TestProbeAllocatesLittle(t *testing.T) {
 	for name, tc := range hostile(t, 1) {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			bytesAllocated := allocated(func() {
+			bytesAllocated := mediatest.Allocated(func() {
 				_, err = probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
 			})
 			if bytesAllocated > mostAllocated {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/mediatest"
 )
 
 func file(tb testing.TB, name string) []byte {
@@ -294,7 +295,7 @@ func FuzzProbe(f *testing.F) {
 		declared := types[int(kind)%len(types)]
 		var facts probe.Facts
 		var err error
-		if n := allocated(func() { facts, err = probe.Probe(bytes.NewReader(data), int64(len(data)), declared) }); n > mostAllocated {
+		if n := mediatest.Allocated(func() { facts, err = probe.Probe(bytes.NewReader(data), int64(len(data)), declared) }); n > mostAllocated {
 			t.Errorf("%d bytes were allocated, more than %d", n, mostAllocated)
 		}
 		var problem *probe.Problem

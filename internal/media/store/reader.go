@@ -17,7 +17,15 @@ import (
 // gone. Each call is one request: put a buffer in front to read many small parts.
 // The context bounds all reads.
 func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
-	return &readerAt{store: s, ctx: ctx, key: key, etag: etag, size: size}
+	return ReaderAt(ctx, s.Open, key, etag, size)
+}
+
+// Open is the method of this name of a Store, for those who are given no more of it.
+type Open func(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
+
+// ReaderAt is the method of this name of a Store, for a file that open reads.
+func ReaderAt(ctx context.Context, open Open, key, etag string, size int64) io.ReaderAt {
+	return &readerAt{open: open, ctx: ctx, key: key, etag: etag, size: size}
 }
 
 // Open streams length bytes of a file with this etag, from an offset on. It fails
@@ -42,11 +50,11 @@ func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64
 }
 
 type readerAt struct {
-	store *Store
-	ctx   context.Context //nolint:containedctx // io.ReaderAt has no place for it
-	key   string
-	etag  string
-	size  int64
+	open Open
+	ctx  context.Context //nolint:containedctx // io.ReaderAt has no place for it
+	key  string
+	etag string
+	size int64
 }
 
 // ReadAt implements io.ReaderAt.
@@ -61,7 +69,7 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 		return 0, nil
 	}
 	want := p[:min(int64(len(p)), r.size-off)]
-	body, err := r.store.Open(r.ctx, r.key, r.etag, off, int64(len(want)))
+	body, err := r.open(r.ctx, r.key, r.etag, off, int64(len(want)))
 	if err != nil {
 		return 0, err
 	}
