@@ -183,10 +183,7 @@ func New(config Config) (*Server, error) {
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
-	s.posts = kube.NewPostFeed(client, index, func(post *v1alpha1.Post) postindex.Summary {
-		service.Observe(post)
-		return service.Summarise(post)
-	})
+	s.posts = kube.NewPostFeed(client, index, summaries(service))
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.follow(keys, namespaceOf)
 	s.budgets.follow(teams, ownedBy)
@@ -198,6 +195,14 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// summaries returns what the index keeps of each post, which the service observes first.
+func summaries(service *bridge.Service) func(*v1alpha1.Post) postindex.Summary {
+	return func(post *v1alpha1.Post) postindex.Summary {
+		service.Observe(post)
+		return service.Summarise(post)
+	}
 }
 
 // pageOf is the address of a post's page.

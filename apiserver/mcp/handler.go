@@ -115,11 +115,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A site on this machine is for this machine: a name that a stranger made to lead here
 	// (DNS rebinding) is refused, as the specification of the transport asks.
 	if h.local && !loopback(r.Host) {
-		if allowed, wait := h.REST.Guard().Take(r, strangers.Programs); !allowed {
-			rest.WriteTooMany(w, r, wait)
-			return
-		}
-		rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
+		h.refuseHost(w, r)
 		return
 	}
 	caller, err := h.authenticate(r)
@@ -163,6 +159,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h.answer(w, r, tool, c); err != nil {
 		rest.WriteInternal(ctx, w, err)
 	}
+}
+
+// refuseHost refuses a request for another host than this machine.
+func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
+	if allowed, wait := h.REST.Guard().Take(r, strangers.Programs); !allowed {
+		rest.WriteTooMany(w, r, wait)
+		return
+	}
+	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
 }
 
 // preflight says which requests pages of other sites may send.

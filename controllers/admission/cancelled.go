@@ -4,12 +4,12 @@
 package admission
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -31,7 +31,7 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	}
 	var managers []string
 	for _, entry := range stored.ManagedFields {
-		if !slices.Contains(managers, entry.Manager) && owns(entry.FieldsV1, "f:spec", "f:cancelled") {
+		if !slices.Contains(managers, entry.Manager) && owns(entry.FieldsV1, cancelledField) {
 			managers = append(managers, entry.Manager)
 		}
 	}
@@ -45,22 +45,11 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	return by
 }
 
+// cancelledField is where a cancel stands in an object.
+var cancelledField = fieldpath.MakePathOrDie("spec", "cancelled")
+
 // owns reports whether a set of managed fields has the field at a path.
-func owns(set *metav1.FieldsV1, path ...string) bool {
-	if set == nil {
-		return false
-	}
-	raw := json.RawMessage(set.GetRawBytes())
-	for _, name := range path {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(raw, &fields) != nil {
-			return false
-		}
-		next, ok := fields[name]
-		if !ok {
-			return false
-		}
-		raw = next
-	}
-	return true
+func owns(set *metav1.FieldsV1, path fieldpath.Path) bool {
+	var fields fieldpath.Set
+	return set != nil && fields.FromJSON(set.GetRawReader()) == nil && fields.Has(path)
 }

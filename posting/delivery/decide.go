@@ -40,7 +40,7 @@ func Decide(f *Facts) []Action {
 	case posting.Started(post) && (posting.Cancelled(post) || !f.onlyAdopted()):
 		return f.deliver()
 	case post.Status.Finished:
-		return f.finished()
+		return nil
 	case posting.Cancelled(post) && len(undecided(post)) > 0:
 		f.enterTargets()
 		f.withdrawRest()
@@ -69,18 +69,6 @@ func Decide(f *Facts) []Action {
 // cancel stores that a post was withdrawn.
 func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
-}
-
-// finished does nothing more for a post, except that it describes a cancelled one after another apply. The event has
-// the words of the Ready condition.
-func (f *Facts) finished() []Action {
-	if s := &f.Post.Status; s.CancelledAt == nil || s.ObservedGeneration == f.Post.Generation {
-		return nil
-	}
-	if f.Post.Spec.Cancelled { // the spec agrees
-		return []Action{Write{}}
-	}
-	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonCancelled}}}
 }
 
 const acceptedMessage = "the post passed every rule"

@@ -97,10 +97,6 @@ var onPNG = asSent.but(rendition, Instagram, TikTok)
 
 func pngs() []Row {
 	big, little := binary.BigEndian, binary.LittleEndian
-	withPlace := withoutPlace.but(rendition, Instagram, TikTok)
-	xmpText := func(place bool) []byte {
-		return chunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp(place, 0)...))
-	}
 	rows := []Row{
 		{Name: "plain.png", Reason: "nothing is odd: the measure of the others", Make: plainPNG(), Want: onPNG, Short: true},
 		{
@@ -149,13 +145,26 @@ func pngs() []Row {
 			Make: plainPNG(chunk("tEXt", []byte("parameters\x00a cat")), chunk("zTXt", append([]byte("Comment\x00\x00"), zipped(bytes.Repeat([]byte("a cat "), 9000))...))),
 		},
 		{Name: "xmp.png", Reason: "Photoshop", Make: plainPNG(xmpText(false)), Want: onPNG},
+		{Name: "one-pixel.png", Reason: "counters of web sites", Make: storedPNG(func() *image.NRGBA { return charted(1, 1) }, 8, pngColor), Want: onPNG},
+	}
+	return slices.Concat(rows, placedPNGs(), models())
+}
+
+// xmpText is a chunk of XMP, with a place or without one.
+func xmpText(place bool) []byte {
+	return chunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp(place, 0)...))
+}
+
+// placedPNGs have a row for each way to store where a picture was taken.
+func placedPNGs() []Row {
+	big, little := binary.BigEndian, binary.LittleEndian
+	withPlace := withoutPlace.but(rendition, Instagram, TikTok)
+	return []Row{
 		{Name: "gps-exif.png", Reason: "photos that were saved as PNG", Place: true, Make: plainPNG(chunk("eXIf", exif(little, 1, true, nil))), Want: withPlace, Short: true},
 		{Name: "gps-exif-behind.png", Reason: "exiftool", Place: true, Make: behindPNG(chunk("eXIf", exif(big, 1, true, nil))), Want: withPlace},
 		{Name: "gps-xmp.png", Reason: "Photoshop and Lightroom", Place: true, Make: plainPNG(xmpText(true)), Want: withPlace},
 		{Name: "gps-raw-profile.png", Reason: "ImageMagick's convert of a photo", Make: plainPNG(magickProfile(exif(little, 1, true, nil))), Want: withPlace},
-		{Name: "one-pixel.png", Reason: "counters of web sites", Make: storedPNG(func() *image.NRGBA { return charted(1, 1) }, 8, pngColor), Want: onPNG},
 	}
-	return append(rows, models()...)
 }
 
 // models has a row for each way to store the pixels of a PNG.
