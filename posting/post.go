@@ -46,8 +46,8 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Cancelled reports whether a post is withdrawn: its spec asks for it, or it was withdrawn
-// before. No spec takes that back, since a tool may apply a file that knows nothing of it.
+// Cancelled reports whether a post is cancelled, by its spec or by an earlier one. A later spec
+// does not take a cancel back: a tool may apply a file from before it.
 func Cancelled(post *v1alpha1.Post) bool {
 	return post.Spec.Cancelled || post.Status.CancelledAt != nil
 }
@@ -120,8 +120,8 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 	return v1alpha1.PhasePosted
 }
 
-// withdrawnForGood reports whether a post was recorded as cancelled, and nothing is known of it since that is out or may
-// be: another spec, with fewer targets, does not change what it reads.
+// withdrawnForGood reports whether the cancel of a post is recorded, and no target of it is published or may be. Another
+// spec, such as one with fewer targets, does not change that.
 func withdrawnForGood(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)

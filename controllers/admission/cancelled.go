@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// stays is the warning to whoever applies a cancelled post again: it names the cancel.
+// stays is the warning about an update of a cancelled post. It names the time and the author of the cancel.
 func stays(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {

@@ -149,8 +149,8 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 	return warnings, refusedWhole(post, append(refused, wrong...), undo)
 }
 
-// refusedWhole returns the answer about a post that is refused, and gives back what was counted for it; nil if nothing is
-// wrong with it.
+// refusedWhole returns the refusal of a post, and gives back what the budget counted for it. It returns nil if there are
+// no errors.
 func refusedWhole(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	if len(errs) == 0 {
 		return nil

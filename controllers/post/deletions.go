@@ -30,10 +30,9 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// deletions lets finished posts go when they are deleted, and answers a spec that is applied to
-// a cancelled one. The manager's cache does not hold finished posts, so both are seen by a watch
-// of its own, which keeps nothing: it takes the metadata of finished posts as it passes by, and
-// notes the names of those that are to be released or described anew.
+// deletions releases finished posts that are deleted, and describes cancelled ones that are applied
+// again. The manager's cache leaves out finished posts, so deletions has a watch of its own. The
+// watch keeps nothing but the names of the posts that need a write.
 type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// isReapplied reports whether a cancelled post has a spec that its status does not speak of yet, or was cancelled by
-// a version that did not record it.
+// isReapplied reports whether the status of a cancelled post is of an earlier spec, or of a version that did not record
+// cancels.
 func isReapplied(post *v1alpha1.Post) bool {
 	if post.Status.CancelledAt == nil {
 		return isCancelledBefore(post)

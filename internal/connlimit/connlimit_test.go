@@ -49,7 +49,7 @@ func TestRoom(t *testing.T) {
 		from  string
 		state http.ConnState
 		nth   int
-		// known says that it is active for somebody who is known.
+		// known marks its request as that of a known caller.
 		known bool
 		// closed are the connections that are closed after it, in the order in which they came.
 		closed  []int

@@ -79,7 +79,7 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// latchCancel stores that a post was withdrawn, so that it stays so whatever its spec says later.
+// latchCancel records a cancel, which holds from then on for every spec.
 func latchCancel(post *v1alpha1.Post) {
 	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt

@@ -223,8 +223,8 @@ func (f *Facts) wasCancelled(object types.UID) bool {
 		!posting.Started(f.Post) && len(undecided(f.Post)) == 0
 }
 
-// cancelAgain withdraws a post that was withdrawn before, and whose object does not say so: a backup
-// without status has only what a tool applied after the cancel.
+// cancelAgain cancels a post whose record says that it was cancelled. Its object may lack that: a
+// backup without status has the spec that a tool applied after the cancel.
 func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	found := f.Earlier.Record
 	known.Record = string(found.UID)

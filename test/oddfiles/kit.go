@@ -133,7 +133,7 @@ func edit(from Maker, changes ...func([]byte) []byte) Maker {
 // sampled makes a copy of a sample.
 func sampled(name string) Maker { return func(k *Kit) ([]byte, error) { return k.sample(name) } }
 
-// fixed makes what is given.
+// fixed is the Make of a row that returns the same bytes each time.
 func fixed(data func() []byte) Maker { return func(*Kit) ([]byte, error) { return data(), nil } }
 
 // followed appends bytes to a file.

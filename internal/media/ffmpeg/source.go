@@ -12,6 +12,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Video is where a film can be read.
@@ -20,6 +23,13 @@ type Video struct {
 	Size int64
 	// Open streams length bytes from an offset on.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+}
+
+// Stored is a video in the store, which open reads.
+func Stored(open store.Open, source rendition.Source) Video {
+	return Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		return open(ctx, source.Key, source.ETag, offset, length)
+	}}
 }
 
 // source serves one video to one child by HTTP, for one run. An address of the store would

@@ -21,8 +21,8 @@ import (
 // they are let go again or not, beside what is proportional to the file.
 const mostAllocated = 32 << 20
 
-// FuzzFind searches files that strangers made: whatever they are, patches lie within them, what was
-// patched has no place any more, and the probe finds in it what it found before.
+// FuzzFind searches files from strangers. Patches lie within the file, the patched file has no
+// location, and the probe finds in it what it found before.
 func FuzzFind(f *testing.F) {
 	types := []string{jpegType, pngType, webpType, mp4Type, movType}
 	for _, seed := range files(f) {

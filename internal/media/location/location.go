@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package location finds where a photo or film says at which place it was taken, by
-// coordinates or by name, and takes that out while the file is read. Neither a pixel nor
-// a frame is touched, and the file keeps its length: every offset within it, and every
-// range that is asked for, stays right.
+// Package location removes the location of a photo or film, as coordinates or as a name,
+// while the file is read. It changes no pixel and no frame, and the file keeps its length,
+// so that all offsets and ranges stay valid.
 package location
 
 import (
@@ -38,10 +37,9 @@ type Problem struct {
 
 func (p *Problem) Error() string { return "the file " + p.Message }
 
-// Find returns what has to be patched in a file of this size and type so that it does not
-// say any more where it was taken. The error is a *Problem if the file is at fault; any
-// other is from reading it. The file has been probed: what makes no sense in it is
-// passed over, as players do.
+// Find returns the patches that remove the location from a file of this size and type. The
+// error is a *Problem if the file is at fault; any other is from reading it. The file has
+// been probed: Find skips what makes no sense in it, as players do.
 func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	c := &cleaner{file: blocks.New(r, size, budget)}
 	switch v1alpha1.MimeType(mimeType) {

@@ -132,7 +132,7 @@ func (f FFmpeg) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) 
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// problemOf says why a run made no picture.
+// problemOf turns the error of a run into the reason for which there is no picture.
 func problemOf(ctx context.Context, err error, timeout time.Duration) error {
 	failed := new(ffmpeg.Failed)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"k8s.io/utils/lru"
@@ -78,9 +77,7 @@ func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Durat
 		if p := m.problem(key); p != nil && p.Final {
 			return rendition.Made{}, p
 		}
-		picture, err := m.taker.Take(ctx, ffmpeg.Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return m.store.Open(ctx, source.Key, source.ETag, offset, length)
-		}}, at)
+		picture, err := m.taker.Take(ctx, ffmpeg.Stored(m.store.Open, source), at)
 		return rendition.Made{Data: picture.Data, MIMEType: "image/jpeg", Width: picture.Width, Height: picture.Height}, err
 	})
 	if errors.Is(err, rendition.ErrBusy) {

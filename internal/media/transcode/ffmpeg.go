@@ -151,7 +151,12 @@ func follow(from io.Reader, duration time.Duration, done func(share float64)) {
 	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scanning, and must not stop ffmpeg.
 }
 
-// problemOf says why a run converted nothing.
+// tooMuch is the problem of a video that used up what a conversion may take.
+func tooMuch(err error) *Problem {
+	return &Problem{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+}
+
+// problemOf turns the error of a run into the reason for which there is no conversion.
 func problemOf(ctx context.Context, err error, within time.Duration) error {
 	failed := new(ffmpeg.Failed)
 	exhausted := new(rendition.Exhausted)
@@ -159,7 +164,7 @@ func problemOf(ctx context.Context, err error, within time.Duration) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
 		return &Problem{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
 	case errors.As(err, &exhausted):
-		return &Problem{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+		return tooMuch(err)
 	case errors.As(err, &failed) && (strings.Contains(failed.Said, "malloc of size") || strings.Contains(failed.Said, "Cannot allocate memory")):
 		return &Problem{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):

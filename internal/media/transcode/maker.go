@@ -91,7 +91,7 @@ func (m *Maker) Make(ctx context.Context, source Source, t Target, done func(sha
 		})
 	})
 	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
-		err = &Problem{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: exhausted}
+		err = tooMuch(exhausted)
 	}
 	if problem, ok := errors.AsType[*Problem](err); ok && problem.Final {
 		m.failed.Add(key, problem)
@@ -133,10 +133,7 @@ func (m *Maker) convert(ctx context.Context, source *Source, t Target, done func
 	if err := os.Remove(output.Name()); err != nil {
 		return made, fmt.Errorf("cannot hide the file of the conversion: %w", err)
 	}
-	video := ffmpeg.Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-		return m.store.Open(ctx, source.Key, source.ETag, offset, length)
-	}}
-	if err := m.converter.Convert(ctx, video, &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
+	if err := m.converter.Convert(ctx, ffmpeg.Stored(m.store.Open, source.Source), &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
 		return made, err
 	}
 	size, err := output.Seek(0, io.SeekEnd)
