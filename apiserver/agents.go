@@ -37,7 +37,7 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 	if err != nil {
 		return nil, err
 	}
-	a := &agents{grants: kube.NewGrants(client, watchClock)}
+	a := &agents{grants: kube.NewGrants(client, config.Namespaces, watchClock)}
 	a.used = apikeys.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
 	a.oauth = oauth.New(oauth.Config{
 		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, Trail: service,

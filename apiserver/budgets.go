@@ -55,10 +55,15 @@ func newBudgets(service *bridge.Service, store *quota.Store, namespaces configv1
 	}
 }
 
+// watch reports the changes of a kind.
+type watch interface {
+	Handle(handler cache.ResourceEventHandler)
+}
+
 // follow has the namespace written that an object speaks of, when the object changes.
-func (b *budgets) follow(informer cache.SharedIndexInformer, namespace func(obj any) string) {
+func (b *budgets) follow(watch watch, namespace func(obj any) string) {
 	changed := func(obj any) { b.mark(namespace(obj)) }
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped
+	watch.Handle(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
 	})
 }

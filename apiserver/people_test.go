@@ -35,7 +35,7 @@ func serve() *bridge.Service {
 	Expect(err).NotTo(HaveOccurred())
 	events, err := kube.NewEvents(restricted, "pages", clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
-	keys, teams, connections := kube.NewAPIKeys(c, cache.Indexers{}, clock.RealClock{}), kube.NewTeams(c, clock.RealClock{}), kube.NewConnections(c, clock.RealClock{})
+	keys, teams, connections := kube.NewAPIKeys(c, nil, cache.Indexers{}, clock.RealClock{}), kube.NewTeams(c, clock.RealClock{}), kube.NewConnections(c, nil, clock.RealClock{})
 	index := postindex.New()
 	var feed *kube.PostFeed
 	service := bridge.New(bridge.Config{
@@ -44,7 +44,7 @@ func serve() *bridge.Service {
 		Follow:       func(namespace, name string) (<-chan struct{}, func(), bool) { return feed.Follow(namespace, name) },
 		Capabilities: capabilities, Clock: clock.RealClock{}, Log: log,
 	})
-	feed = kube.NewPostFeed(c, index, service.Summarise)
+	feed = kube.NewPostFeed(c, nil, index, service.Summarise)
 	ctx, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
 	go teams.RunWithContext(ctx)

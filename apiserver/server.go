@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	kuberest "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -103,11 +102,17 @@ type Config struct {
 	Log   *slog.Logger
 }
 
+// informer keeps the resources of a kind in memory.
+type informer interface {
+	RunWithContext(ctx context.Context)
+	HasSynced() bool
+}
+
 // Server serves the HTTP API until its context ends.
 type Server struct {
 	config Config
 
-	informers []cache.SharedIndexInformer
+	informers []informer
 	current   *current
 	posts     *kube.PostFeed
 	archived  *archived.Posts
@@ -142,9 +147,9 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces), watchClock)
-	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, watchClock)
-	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
+	keys := kube.NewAPIKeys(client, config.Namespaces, apikeys.Indexers(config.Namespaces), watchClock)
+	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, config.Namespaces, watchClock)
+	s.informers = []informer{keys, teams, connections}
 	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
@@ -155,9 +160,9 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	usages := quota.NewStore(kube.NewUsages(client))
-	s.pending = kube.NewPendingMedia(client)
+	s.pending = kube.NewPendingMedia(client, config.Namespaces)
 	bridgeConfig := bridge.Config{
-		Key:          apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
+		Key:          apikeys.NewCache(keys, config.Clock).Authenticate,
 		Current:      s.current.check,
 		Used:         s.used.Record,
 		Owner:        teams.Owner,
@@ -183,7 +188,7 @@ func New(config Config) (*Server, error) {
 	}
 	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
-	s.posts = kube.NewPostFeed(client, index, summaries(service))
+	s.posts = kube.NewPostFeed(client, config.Namespaces, index, summaries(service))
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.follow(keys, namespaceOf)
 	s.budgets.follow(teams, ownedBy)

@@ -44,15 +44,20 @@ func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
 	}}
 }
 
+// Index is the part of a cache.Indexer that finds keys by an index of Indexers.
+type Index interface {
+	ByIndex(index, value string) ([]any, error)
+}
+
 // Cache answers from an informer's memory. Its methods may be called from many
 // goroutines at once.
 type Cache struct {
-	indexer cache.Indexer
+	indexer Index
 	clock   clock.PassiveClock
 }
 
 // NewCache returns a cache over an indexer that has Indexers.
-func NewCache(indexer cache.Indexer, clock clock.PassiveClock) *Cache {
+func NewCache(indexer Index, clock clock.PassiveClock) *Cache {
 	return &Cache{indexer: indexer, clock: clock}
 }
 

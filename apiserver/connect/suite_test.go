@@ -73,7 +73,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	own, err := kube.NewClient(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
-	connections = kube.NewConnections(own, clock.RealClock{})
+	connections = kube.NewConnections(own, nil, clock.RealClock{})
 	secrets, err = kube.NewCredentials(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
 	watching, stop := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/plan"
 )
@@ -27,9 +28,7 @@ var awaited = fields.AndSelectors(
 // PendingMedia watches the Media whose files are waited for. Of each it keeps the name and
 // the size alone.
 type PendingMedia struct {
-	reflector *cache.Reflector
-	once      sync.Once
-	synced    chan struct{}
+	reflectors reflectors
 
 	mu sync.Mutex
 	// sizes are those of the files, by namespace and name.
@@ -38,23 +37,24 @@ type PendingMedia struct {
 	changed map[string]struct{}
 }
 
-// NewPendingMedia returns a watch.
-func NewPendingMedia(client rest.Interface) *PendingMedia {
-	p := &PendingMedia{
-		synced: make(chan struct{}), sizes: map[string]map[string]int64{}, sums: map[string]int64{}, changed: map[string]struct{}{},
-	}
-	source := cache.NewFilteredListWatchFromClient(client, "media", metav1.NamespaceAll, func(o *metav1.ListOptions) {
-		o.FieldSelector = awaited.String()
+// NewPendingMedia returns a watch of the namespaces that are served.
+func NewPendingMedia(client rest.Interface, served configv1alpha1.Namespaces) *PendingMedia {
+	p := &PendingMedia{sizes: map[string]map[string]int64{}, sums: map[string]int64{}, changed: map[string]struct{}{}}
+	p.reflectors = newReflectors(served, func(namespace string, listed func()) *cache.Reflector {
+		source := cache.NewFilteredListWatchFromClient(client, "media", namespace, func(o *metav1.ListOptions) {
+			o.FieldSelector = awaited.String()
+		})
+		store := &pendingStore{p, namespace, listed}
+		return cache.NewReflectorWithOptions(source, &v1alpha1.Media{}, store, cache.ReflectorOptions{Name: "pending media"})
 	})
-	p.reflector = cache.NewReflectorWithOptions(source, &v1alpha1.Media{}, pendingStore{p}, cache.ReflectorOptions{Name: "pending media"})
 	return p
 }
 
 // Run watches until the context ends.
-func (p *PendingMedia) Run(ctx context.Context) { p.reflector.RunWithContext(ctx) }
+func (p *PendingMedia) Run(ctx context.Context) { p.reflectors.run(ctx) }
 
 // Synced is closed once all are known that there were at the start.
-func (p *PendingMedia) Synced() <-chan struct{} { return p.synced }
+func (p *PendingMedia) Synced() <-chan struct{} { return p.reflectors.synced }
 
 // Pending returns how many files of a namespace are waited for, and how many bytes they
 // have together; and of which of some, by the names of their Media, it knows: they are
@@ -99,16 +99,21 @@ func (p *PendingMedia) put(m *v1alpha1.Media) {
 	p.changed[m.Namespace] = struct{}{}
 }
 
-// pendingStore takes what the reflector reads.
-type pendingStore struct{ pending *PendingMedia }
+// pendingStore takes what the reflector of a namespace reads, or that of all.
+type pendingStore struct {
+	pending   *PendingMedia
+	namespace string
+	// listed is called once all are known.
+	listed func()
+}
 
-var _ cache.ReflectorStore = pendingStore{}
+var _ cache.ReflectorStore = &pendingStore{}
 
 // Add notes a Media that is waited for from now on.
-func (s pendingStore) Add(obj any) error { return s.Update(obj) }
+func (s *pendingStore) Add(obj any) error { return s.Update(obj) }
 
 // Update notes a Media that changed, and is waited for still.
-func (s pendingStore) Update(obj any) error {
+func (s *pendingStore) Update(obj any) error {
 	if m, ok := obj.(*v1alpha1.Media); ok {
 		s.pending.mu.Lock()
 		defer s.pending.mu.Unlock()
@@ -118,7 +123,7 @@ func (s pendingStore) Update(obj any) error {
 }
 
 // Delete forgets a Media that is gone, or not waited for any more.
-func (s pendingStore) Delete(obj any) error {
+func (s *pendingStore) Delete(obj any) error {
 	m, ok := obj.(*v1alpha1.Media)
 	if !ok {
 		return nil
@@ -141,23 +146,26 @@ func (s pendingStore) Delete(obj any) error {
 }
 
 // Replace takes in a list of all.
-func (s pendingStore) Replace(objs []any, _ string) error {
+func (s *pendingStore) Replace(objs []any, _ string) error {
 	p := s.pending
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for namespace := range p.sizes {
+		if s.namespace != metav1.NamespaceAll && s.namespace != namespace {
+			continue
+		}
 		p.changed[namespace] = struct{}{}
+		delete(p.sizes, namespace)
+		delete(p.sums, namespace)
 	}
-	clear(p.sizes)
-	clear(p.sums)
 	for _, obj := range objs {
 		if m, ok := obj.(*v1alpha1.Media); ok {
 			p.put(m)
 		}
 	}
-	p.once.Do(func() { close(p.synced) })
+	s.listed()
 	return nil
 }
 
 // Resync has nothing to do.
-func (pendingStore) Resync() error { return nil }
+func (*pendingStore) Resync() error { return nil }

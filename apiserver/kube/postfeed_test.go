@@ -79,7 +79,7 @@ func feed(t *testing.T) (index *postindex.Index, requests <-chan request, synced
 		t.Fatal(err)
 	}
 	index = postindex.New()
-	f := kube.NewPostFeed(client, index, func(post *v1alpha1.Post) postindex.Summary {
+	f := kube.NewPostFeed(client, nil, index, func(post *v1alpha1.Post) postindex.Summary {
 		return postindex.Summary{ID: post.Name, Title: post.Spec.Targets[0].Caption, DisplayAt: post.CreationTimestamp.Time}
 	})
 	var running sync.WaitGroup

@@ -11,63 +11,32 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/cached"
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// watched keeps all resources of one kind in memory, without the record of who
-// wrote which field, and of large metadata what is Herald's. What is read from memory is shared: the caller does not
-// change it.
-type watched[T any, P object[T]] struct {
-	cache.SharedIndexInformer
-	kind[T, P]
-	*contact
-}
-
-func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers, clock clock.PassiveClock) watched[T, P] {
-	contact := &contact{clock: clock}
-	source := contact.noted(cache.NewListWatchFromClient(client, resource, "", fields.Everything()))
-	informer := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-	_ = informer.SetTransform(cached.Transform) // it fails once the informer runs
-	return watched[T, P]{informer, kind[T, P]{client, resource}, contact}
-}
-
-// by returns the resources that an index has under a value, in no order.
-func (w watched[T, P]) by(index, value string) []P {
-	found, _ := w.GetIndexer().ByIndex(index, value) // there is such an index
-	out := make([]P, 0, len(found))
-	for _, obj := range found {
-		if of, ok := obj.(P); ok {
-			out = append(out, of)
-		}
-	}
-	return out
-}
-
-// APIKeys watches the API keys of every team.
+// APIKeys watches the API keys of the teams that are served.
 type APIKeys struct {
 	watched[v1alpha1.APIKey, *v1alpha1.APIKey]
 }
 
 // NewAPIKeys returns the watch of API keys with the indexers by which
 // they are looked up.
-func NewAPIKeys(client rest.Interface, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
+func NewAPIKeys(client rest.Interface, served configv1alpha1.Namespaces, indexers cache.Indexers, clock clock.PassiveClock) *APIKeys {
 	indexers = maps.Clone(indexers)
 	indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
-	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers, clock)}
+	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", served, indexers, clock)}
 }
 
 // Count returns how many keys a namespace has, from memory.
 func (k *APIKeys) Count(namespace string) int {
-	keys, _ := k.GetIndexer().IndexKeys(cache.NamespaceIndex, namespace) // there is such an index
-	return len(keys)
+	return len(k.by(cache.NamespaceIndex, namespace))
 }
 
 // List reads the keys of a namespace from the Kubernetes API itself: one that was made a
@@ -95,21 +64,19 @@ func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Tim
 	return err
 }
 
-// Grants watches what people have allowed agents, of every team.
+// Grants watches what people have allowed agents, of the teams that are served.
 type Grants struct {
 	watched[v1alpha1.OAuthGrant, *v1alpha1.OAuthGrant]
 }
 
 // NewGrants returns the watch of grants.
-func NewGrants(client rest.Interface, clock clock.PassiveClock) *Grants {
-	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock)}
+func NewGrants(client rest.Interface, served configv1alpha1.Namespaces, clock clock.PassiveClock) *Grants {
+	return &Grants{watch[v1alpha1.OAuthGrant](client, "oauthgrants", served, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock)}
 }
 
 // Get returns a grant from memory, or nil.
 func (g *Grants) Get(namespace, name string) *v1alpha1.OAuthGrant {
-	obj, _, _ := g.GetIndexer().GetByKey(namespace + "/" + name) // it never fails
-	grant, _ := obj.(*v1alpha1.OAuthGrant)
-	return grant
+	return g.cached(namespace, name)
 }
 
 // Live reads a grant from the Kubernetes API itself.
@@ -122,13 +89,7 @@ func (g *Grants) List(namespace string) []*v1alpha1.OAuthGrant {
 	if namespace != "" {
 		return g.by(cache.NamespaceIndex, namespace)
 	}
-	var all []*v1alpha1.OAuthGrant
-	for _, obj := range g.GetIndexer().List() {
-		if grant, ok := obj.(*v1alpha1.OAuthGrant); ok {
-			all = append(all, grant)
-		}
-	}
-	return all
+	return g.all()
 }
 
 // ListLive reads the grants of a namespace from the Kubernetes API itself: one that was made
@@ -179,7 +140,7 @@ type Teams struct {
 
 // NewTeams returns the watch of teams.
 func NewTeams(client rest.Interface, clock clock.PassiveClock) *Teams {
-	return &Teams{watch[v1alpha1.Team](client, "teams", cache.Indexers{
+	return &Teams{watch[v1alpha1.Team](client, "teams", nil, cache.Indexers{
 		namespaceOfTeam: func(obj any) ([]string, error) {
 			team, ok := obj.(*v1alpha1.Team)
 			if !ok {
@@ -201,7 +162,7 @@ func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
 	return owner
 }
 
-// Connections watches the connections of every team.
+// Connections watches the connections of the teams that are served.
 type Connections struct {
 	watched[v1alpha1.Connection, *v1alpha1.Connection]
 
@@ -210,12 +171,12 @@ type Connections struct {
 }
 
 // NewConnections returns the watch of connections.
-func NewConnections(client rest.Interface, clock clock.PassiveClock) *Connections {
+func NewConnections(client rest.Interface, served configv1alpha1.Namespaces, clock clock.PassiveClock) *Connections {
 	c := &Connections{
-		watched: watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock),
+		watched: watch[v1alpha1.Connection](client, "connections", served, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, clock),
 		change:  make(chan struct{}),
 	}
-	_, _ = c.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped
+	c.Handle(cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.changed,
 		UpdateFunc: func(_, obj any) { c.changed(obj) },
 		DeleteFunc: c.changed,
@@ -225,9 +186,7 @@ func NewConnections(client rest.Interface, clock clock.PassiveClock) *Connection
 
 // Get returns a connection from memory, or nil.
 func (c *Connections) Get(namespace, name string) *v1alpha1.Connection {
-	obj, _, _ := c.GetIndexer().GetByKey(namespace + "/" + name) // it never fails
-	connection, _ := obj.(*v1alpha1.Connection)
-	return connection
+	return c.cached(namespace, name)
 }
 
 // List returns the connections of a namespace from memory, in no order.

@@ -4,6 +4,8 @@
 package kube
 
 import (
+	"slices"
+
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,12 +45,5 @@ func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
 
 // List returns the teams that own their namespaces, in no order.
 func (t *Teams) List() []*v1alpha1.Team {
-	all := t.GetIndexer().List()
-	owners := make([]*v1alpha1.Team, 0, len(all))
-	for _, obj := range all {
-		if team, ok := obj.(*v1alpha1.Team); ok && t.Owner(team.Spec.Namespace) == team {
-			owners = append(owners, team)
-		}
-	}
-	return owners
+	return slices.DeleteFunc(t.all(), func(team *v1alpha1.Team) bool { return t.Owner(team.Spec.Namespace) != team })
 }

@@ -68,15 +68,11 @@ type Index struct {
 	kinds      *kinds
 	// hash is this index's own, so that no client can choose ids with the same.
 	hash func(id string) uint64
-	// seen is the resourceVersion up to which the watch has reported everything.
-	seen  uint64
-	count int
+	// watches feed the index, by namespace: the one of all namespaces, or one for each that is served.
+	watches map[string]*Watch
+	count   int
 	// changed holds the namespaces whose Tally may have changed since it was asked for.
 	changed map[string]struct{}
-	// round numbers the relists; restored says that the one under way, or the
-	// last if it was broken off, is of a store restored from a backup.
-	round    uint32
-	restored bool
 	// keeps says that finished posts stay on the lists when they leave the cluster, and left
 	// counts those that did; see KeepLeaving.
 	keeps bool
@@ -87,7 +83,7 @@ type Index struct {
 func New() *Index {
 	seed := maphash.MakeSeed()
 	return &Index{
-		namespaces: map[string]*posts{}, changed: map[string]struct{}{}, kinds: &kinds{numbers: map[facts]uint32{}},
+		namespaces: map[string]*posts{}, watches: map[string]*Watch{}, changed: map[string]struct{}{}, kinds: &kinds{numbers: map[facts]uint32{}},
 		hash: func(id string) uint64 { return maphash.String(seed, id) },
 	}
 }
@@ -101,7 +97,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	defer x.mu.Unlock()
 	p, old := x.find(namespace, s.ID)
 	switch {
-	case old == 0 && version <= x.seen:
+	case old == 0 && version <= x.seen(namespace):
 		return // the watch has reported what came after: the post is gone
 	case old != 0 && p.at(old).version >= version:
 		return
@@ -118,14 +114,6 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 		p.at(old).version = version
 		x.leave(namespace, old)
 	}
-}
-
-// Progress records that the watch has reported everything up to a
-// resourceVersion.
-func (x *Index) Progress(version uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.seen = max(x.seen, version)
 }
 
 // List returns a page of the posts that match, newest display time first and

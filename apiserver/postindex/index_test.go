@@ -50,7 +50,7 @@ type listed struct {
 
 // relist tells a whole list as it was at a version.
 func relist(x *postindex.Index, version uint64, posts ...listed) {
-	r := x.Relist(version)
+	r := x.Watch("").Relist(version)
 	for _, post := range posts {
 		r.Put(team, post.Summary, post.version)
 	}
@@ -92,9 +92,9 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "the watch may tell create and delete before the answer to the create is taken in",
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("a", 1), 5)
-				x.Progress(5)
+				x.Watch("").Progress(5)
 				x.Delete(team, "a", 6)
-				x.Progress(6)
+				x.Watch("").Progress(6)
 				x.Upsert(team, at("a", 1), 5)
 			},
 			want: []string{},
@@ -103,7 +103,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "the same version twice is one post",
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("a", 1), 5)
-				x.Progress(5)
+				x.Watch("").Progress(5)
 				x.Upsert(team, at("a", 1), 5)
 			},
 			want: []string{"a"},
@@ -121,9 +121,9 @@ func TestMergesByResourceVersion(t *testing.T) {
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 9)
 				x.Upsert(team, at("a", 1), 4)
-				x.Progress(4)
+				x.Watch("").Progress(4)
 				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 9)
-				x.Progress(9)
+				x.Watch("").Progress(9)
 				x.Upsert(team, at("a", 1), 4)
 			},
 			want: []string{},
@@ -132,9 +132,9 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "a name may be used again once its post is gone",
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 4)
-				x.Progress(4)
+				x.Watch("").Progress(4)
 				x.Delete(team, "a", 5)
-				x.Progress(5)
+				x.Watch("").Progress(5)
 				x.Upsert(team, at("a", 1), 6)
 			},
 			want: []string{"a"},
@@ -152,7 +152,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("own", 3), 12)
 				x.Upsert(team, at("gone", 1), 5)
-				x.Progress(5)
+				x.Watch("").Progress(5)
 				relist(x, 10, listed{at("listed", 2), 7})
 			},
 			want: []string{"own", "listed"},
@@ -170,7 +170,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 2)
-				x.Progress(2)
+				x.Watch("").Progress(2)
 				relist(x, 10, listed{at("b", 2), 2})
 			},
 			want: []string{"b"},
@@ -180,7 +180,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 2)
-				x.Progress(2)
+				x.Watch("").Progress(2)
 				relist(x, 10, listed{at("a", 3), 4}, listed{at("b", 2), 2})
 			},
 			want: []string{"a", "b"},
@@ -189,7 +189,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "half a list takes nothing out; the next one begins anew",
 			feed: func(x *postindex.Index) {
 				relist(x, 5, listed{at("a", 1), 1}, listed{at("b", 2), 2}, listed{at("c", 3), 3})
-				x.Relist(8).Put(team, at("a", 1), 1)
+				x.Watch("").Relist(8).Put(team, at("a", 1), 1)
 				relist(x, 10, listed{at("b", 2), 2})
 			},
 			want: []string{"b"},
@@ -197,7 +197,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 		"OwnWriteDuringRelist": {
 			reason: "what is written while pages come in is newer than the list, or in it",
 			feed: func(x *postindex.Index) {
-				r := x.Relist(10)
+				r := x.Watch("").Relist(10)
 				r.Put(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 11)
 				x.Upsert(team, at("a", 3), 12)
@@ -217,7 +217,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 		"RelistAfterRestoredBackupForgetsOwnWrites": {
 			reason: "what was written after the backup is lost, also what the watch had not told yet",
 			feed: func(x *postindex.Index) {
-				x.Progress(100)
+				x.Watch("").Progress(100)
 				x.Upsert(team, at("lost", 1), 105)
 				x.Upsert(team, withStatus(at("revived", 2), v1alpha1.PhaseCancelled), 106)
 				relist(x, 50, listed{at("revived", 2), 40})
@@ -228,7 +228,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "a restored Kubernetes store counts from an older version again; its list is what is true",
 			feed: func(x *postindex.Index) {
 				x.Upsert(team, at("lost", 1), 100)
-				x.Progress(100)
+				x.Watch("").Progress(100)
 				relist(x, 50, listed{at("kept", 1), 40})
 				x.Upsert(team, at("new", 2), 51)
 			},
@@ -317,7 +317,7 @@ func TestReadersSeeWholeLists(t *testing.T) {
 	}
 	version := uint64(posts)
 	for round := range 10 {
-		r := x.Relist(version)
+		r := x.Watch("").Relist(version)
 		for i := range posts {
 			version++
 			s := at(fmt.Sprintf("p%03d", i), (i*7+round)%posts)
@@ -329,7 +329,7 @@ func TestReadersSeeWholeLists(t *testing.T) {
 		}
 		x.Delete(team, "p001", version)
 		r.Done()
-		x.Progress(version)
+		x.Watch("").Progress(version)
 	}
 	close(stop)
 	readers.Wait()

@@ -151,7 +151,7 @@ func (s *store) tell(t *rapid.T) {
 		} else {
 			s.index.Upsert(e.namespace, *e.summary, e.version)
 		}
-		s.index.Progress(e.version)
+		s.index.Watch("").Progress(e.version)
 		s.seen = e.version
 		s.told[e.post] = max(s.told[e.post], e.version)
 	}
@@ -166,7 +166,7 @@ func (s *store) bookmark(t *rapid.T) {
 	if len(s.watch) > 0 {
 		s.seen = s.watch[0].version - 1
 	}
-	s.index.Progress(s.seen)
+	s.index.Watch("").Progress(s.seen)
 }
 
 // beginRelist takes a list; one that was coming in is broken off.
@@ -179,7 +179,7 @@ func (s *store) beginRelist(t *rapid.T) {
 	}
 	slices.SortFunc(s.pages, func(a, b event) int { return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.id, b.id)) })
 	s.pages = rapid.Permutation(s.pages).Draw(t, "order")
-	s.relist = s.index.Relist(s.taken)
+	s.relist = s.index.Watch("").Relist(s.taken)
 }
 
 func (s *store) nextPage(t *rapid.T) {

@@ -5,12 +5,12 @@ package postindex
 
 import "math"
 
-// Relist takes over a list of all posts as they were at one resourceVersion,
+// Relist takes over a list of all posts of a watch as they were at one resourceVersion,
 // post by post, while the index goes on to answer and to take in own writes.
 // The index never holds both lists: what the new one repeats stays where it is,
 // and what it lacks goes at the end.
 type Relist struct {
-	index   *Index
+	watch   *Watch
 	round   uint32
 	version uint64
 	// horizon is the version up to which an entry can only be true if the list
@@ -24,15 +24,15 @@ type Relist struct {
 // A list that is older than what the watch has reported comes from a Kubernetes
 // store that was restored from a backup. It counts from an older version again:
 // nothing that the index knew before is true any more.
-func (x *Index) Relist(version uint64) *Relist {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.round++
-	r := &Relist{index: x, round: x.round, version: version, horizon: version}
-	if version < x.seen {
-		x.restored = true
+func (w *Watch) Relist(version uint64) *Relist {
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
+	w.round++
+	r := &Relist{watch: w, round: w.round, version: version, horizon: version}
+	if version < w.seen {
+		w.restored = true
 	}
-	if x.restored {
+	if w.restored {
 		r.horizon = math.MaxUint64
 	}
 	return r
@@ -40,7 +40,7 @@ func (x *Index) Relist(version uint64) *Relist {
 
 // Put takes in one post of the list, as it was at its resourceVersion.
 func (r *Relist) Put(namespace string, s Summary, version uint64) {
-	x := r.index
+	x := r.watch.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, old := x.find(namespace, s.ID)
@@ -53,13 +53,17 @@ func (r *Relist) Put(namespace string, s Summary, version uint64) {
 // Done ends the relist: of what the list did not hold, only own writes that are
 // newer than the list stay. The watch goes on from the list's version.
 func (r *Relist) Done() {
-	x := r.index
+	w := r.watch
+	x := w.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for namespace, p := range x.namespaces {
+		if !w.covers(namespace) {
+			continue
+		}
 		for i := range p.entries {
 			if e := &p.entries[i]; e.text != "" && e.round != r.round && e.version <= r.horizon {
-				if x.restored {
+				if w.restored {
 					x.remove(namespace, place(i+1))
 				} else {
 					x.leave(namespace, place(i+1))
@@ -67,5 +71,5 @@ func (r *Relist) Done() {
 			}
 		}
 	}
-	x.seen, x.restored = r.version, false
+	w.seen, w.restored = r.version, false
 }

@@ -76,7 +76,7 @@ func TestChanged(t *testing.T) {
 	x.Upsert("a", sized(withStatus(at("p", 2), v1alpha1.PhasePosted), 100), 6)
 	x.Delete("b", "p", 7)
 	expect("a finished post and a deleted one do", "a", "b")
-	r := x.Relist(8)
+	r := x.Watch("").Relist(8)
 	r.Put("a", sized(withStatus(at("p", 2), v1alpha1.PhasePosted), 101), 8)
 	r.Done()
 	expect("a list does", "a")

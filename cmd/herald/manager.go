@@ -211,12 +211,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		// So far as they are teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
-	if len(c.Namespaces) > 0 {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{}
-		for _, namespace := range c.Namespaces {
-			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
-		}
-	}
+	options.Cache.DefaultNamespaces = cached.In(c.Namespaces)
 	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.

@@ -102,6 +102,9 @@ func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) [
 }
 
 func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged bool) []reconcile.Request {
+	if !r.Namespaces.Include(namespace) {
+		return nil
+	}
 	team, err := r.Owner(ctx, namespace)
 	limited := err == nil && plan.LimitsOf(team).Accounts > 0
 	if err == nil && !limited && !planChanged {

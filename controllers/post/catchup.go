@@ -106,7 +106,12 @@ func (rs *records) catchesUp() handler.EventHandler {
 	}
 }
 
+// catchUpTeam looks for the finished posts of a team that have no record. Those of a namespace that
+// is not served are another installation's.
 func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
+	if !a.records.o.Namespaces.Include(team.Spec.Namespace) {
+		return nil
+	}
 	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
 	if err != nil || !kept || of.Name != team.Name {
 		return err

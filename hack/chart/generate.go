@@ -19,42 +19,50 @@ type source struct {
 	// from is below config/, to is a folder below charts/herald/templates/.
 	from, to string
 	// turn makes a template of a manifest.
-	turn func(text string) string
+	turn func(text string) (string, error)
 }
 
 // rights is the folder of roles and policies, below config/ and among the templates.
 const rights = "rbac"
 
 func sources() []source {
+	web := `include "herald.web" .`
 	return []source{
-		{"crd/bases", "crds", definition},
-		{"rbac/manager/role.yaml", rights, installed},
-		{"rbac/apiserver/role.yaml", rights, installed},
-		{"rbac/role_bindings.yaml", rights, installed},
-		{"rbac/leader_election.yaml", rights, installed},
-		{"rbac/own_pod.yaml", rights, installed},
-		{"rbac/webhook.yaml", rights, func(text string) string {
-			return when(`include "herald.webhook.selfMade" .`, installed(text))
-		}},
-		{"rbac/team_secrets_role.yaml", rights, installed},
-		{"rbac/policies.yaml", rights, func(text string) string {
-			return when(".Values.admissionPolicies.enabled", installed(text))
-		}},
-		{"rbac/priority.yaml", rights, func(text string) string {
-			return when(".Values.priorityAndFairness.enabled", installed(text))
-		}},
-		{"rbac/web", rights, func(text string) string { return when(`include "herald.web" .`, installed(text)) }},
-		{"rbac/metrics.yaml", rights, installed},
-		{"rbac/users", rights, installed},
-		{"webhook/webhook.yaml", "webhook", func(text string) string {
+		{"crd/bases", "crds", always(definition)},
+		{"rbac/manager/role.yaml", rights, func(text string) (string, error) { return scoped(text, "manager", "manager", "") }},
+		{"rbac/apiserver/role.yaml", rights, func(text string) (string, error) { return scoped(text, "apiserver", "apiserver", "") }},
+		{"rbac/role_bindings.yaml", rights, always(installed)},
+		{"rbac/leader_election.yaml", rights, always(installed)},
+		{"rbac/own_pod.yaml", rights, always(installed)},
+		{"rbac/webhook.yaml", rights, onlyWhen(`include "herald.webhook.selfMade" .`)},
+		{"rbac/team_secrets_role.yaml", rights, always(installed)},
+		{"rbac/policies.yaml", rights, onlyWhen(".Values.admissionPolicies.enabled")},
+		{"rbac/priority.yaml", rights, onlyWhen(".Values.priorityAndFairness.enabled")},
+		{"rbac/web/role.yaml", rights, func(text string) (string, error) { return scoped(text, "apiserver-web", "apiserver", web) }},
+		{"rbac/web/bindings.yaml", rights, onlyWhen(web)},
+		{"rbac/web/secret.yaml", rights, onlyWhen(web)},
+		{"rbac/web/team_credentials_role.yaml", rights, onlyWhen(web)},
+		{"rbac/metrics.yaml", rights, always(installed)},
+		{"rbac/users", rights, always(installed)},
+		{"webhook/webhook.yaml", "webhook", always(func(text string) string {
 			return when(".Values.webhook.enabled", called(annotated(installed(text), "herald.webhook.annotations")))
-		}},
-		{"prometheus/rules-connections.yaml", "monitoring", alerts},
-		{"prometheus/rules-manager.yaml", "monitoring", func(text string) string {
+		})},
+		{"prometheus/rules-connections.yaml", "monitoring", always(alerts)},
+		{"prometheus/rules-manager.yaml", "monitoring", always(func(text string) string {
 			return strings.Replace(alerts(text), tooManyPosts+"100000\n", tooManyPosts+`{{ include "herald.tooManyPosts" . }}`+"\n", 1)
-		}},
-		{"prometheus/rules-posts.yaml", "monitoring", alerts},
+		})},
+		{"prometheus/rules-posts.yaml", "monitoring", always(alerts)},
 	}
+}
+
+// always is a turn that cannot fail.
+func always(turn func(text string) string) func(text string) (string, error) {
+	return func(text string) (string, error) { return turn(text), nil }
+}
+
+// onlyWhen is a turn for what is installed under a condition.
+func onlyWhen(condition string) func(text string) (string, error) {
+	return always(func(text string) string { return when(condition, installed(text)) })
 }
 
 // tooManyPosts is the comparison of the alert HeraldTooManyPosts, without the number, which is a value of the chart.
@@ -126,7 +134,11 @@ func (s *source) write(config, templates string) error {
 			return err
 		}
 		head := fmt.Sprintf("{{- /* Written by `make manifests` from config/%s. */ -}}\n", name)
-		return os.WriteFile(to, []byte(head+s.turn(string(text))), generated)
+		template, err := s.turn(string(text))
+		if err != nil {
+			return fmt.Errorf("config/%s: %w", name, err)
+		}
+		return os.WriteFile(to, []byte(head+template), generated)
 	})
 }
 

@@ -28,6 +28,10 @@ func TestRights(t *testing.T) {
 		{"minimal", "", "release", "release"},
 		// Who lets in no people gives no rights for them.
 		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
+		// An installation for two namespaces has no rights in a third one.
+		{"minimal", "namespaces: [team-a, team-b]", "manager", "manager-namespaces"},
+		{"minimal", "namespaces: [team-a, team-b]", "apiserver", "apiserver-namespaces"},
+		{"minimal", "namespaces: [team-a, team-b]", "release", "release-namespaces"},
 	} {
 		want, err := os.ReadFile(filepath.Join("testdata", "rights-"+tc.list+".txt"))
 		if err != nil {
@@ -114,7 +118,7 @@ func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string
 		if object.GetKind() == "RoleBinding" {
 			where = "in " + object.GetNamespace()
 		}
-		bound := find(objects, binding.RoleRef.Kind, binding.RoleRef.Name)
+		bound := roleOf(objects, &binding)
 		if bound == nil {
 			t.Fatalf("%s binds %s %s, which is not there", object.GetName(), binding.RoleRef.Kind, binding.RoleRef.Name)
 		}
@@ -126,6 +130,18 @@ func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string
 	}
 	slices.Sort(rights)
 	return rights
+}
+
+// roleOf is the role that a binding refers to: a Role stands in the namespace of its binding.
+func roleOf(objects []*unstructured.Unstructured, binding *rbacv1.RoleBinding) *unstructured.Unstructured {
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == binding.RoleRef.Kind && o.GetName() == binding.RoleRef.Name &&
+			(o.GetKind() == "ClusterRole" || o.GetNamespace() == binding.Namespace)
+	})
+	if i < 0 {
+		return nil
+	}
+	return objects[i]
 }
 
 func linesOf(rule rbacv1.PolicyRule, where string) []string {

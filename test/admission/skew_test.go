@@ -103,7 +103,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 	DescribeTable("both processes refuse to start, and say why:", func(ctx SpecContext, change func(*definition), lacks string) {
 		restore := serve(ctx, change)
 		for _, p := range []*managertest.Process{
-			installation.Manager(GinkgoT(), installation.Config(GinkgoT())), installation.APIServer(GinkgoT()),
+			installation.Manager(GinkgoT(), installation.Config(GinkgoT())), installation.APIServer(GinkgoT(), installation.APIServerConfig(GinkgoT())),
 		} {
 			Eventually(p.Done()).Should(BeClosed())
 			Expect(p.ExitCode()).To(Equal(1))
@@ -178,7 +178,7 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 
 		It("an older one says what it drops, and ends both processes", func(ctx SpecContext) {
 			w := delivering(ctx)
-			apiserver := installation.APIServer(GinkgoT())
+			apiserver := installation.APIServer(GinkgoT(), installation.APIServerConfig(GinkgoT()))
 			Eventually(apiserver.Log).Should(ContainSubstring("Serving"))
 			restore := serve(ctx, without("onUnknownOutcome", "spec"))
 			before := calls(ctx)

@@ -118,11 +118,17 @@ func (i *Installation) Manager(t TB, c *configv1alpha1.ManagerConfiguration) *Pr
 	return i.start(t, ManagerAccount, c, "manager", "--leader-identity", "test")
 }
 
-// APIServer starts an apiserver, as Manager does.
-func (i *Installation) APIServer(t TB) *Process {
+// APIServerConfig is an apiserver's configuration, which listens on free ports of the loopback.
+func (i *Installation) APIServerConfig(t TB) *configv1alpha1.APIServerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultAPIServer()
 	c.Common, c.BindAddress = i.common(t), ports.ForTest(t)
+	return c
+}
+
+// APIServer starts an apiserver with a configuration, as Manager does.
+func (i *Installation) APIServer(t TB, c *configv1alpha1.APIServerConfiguration) *Process {
+	t.Helper()
 	return i.start(t, APIServerAccount, c, "apiserver")
 }
 

@@ -155,7 +155,7 @@ func feedAll(ctx context.Context, config *rest.Config) (any, error) {
 		return nil, err
 	}
 	index := postindex.New()
-	feed := kube.NewPostFeed(reader, index, func(p *v1alpha1.Post) postindex.Summary {
+	feed := kube.NewPostFeed(reader, nil, index, func(p *v1alpha1.Post) postindex.Summary {
 		return postindex.Summary{
 			ID: p.Name, Status: v1alpha1.PhaseDraft, Category: p.Spec.Category, DisplayAt: p.CreationTimestamp.Time,
 			Title: posting.Title(p, func(int) v1alpha1.Platform { return v1alpha1.PlatformFacebook }),

@@ -24,7 +24,7 @@ var _ = Describe("Disconnecting an account as the web application does", func() 
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:herald-apiserver"}
 		api, err := kube.NewClient(config, "rights-test")
 		Expect(err).NotTo(HaveOccurred())
-		connections := kube.NewConnections(api, clock.RealClock{})
+		connections := kube.NewConnections(api, nil, clock.RealClock{})
 
 		conn := connected(ofTeam, func(c *v1alpha1.Connection) {
 			c.Name, c.Finalizers = "x-eeeeeeeeeeeeeeee", []string{"example.com/kept"}

@@ -1,0 +1,47 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// reflectors are the watches of a kind whose resources are not kept as they are, one for each scope.
+type reflectors struct {
+	all []*cache.Reflector
+	// synced is closed once each has listed what there was at the start.
+	synced chan struct{}
+}
+
+// newReflectors makes a reflector for each scope. Its store calls listed after each list.
+func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace string, listed func()) *cache.Reflector) reflectors {
+	names := scopes(served)
+	r := reflectors{synced: make(chan struct{})}
+	var waiting atomic.Int64
+	waiting.Store(int64(len(names)))
+	for _, namespace := range names {
+		first := sync.OnceFunc(func() {
+			if waiting.Add(-1) == 0 {
+				close(r.synced)
+			}
+		})
+		r.all = append(r.all, newReflector(namespace, first))
+	}
+	return r
+}
+
+// run watches until the context ends.
+func (r *reflectors) run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, reflector := range r.all {
+		running.Go(func() { reflector.RunWithContext(ctx) })
+	}
+	running.Wait()
+}

@@ -1,0 +1,148 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/cached"
+)
+
+// scopes are the namespaces that are watched one by one: an installation for single namespaces
+// has rights in these alone. One for all of them has a single watch of the whole cluster.
+func scopes(served configv1alpha1.Namespaces) []string {
+	if len(served) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return served
+}
+
+// watched keeps all resources of one kind in memory, without the record of who
+// wrote which field, and of large metadata what is Herald's. What is read from memory is shared: the caller does not
+// change it.
+type watched[T any, P object[T]] struct {
+	kind[T, P]
+
+	informers []informer
+}
+
+// informer is the watch of one scope.
+type informer struct {
+	cache.SharedIndexInformer
+	*contact
+}
+
+func watch[T any, P object[T]](client rest.Interface, resource string, served configv1alpha1.Namespaces, indexers cache.Indexers,
+	clock clock.PassiveClock,
+) watched[T, P] {
+	w := watched[T, P]{kind: kind[T, P]{client, resource}}
+	for _, namespace := range scopes(served) {
+		contact := &contact{clock: clock}
+		source := contact.noted(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
+		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
+		_ = shared.SetTransform(cached.Transform) // it fails once the informer runs
+		w.informers = append(w.informers, informer{shared, contact})
+	}
+	return w
+}
+
+// RunWithContext watches until the context ends.
+func (w watched[T, P]) RunWithContext(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, i := range w.informers {
+		running.Go(func() { i.RunWithContext(ctx) })
+	}
+	running.Wait()
+}
+
+// HasSynced reports whether memory holds everything that there was at the start.
+func (w watched[T, P]) HasSynced() bool {
+	for _, i := range w.informers {
+		if !i.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Handle passes every change to a handler. It is called before the watch runs.
+func (w watched[T, P]) Handle(handler cache.ResourceEventHandler) {
+	for _, i := range w.informers {
+		_, _ = i.AddEventHandler(handler) // it fails once the informer was stopped
+	}
+}
+
+// LastContact is when the contents of memory were last known to be complete; zero before that.
+func (w watched[T, P]) LastContact() time.Time {
+	oldest := w.informers[0].LastContact()
+	for _, i := range w.informers[1:] {
+		if at := i.LastContact(); at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
+// ByIndex returns the resources that an index has under a value, in no order.
+func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
+	if len(w.informers) == 1 {
+		return w.informers[0].GetIndexer().ByIndex(index, value)
+	}
+	var all []any
+	for _, i := range w.informers {
+		found, err := i.GetIndexer().ByIndex(index, value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// by returns the resources that an index has under a value, in no order.
+func (w watched[T, P]) by(index, value string) []P {
+	found, _ := w.ByIndex(index, value) // there is such an index
+	return typed[T, P](found)
+}
+
+// all returns every resource in memory, in no order.
+func (w watched[T, P]) all() []P {
+	var all []P
+	for _, i := range w.informers {
+		all = append(all, typed[T, P](i.GetIndexer().List())...)
+	}
+	return all
+}
+
+// cached returns a resource from memory, or nil.
+func (w watched[T, P]) cached(namespace, name string) P {
+	key := cache.NewObjectName(namespace, name).String()
+	for _, i := range w.informers {
+		if obj, _, _ := i.GetIndexer().GetByKey(key); obj != nil { // it never fails
+			of, _ := obj.(P)
+			return of
+		}
+	}
+	return nil
+}
+
+// typed are the resources that an indexer holds.
+func typed[T any, P object[T]](found []any) []P {
+	out := make([]P, 0, len(found))
+	for _, obj := range found {
+		if of, ok := obj.(P); ok {
+			out = append(out, of)
+		}
+	}
+	return out
+}

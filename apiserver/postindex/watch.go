@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postindex
+
+// Watch is one watch that feeds an index: of all namespaces, or of a single one. Watches
+// progress independently, so each has its own resourceVersion and relists only its own
+// namespace.
+type Watch struct {
+	index *Index
+	// namespace is empty for the watch of all namespaces.
+	namespace string
+	// seen is the resourceVersion up to which the watch has reported everything.
+	seen uint64
+	// round numbers the relists; restored says that the one under way, or the
+	// last if it was broken off, is of a store restored from a backup.
+	round    uint32
+	restored bool
+}
+
+// Watch returns the watch of a namespace, or of all of them if the name is empty. An index
+// is fed by the watch of all namespaces or by watches of single ones, never by both.
+func (x *Index) Watch(namespace string) *Watch {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w := x.watches[namespace]
+	if w == nil {
+		w = &Watch{index: x, namespace: namespace}
+		x.watches[namespace] = w
+	}
+	return w
+}
+
+// seen is the resourceVersion up to which everything in a namespace has been reported.
+func (x *Index) seen(namespace string) uint64 {
+	for _, of := range [...]string{namespace, ""} {
+		if w := x.watches[of]; w != nil {
+			return w.seen
+		}
+	}
+	return 0
+}
+
+// Progress records that the watch has reported everything up to a
+// resourceVersion.
+func (w *Watch) Progress(version uint64) {
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
+	w.seen = max(w.seen, version)
+}
+
+// covers reports whether the watch reports the posts of a namespace.
+func (w *Watch) covers(namespace string) bool {
+	return w.namespace == "" || w.namespace == namespace
+}

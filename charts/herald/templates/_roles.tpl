@@ -1,0 +1,32 @@
+{{/* The rights of a process in each of the namespaces that the installation serves; nothing if it serves all, since they are part of a
+ClusterRole then. Takes a dict with root, role, process and rules. */}}
+{{- define "herald.roles" -}}
+{{- range .root.Values.namespaces }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "herald.fullname" $.root }}-{{ $.role }}
+  namespace: {{ . }}
+  labels:
+    {{- include "herald.labels" $.root | nindent 4 }}
+rules:
+{{ $.rules | trim }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "herald.fullname" $.root }}-{{ $.role }}
+  namespace: {{ . }}
+  labels:
+    {{- include "herald.labels" $.root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "herald.fullname" $.root }}-{{ $.role }}
+subjects:
+- kind: ServiceAccount
+  name: {{ include "herald.fullname" $.root }}-{{ $.process }}
+  namespace: {{ $.root.Release.Namespace }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,86 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// clusterScoped are the resources, among those that Herald's accounts have rights to, that are in no namespace.
+var clusterScoped = []string{
+	"clusterroles", "customresourcedefinitions", "namespaces", "subjectaccessreviews", "teams", "teams/status", "tokenreviews",
+	"validatingwebhookconfigurations",
+}
+
+// scoped turns a ClusterRole into a template that gives an installation for single namespaces its rights in these alone: the value
+// namespaces moves the rules about what is in a namespace to a Role in each, which is bound to the account of a process. A condition, if
+// there is one, decides whether anything of it is rendered.
+func scoped(text, role, process, condition string) (string, error) {
+	head, body, found := strings.Cut(text, "\nrules:\n")
+	if !found {
+		return "", fmt.Errorf("the ClusterRole %s has no rules", role)
+	}
+	var rules, ofCluster, inNamespace []rbacv1.PolicyRule
+	if err := yaml.Unmarshal([]byte(body), &rules); err != nil {
+		return "", fmt.Errorf("the rules of the ClusterRole %s: %w", role, err)
+	}
+	for _, rule := range rules {
+		cluster, namespaced := split(rule)
+		ofCluster, inNamespace = append(ofCluster, cluster...), append(inNamespace, namespaced...)
+	}
+	cluster, err := yaml.Marshal(ofCluster)
+	if err != nil {
+		return "", err
+	}
+	namespaced, err := yaml.Marshal(inNamespace)
+	if err != nil {
+		return "", err
+	}
+	// An installation for single namespaces does not make them: its Roles stand there before.
+	everywhere := strings.Replace(installed(string(cluster)), "  - namespaces\n  verbs:\n  - create\n",
+		"  - namespaces\n  verbs:\n  {{- if not .Values.namespaces }}\n  - create\n  {{- end }}\n", 1)
+	helper := "herald.rules." + role
+	template := installed(head+"\nrules:\n") + everywhere +
+		fmt.Sprintf("{{- if not .Values.namespaces }}\n{{ include %q . }}\n{{- end }}\n", helper) +
+		fmt.Sprintf("{{- include \"herald.roles\" (dict \"root\" . \"role\" %q \"process\" %q \"rules\" (include %q .)) }}\n", role, process, helper)
+	if condition != "" {
+		template = when(condition, template)
+	}
+	return fmt.Sprintf("{{- define %q -}}\n%s{{- end }}\n", helper, installed(string(namespaced))) + template, nil
+}
+
+// split divides a rule into its part about the cluster and its part about namespaces. Kubernetes checks the right to bind a ClusterRole in
+// the namespace of the binding.
+func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule) {
+	add := func(to *[]rbacv1.PolicyRule, resources, verbs []string) {
+		if len(resources) > 0 && len(verbs) > 0 {
+			part := *rule.DeepCopy()
+			part.Resources, part.Verbs = resources, verbs
+			*to = append(*to, part)
+		}
+	}
+	var whole, in, bound []string
+	for _, resource := range rule.Resources {
+		switch {
+		case resource == "clusterroles":
+			bound = append(bound, resource)
+		case slices.Contains(clusterScoped, resource):
+			whole = append(whole, resource)
+		default:
+			in = append(in, resource)
+		}
+	}
+	add(&cluster, whole, rule.Verbs)
+	add(&namespaced, in, rule.Verbs)
+	add(&cluster, bound, slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return verb == "bind" }))
+	if slices.Contains(rule.Verbs, "bind") {
+		add(&namespaced, bound, []string{"bind"})
+	}
+	return cluster, namespaced
+}

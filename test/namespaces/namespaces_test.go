@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package namespaces_test runs both processes with the rights that the chart gives an installation for single namespaces:
+// whatever they read or write elsewhere is forbidden.
+package namespaces_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kuberest "k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/chart"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/managertest"
+	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func TestNamespaces(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "an installation for single namespaces")
+}
+
+// served are the namespaces of the installation, and foreign is a team's that another one serves.
+var served = configv1alpha1.Namespaces{"team-acme", "team-beta"}
+
+const foreign = "team-other"
+
+var (
+	admin       client.Client
+	adminConfig *kuberest.Config
+	platform    sandboxtest.Client
+
+	installation       managertest.Installation
+	manager, apiserver *managertest.Process
+	// address is where the apiserver listens.
+	address string
+)
+
+// installed are the kinds of the chart's objects that the processes need from a cluster without nodes.
+var installed = []string{
+	"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	admin, adminConfig = env.Client, env.Config
+	for _, namespace := range append([]string{foreign}, served...) {
+		Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: strings.TrimPrefix(namespace, "team-")},
+		}})).To(Succeed())
+	}
+	install(ctx)
+	platform = sandboxtest.Start(GinkgoT())
+	installation = managertest.Installation{
+		Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL, Store: storetest.Start(GinkgoT()),
+	}
+	settings := installation.Config(GinkgoT())
+	settings.Namespaces = served
+	manager = installation.Manager(GinkgoT(), settings)
+	door := installation.APIServerConfig(GinkgoT())
+	door.Namespaces, address = served, "http://"+door.BindAddress
+	apiserver = installation.APIServer(GinkgoT(), door)
+	for _, namespace := range append([]string{foreign}, served...) {
+		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
+	}
+})
+
+// install applies what the chart renders for the two namespaces.
+func install(ctx context.Context) {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
+	Expect(os.WriteFile(file, fmt.Appendf(nil, "namespaces: [%s]\n", strings.Join(served, ", ")), 0o600)).To(Succeed())
+	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml", file)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: managertest.Namespace}}))).To(Succeed())
+	for _, object := range objects {
+		if slices.Contains(installed, object.GetKind()) {
+			Expect(admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("helm"))).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+		}
+	}
+}
+
+func team(namespace string) *v1alpha1.Team {
+	return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimPrefix(namespace, "team-")}, Spec: v1alpha1.TeamSpec{
+		Namespace: namespace, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
+	}}
+}
+
+func ready(ctx context.Context, object client.Object, conditions *[]metav1.Condition) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(*conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", *conditions)
+	}).Should(Succeed())
+}
+
+// connect connects an account of X in a namespace, and returns once it is ready.
+func connect(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	account, err := platform.Account(ctx, "x", fmt.Sprintf("19%08d", slices.Index(served, namespace)), nil)
+	Expect(err).NotTo(HaveOccurred())
+	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"}}
+	Expect(cluster.CreateConnection(ctx, admin, conn, v1alpha1.PlatformX, cluster.Account{
+		ID: account.ID, AccessToken: account.AccessToken, RefreshToken: account.RefreshToken, ExpiresAt: account.ExpiresAt.UTC().Format(time.RFC3339),
+	})).To(Succeed())
+	ready(ctx, conn, &conn.Status.Conditions)
+}
+
+// key makes an API key and returns its token.
+func key(ctx context.Context, namespace string) string {
+	GinkgoHelper()
+	made := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ci"}}
+	Expect(admin.Create(ctx, made)).To(Succeed())
+	ready(ctx, made, &made.Status.Conditions)
+	var secret corev1.Secret
+	name := made.Status.Token(v1alpha1.DefaultTokenName).SecretRef.Name
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)).To(Succeed())
+	return string(secret.Data[v1alpha1.APIKeyTokenKey])
+}
+
+// answer is that of the apiserver.
+type answer struct {
+	Status int
+	Body   string
+}
+
+// ask sends a request with a token. Its status is zero while the apiserver has not opened its port.
+func ask(ctx context.Context, token, method, path, body string) answer {
+	GinkgoHelper()
+	request, err := http.NewRequestWithContext(ctx, method, address+rest.Prefix+path, bytes.NewBufferString(body))
+	Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{Body: err.Error()}
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return answer{response.StatusCode, string(text)}
+}
+
+var _ = Describe("An installation for single namespaces", Ordered, func() {
+	It("publishes in each of them what was applied, and what came by the API", func(ctx SpecContext) {
+		for _, namespace := range served {
+			of := team(namespace)
+			ready(ctx, of, &of.Status.Conditions)
+			connect(ctx, namespace)
+			applied := &v1alpha1.Post{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "applied"},
+				Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{
+					ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "applied in " + namespace,
+				}}},
+			}
+			Expect(admin.Create(ctx, applied)).To(Succeed())
+			token := key(ctx, namespace)
+			body := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"x","caption":"sent to %s"}]}`, namespace)
+			Eventually(func() int { return ask(ctx, token, http.MethodGet, "/connections", "").Status }).Should(Equal(http.StatusOK))
+			Expect(ask(ctx, token, http.MethodPost, "/posts", body)).To(HaveField("Status", http.StatusCreated))
+			Eventually(func() string { return ask(ctx, token, http.MethodGet, "/posts?status=posted", "").Body }).Should(And(ContainSubstring("applied in "+namespace), ContainSubstring("sent to "+namespace), ContainSubstring(`"total":2`)))
+			Expect(ask(ctx, token, http.MethodPost, "/media/upload-url", `{"name":"a.png","mime_type":"image/png","size_bytes":70}`)).
+				To(HaveField("Status", http.StatusCreated))
+		}
+	})
+
+	It("leaves the team of another namespace alone, whose Secrets and posts it cannot read", func(ctx SpecContext) {
+		for _, account := range []string{managertest.ManagerAccount, managertest.APIServerAccount} {
+			config := kuberest.CopyConfig(adminConfig)
+			config.Impersonate.UserName = account
+			reader, err := client.New(config, client.Options{Scheme: admin.Scheme()})
+			Expect(err).NotTo(HaveOccurred())
+			for _, list := range []client.ObjectList{
+				&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}, &corev1.SecretList{},
+			} {
+				Expect(reader.List(ctx, list, client.InNamespace(foreign))).To(Satisfy(apierrors.IsForbidden), "%s, %T", account, list)
+				Expect(reader.List(ctx, list)).To(Satisfy(apierrors.IsForbidden), "%s, %T", account, list)
+			}
+		}
+		of := team(foreign)
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(of), of)).To(Succeed())
+		Expect(of.Status.Conditions).To(BeEmpty())
+	})
+
+	It("has every right that it needs", func() {
+		for _, process := range []*managertest.Process{manager, apiserver} {
+			Expect(process.Log()).NotTo(Or(ContainSubstring("orbidden"), ContainSubstring("unknown namespace for the cache")))
+		}
+	})
+
+	It("takes its finalizers off before it is uninstalled, with the rights of the hook", func(ctx SpecContext) {
+		manager.Stop()
+		apiserver.Stop()
+		release := installation.Release(GinkgoT(), "--install-namespace="+managertest.Namespace, "--wait=1m", "--namespace="+strings.Join(served, ","))
+		Expect(release.ExitCode()).To(BeZero(), release.Log())
+		var posts v1alpha1.PostList
+		Expect(admin.List(ctx, &posts)).To(Succeed())
+		Expect(posts.Items).To(HaveLen(2 * len(served)))
+		for i := range posts.Items {
+			Expect(posts.Items[i].Finalizers).To(BeEmpty())
+		}
+	})
+})
