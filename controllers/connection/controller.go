@@ -237,7 +237,7 @@ func (r *Reconciler) leave(ctx context.Context, conn *v1alpha1.Connection, decla
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.status.Wake(conn, cmp.Or(again, restOfLimit(conn, rest(conn, declaredLead, now), now)))}, nil
+	return reconcile.Result{RequeueAfter: r.status.Wake(conn, restOfLimit(conn, cmp.Or(again, rest(conn, declaredLead, now)), now))}, nil
 }
 
 func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {

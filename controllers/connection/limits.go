@@ -27,10 +27,17 @@ func limitMoved() predicate.Predicate {
 	}}
 }
 
-// isLimitStale reports whether the condition RateLimited of a connection is not what its status says now.
+// isLimitStale reports whether the condition RateLimited of a connection is not what its status says now: whether a limit
+// holds the account, until when, and which.
 func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
-	limited := !ratelimit.BlockedUntil(&conn.Status, now).IsZero()
-	return limited != meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
+	described := conn.DeepCopy()
+	ratelimit.Describe(described, "", now)
+	return !v1alpha1.SemanticEqual(limitOf(conn), limitOf(described))
+}
+
+// limitOf is the condition RateLimited of a connection, or nil.
+func limitOf(conn *v1alpha1.Connection) *metav1.Condition {
+	return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 }
 
 // restOfLimit returns after how long a connection whose limit holds is looked at again, in place of a rest; zero is no time.

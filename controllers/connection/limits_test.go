@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
@@ -80,8 +81,17 @@ var _ = Describe("What holds an account back", func() {
 		t.pass(ctx, a)
 		Expect(t.event()).To(BeEmpty(), "it was emitted")
 
+		By("moving its end")
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a.conn), a.conn)).To(Succeed())
+		later := v1alpha1.NewTime(now.Now().Add(20 * time.Minute))
+		a.conn.Status.RateLimitedUntil = &later
+		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
+		t.pass(ctx, a)
+		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(HavePrefix("AccountLimited: nothing is sent before " + later.String()))
+		Expect(t.event()).To(BeEmpty(), "it is the same limit")
+
 		By("letting it end")
-		now.Step(10 * time.Minute)
+		now.Step(20 * time.Minute)
 		t.pass(ctx, a)
 		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(BeEmpty())
 		Expect(t.event()).To(HavePrefix("Normal RateLimitEnded"))

@@ -23,7 +23,9 @@ const (
 	logAccepted  = "taken by the platform, which works on it"
 	logWaits     = "a target waits"
 	logMend      = "a target is refused until the post is mended"
-	logRefused   = "a target failed: it was refused"
+	logRefused   = "a target failed: the platform refused it"
+	logFailed    = "a target failed"
+	logCancelled = "a target was cancelled"
 	logGivenUp   = "a target failed: its time to be tried is over"
 	logUnknown   = "nobody knows whether a target was published; a person has to look"
 )
@@ -70,16 +72,27 @@ func logMessage(t *v1alpha1.TargetStatus) string {
 		}
 		return logWaits
 	case v1alpha1.TargetFailed:
-		if t.Blocked.Reason == v1alpha1.ReasonMissedSchedule {
-			return logGivenUp
-		}
-		return logRefused
+		return logOfFailure(t.Blocked.Reason)
 	case v1alpha1.TargetUndecided:
 		return logUnknown
 	case v1alpha1.TargetPosted, v1alpha1.TargetWithdrawn:
 		return ""
 	default:
 		return ""
+	}
+}
+
+// logOfFailure is the message about a target that failed for a reason.
+func logOfFailure(reason string) string {
+	switch reason {
+	case v1alpha1.ReasonMissedSchedule:
+		return logGivenUp
+	case v1alpha1.ReasonCancelled:
+		return logCancelled
+	case v1alpha1.ReasonRefused, v1alpha1.ReasonAccountRestricted:
+		return logRefused
+	default:
+		return logFailed
 	}
 }
 

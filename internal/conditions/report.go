@@ -115,18 +115,14 @@ func (r *Reporter) isNews(obj client.Object, reason, was string) bool {
 	defer r.mu.Unlock()
 	_, held := r.held[obj.GetUID()]
 	delete(r.held, obj.GetUID())
-	if reason == was && !held {
-		return false
+	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
+		// Also if the reason is no news: a process before this one may have held the warning back.
+		if now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace); until.After(now) {
+			r.hold(obj.GetUID(), until, now)
+			return false
+		}
 	}
-	if reason != v1alpha1.ReasonNoTeam || r.Clock == nil {
-		return reason != was
-	}
-	now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace)
-	if !until.After(now) {
-		return true
-	}
-	r.hold(obj.GetUID(), until, now)
-	return false
+	return reason != was || held
 }
 
 // hold holds the warning about an object back. It forgets the objects that were not reported again, since they are gone.

@@ -141,6 +141,16 @@ func TestWake(t *testing.T) {
 	if len(recorder.Events) != 1 {
 		t.Errorf("it is emitted %d times", len(recorder.Events))
 	}
+	// A process that starts within the time does not know whether the one before it held the warning back.
+	now.SetTime(noon.Add(20 * time.Second))
+	next := &Reporter{Events: recorder, Clock: now}
+	if next.isNews(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) || next.Wake(key, 0) != 10*time.Second {
+		t.Errorf("the warning of the process before is reported after %s", next.Wake(key, 0))
+	}
+	now.SetTime(noon.Add(NoTeamGrace))
+	if !next.isNews(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) {
+		t.Error("the warning of the process before is lost")
+	}
 	// A Team came in time: no warning is emitted.
 	now.SetTime(noon)
 	r.isNews(key, v1alpha1.ReasonNoTeam, "")

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +18,7 @@ import (
 
 // Describe derives the condition RateLimited of a connection from its status: True while its platform takes no calls for the
 // account, absent otherwise. reason is that of the limit if the caller knows it. If it is empty, Describe derives it, and keeps
-// QuotaUsedUp, which no number in the status may show.
+// QuotaUsedUp, which no number in the status may show, until the platform reports another limit.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
 	until := BlockedUntil(status, now)
@@ -26,16 +27,20 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 		return
 	}
 	if reason = cmp.Or(reason, reasonOf(status, now)); reason == v1alpha1.ReasonAccountLimited {
-		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRateLimited); c != nil && c.Reason == v1alpha1.ReasonQuotaUsedUp {
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRateLimited)
+		if c != nil && c.Reason == v1alpha1.ReasonQuotaUsedUp && strings.HasSuffix(c.Message, described(status)) {
 			reason = c.Reason
 		}
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionRateLimited, Status: metav1.ConditionTrue, Reason: reason,
-		Message:            fmt.Sprintf("nothing is sent before %s: %s", v1alpha1.NewTime(until), status.RateLimitedMessage),
+		Message:            fmt.Sprintf("nothing is sent before %s%s", v1alpha1.NewTime(until), described(status)),
 		ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
 	})
 }
+
+// described is the end of the message of the condition, with the platform's own words.
+func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
 // reasonOf derives from a status which limit holds its account.
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {

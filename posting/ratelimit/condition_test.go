@@ -22,7 +22,7 @@ func condition(kind, reason, message string) metav1.Condition {
 func TestDescribe(t *testing.T) {
 	hour := in(time.Hour)
 	known := func(reason string) []metav1.Condition {
-		return []metav1.Condition{condition(v1alpha1.ConditionRateLimited, reason, "as before")}
+		return []metav1.Condition{condition(v1alpha1.ConditionRateLimited, reason, "nothing is sent before 2026-11-20T12:30:00.000Z: 25 a day")}
 	}
 	for name, tc := range map[string]struct {
 		why    string
@@ -40,7 +40,8 @@ func TestDescribe(t *testing.T) {
 		"nothing remains":             {"it posted as often as it may", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, nil)}}, "", v1alpha1.ReasonQuotaUsedUp},
 		"nothing remained of another": {"that one has begun anew", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, in(-time.Second))}}, "", v1alpha1.ReasonAccountLimited},
 		"an answer told of a quota":   {"the caller knows", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, v1alpha1.ReasonQuotaUsedUp, v1alpha1.ReasonQuotaUsedUp},
-		"that quota lasts":            {"no number tells of it, and it is the same limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
+		"that quota lasts":            {"no number tells of it, and it is the same limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "25 a day", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
+		"another limit holds longer":  {"the quota is not what is waited for", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "too fast", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonAccountLimited},
 		"a locked account": {
 			"a person has to unlock it", v1alpha1.ConnectionStatus{
 				RateLimitedUntil: hour, RateLimitedMessage: "locked",
