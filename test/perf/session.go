@@ -242,15 +242,21 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 
 // writes counts what the API server has written so far.
 func (s *session) writes(ctx context.Context) (measure.Writes, error) {
+	page, err := s.metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return measure.CountWrites(page)
+}
+
+// metrics are those of the API server.
+func (s *session) metrics(ctx context.Context) (io.Reader, error) {
 	client, err := rest.HTTPClientFor(s.stack.Config)
 	if err != nil {
 		return nil, err
 	}
 	page, err := get(ctx, client, s.stack.Config.Host+"/metrics")
-	if err != nil {
-		return nil, err
-	}
-	return measure.CountWrites(bytes.NewReader(page))
+	return bytes.NewReader(page), err
 }
 
 // profile begins CPU profiles of Herald's processes if BENCH_PPROF is set. The returned function waits for them.

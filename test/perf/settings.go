@@ -21,6 +21,7 @@ type settings struct {
 	inFlight    int
 	b1Posts     int
 	b2Posts     int
+	neighbour   int
 	b3Minutes   float64
 	b4Posts     int
 	b4Asks      int
@@ -46,6 +47,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	v.IntVar(&s.inFlight, "BENCH_IN_FLIGHT", 256, "B2: posts worked on at once, by the floor and by Herald")
 	v.IntVar(&s.b1Posts, "BENCH_B1_POSTS", 4000, "B1: posts in a round")
 	v.IntVar(&s.b2Posts, "BENCH_B2_POSTS", 5000, "B2, B2M: posts in a round")
+	v.IntVar(&s.neighbour, "BENCH_NEIGHBOUR", 0, "B2, B2M: requests that another operator keeps in flight, at the API server's priority level workload-low")
 	v.Float64Var(&s.b3Minutes, "BENCH_B3_MINUTES", 3, "B3, B3M: how long, with 100 posts a minute")
 	v.IntVar(&s.b4Posts, "BENCH_B4_POSTS", 100_000, "B4: posts, of one team and then of 1,000 teams")
 	v.IntVar(&s.b4Asks, "BENCH_B4_REQUESTS", 20_000, "B4: requests for each kind of page")

@@ -53,6 +53,10 @@ apiserver_request_total{code="201",resource="events",subresource="",verb="POST"}
 apiserver_request_total_other{code="201",resource="events",subresource="",verb="POST"} 7
 # TYPE go_memstats_heap_alloc_bytes gauge
 go_memstats_heap_alloc_bytes 1.048576e+06
+# TYPE apiserver_flowcontrol_current_inqueue_requests gauge
+apiserver_flowcontrol_current_inqueue_requests{flow_schema="service-accounts",priority_level="workload-low"} 40
+apiserver_flowcontrol_current_inqueue_requests{flow_schema="other",priority_level="workload-low"} 2
+apiserver_flowcontrol_current_inqueue_requests{flow_schema="herald",priority_level="herald"} 7
 `
 
 func TestHeap(t *testing.T) {
@@ -61,6 +65,15 @@ func TestHeap(t *testing.T) {
 	}
 	if got, err := Heap(strings.NewReader("# TYPE other gauge\nother 7\n")); err == nil {
 		t.Errorf("the heap of a program that does not tell it is %v, want an error", got)
+	}
+}
+
+func TestSum(t *testing.T) {
+	for level, want := range map[string]float64{"workload-low": 42, "herald": 7, "catch-all": 0} {
+		got, err := Sum(strings.NewReader(scraped), "apiserver_flowcontrol_current_inqueue_requests", map[string]string{"priority_level": level})
+		if err != nil || got != want {
+			t.Errorf("%v requests wait at %s (%v), want %v", got, level, err, want)
+		}
 	}
 }
 

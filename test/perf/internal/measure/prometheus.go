@@ -47,6 +47,33 @@ func parse(metrics io.Reader) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(metrics)
 }
 
+// Sum adds up the samples of a gauge that have the given labels, among metrics in Prometheus' text format.
+func Sum(metrics io.Reader, name string, labels map[string]string) (sum float64, err error) {
+	families, err := parse(metrics)
+	if err != nil {
+		return 0, err
+	}
+	for _, sample := range families[name].GetMetric() {
+		found := labelsOf(sample)
+		matches := true
+		for label, value := range labels {
+			matches = matches && found[label] == value
+		}
+		if matches {
+			sum += sample.GetGauge().GetValue()
+		}
+	}
+	return sum, nil
+}
+
+func labelsOf(sample *dto.Metric) map[string]string {
+	labels := map[string]string{}
+	for _, label := range sample.GetLabel() {
+		labels[label.GetName()] = label.GetValue()
+	}
+	return labels
+}
+
 // CountWrites counts the writes that succeeded among an API server's metrics, in Prometheus' text format.
 func CountWrites(metrics io.Reader) (Writes, error) {
 	families, err := parse(metrics)
@@ -55,10 +82,7 @@ func CountWrites(metrics io.Reader) (Writes, error) {
 	}
 	done := Writes{}
 	for _, sample := range families[requestTotal].GetMetric() {
-		labels := map[string]string{}
-		for _, label := range sample.GetLabel() {
-			labels[label.GetName()] = label.GetValue()
-		}
+		labels := labelsOf(sample)
 		verb, writes := verbs[labels["verb"]]
 		if !writes || !strings.HasPrefix(labels["code"], "2") {
 			continue

@@ -1,0 +1,141 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/test/perf/internal/measure"
+)
+
+const (
+	neighbourNamespace = "neighbour"
+	neighbourAccount   = "system:serviceaccount:" + neighbourNamespace + ":operator"
+	// neighbourObjects is how many ConfigMaps of neighbourBytes the neighbour lists with each request.
+	neighbourObjects, neighbourBytes = 200, 4 << 10
+	// queueEvery paces the samples of the queue.
+	queueEvery = 2 * time.Second
+)
+
+// operator is another operator in the cluster, which keeps the priority level workload-low busy.
+type operator struct {
+	answered, rejected atomic.Int64
+	// queued is the most of its requests that a sample found waiting in the API server.
+	queued atomic.Int64
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+}
+
+// startNeighbour starts an operator with as many requests in flight as the settings say; nil if they say none.
+func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
+	if s.neighbour == 0 {
+		return nil, nil //nolint:nilnil // nil is no neighbour
+	}
+	for _, object := range neighbourObjectsOf() {
+		if err := client.IgnoreAlreadyExists(s.stack.Kubernetes.Create(ctx, object)); err != nil {
+			return nil, fmt.Errorf("prepare the neighbour: %w", err)
+		}
+	}
+	config := rest.CopyConfig(s.stack.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: neighbourAccount, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	o := &operator{}
+	ctx, o.stop = context.WithCancel(ctx)
+	for range s.neighbour {
+		o.all.Go(func() { o.list(ctx, api) })
+	}
+	o.all.Go(func() { o.sample(ctx, s) })
+	return o, nil
+}
+
+// list lists ConfigMaps again and again.
+func (o *operator) list(ctx context.Context, api kubernetes.Interface) {
+	for ctx.Err() == nil {
+		_, err := api.CoreV1().ConfigMaps(neighbourNamespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		switch {
+		case err == nil:
+			o.answered.Add(1)
+		case apierrors.IsTooManyRequests(err):
+			o.rejected.Add(1)
+		}
+	}
+}
+
+// sample records how many requests wait at the neighbour's priority level.
+func (o *operator) sample(ctx context.Context, s *session) {
+	ticks := time.NewTicker(queueEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		if waiting, err := s.queued(ctx, "workload-low"); err == nil && int64(waiting) > o.queued.Load() {
+			o.queued.Store(int64(waiting))
+		}
+	}
+}
+
+// report ends the neighbour and adds its row. That Herald kept its lease is checked with each round: a manager that loses it ends.
+func (o *operator) report(r *report, id string) {
+	if o == nil {
+		return
+	}
+	o.end()
+	r.limit(id, "requests of a neighbour at workload-low: answered, rejected, and the most that waited",
+		fmt.Sprintf("%d, %d, %d", o.answered.Load(), o.rejected.Load(), o.queued.Load()), "some wait", o.queued.Load() > 0)
+}
+
+// end ends the neighbour, if there is one.
+func (o *operator) end() {
+	if o != nil {
+		o.stop()
+		o.all.Wait()
+	}
+}
+
+// queued is how many requests wait at a priority level of the API server.
+func (s *session) queued(ctx context.Context, level string) (float64, error) {
+	page, err := s.metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return measure.Sum(page, "apiserver_flowcontrol_current_inqueue_requests", map[string]string{"priority_level": level})
+}
+
+// neighbourObjectsOf are the namespace of the neighbour, its rights, and what it lists.
+func neighbourObjectsOf() []client.Object {
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: neighbourNamespace}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: "operator"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: neighbourAccount}},
+		},
+	}
+	for i := range neighbourObjects {
+		objects = append(objects, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: fmt.Sprintf("listed-%d", i)},
+			Data:       map[string]string{"text": strings.Repeat("a", neighbourBytes)},
+		})
+	}
+	return objects
+}
