@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// pages is the name under which all Markdown counts.
+const pages = "pages"
+
+// unrevised are the folders whose language has not been revised yet, with the rate that none of them may exceed meanwhile. A folder
+// that has been revised leaves the list.
+var unrevised = map[string]float64{
+	"api": 26, "apiserver": 31.5, "cmd": 33, "controllers": 29, "docs": 10, "hack": 22.5, "internal": 28.5, pages: 19, "platforms": 32, "posting": 39,
+	"sandbox": 28.5, "test": 29,
+}
+
+// limitOf is the limit of a folder in phrases per 1,000 words.
+func limitOf(folder string) float64 {
+	if limit, found := unrevised[folder]; found {
+		return limit
+	}
+	if folder == pages {
+		return goalPages
+	}
+	return goalComments
+}
