@@ -14,6 +14,10 @@ SHELL := bash
 
 BIN := $(CURDIR)/bin
 
+# One set of flags for all builds and tests, so that each finds the packages that another one has compiled. Only the race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath $(GOFLAGS)
+
 # The version that `herald --version` prints, and the tag of images: the tag in git, or what can be said without one. It is a semantic
 # version behind its v, for charts; a commit may consist of digits alone, and gets a letter.
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null | sed 's/^/g/;q' | grep . || echo unknown)")
@@ -87,6 +91,7 @@ verify: ## Fail if a generated file is not what its generator writes (it is rewr
 	  exit 1
 	fi
 	echo "verify: everything generated is up to date"
+	go run ./hack/prose -worst 0
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format all Go code
@@ -208,14 +213,14 @@ build-installer: ## Write dist/install.yaml, all of config/default in one file f
 
 .PHONY: build
 build: ## Build bin/herald and bin/herald-sandbox
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
+	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
 controlplane: $(servers) $(BIN)/herald-store build ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
 
 # What a killed build leaves must not pass for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.
-build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -trimpath -ldflags "-s -w $$flags" -o $@.$$$$ $(package); mv $@.$$$$ $@
+build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -ldflags "-s -w $$flags" -o $@.$$$$ $(package); mv $@.$$$$ $@
 
 $(BIN)/herald-store: package := .
 $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
@@ -273,7 +278,7 @@ tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
   | sed -E '/\/test\/(agents|browser|crash|e2e|flux|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
 # The limit is for a busy machine with two cores.
-go_test = go test $(if $(RACE),-race) -timeout 20m
+go_test = $(if $(RACE),CGO_ENABLED=1) go test $(if $(RACE),-race) -timeout 20m
 
 # Says what was left out and why, at once and again at the end of `make test`.
 not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
@@ -284,7 +289,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	beside=$$(mktemp -d)
 	trap 'rm -rf "$$HERALD_TEST_NOTES" "$$beside"' EXIT
 	race=1
-	if ! why=$$(go build -race runtime/cgo 2>&1); then
+	if ! why=$$(CGO_ENABLED=1 go build -race runtime/cgo 2>&1); then
 	  race=
 	  $(call not_run,the race detector; the tests ran without it. It needs cgo and a C compiler: $${why##*$$'\n'})
 	fi
@@ -586,7 +591,7 @@ test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one w
 	  checkout=$$(mktemp -d)
 	  trap 'rm -rf "$$checkout"' EXIT
 	  git archive "$$commit" | tar --extract --directory="$$checkout"
-	  (cd "$$checkout" && GOWORK=off CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags crashpoints -ldflags '-X main.version=$(PREVIOUS)' -o herald ./cmd/herald)
+	  (cd "$$checkout" && GOWORK=off go build -buildvcs=false -tags crashpoints -ldflags '-X main.version=$(PREVIOUS)' -o herald ./cmd/herald)
 	  rm -rf $(BIN)/previous
 	  mkdir -p "$$previous.part"
 	  mv "$$checkout/herald" "$$previous.part/herald"
@@ -609,7 +614,7 @@ test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 # The program replaces the shell, so that a signal sent to make reaches it; it ends everything that it has started.
 .PHONY: bench
 bench: controlplane ## Measure Herald against its floor, the Kubernetes API (BENCH=B1,B3 runs a part; docs/performance.md)
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(BIN)/perf ./test/perf
+	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
 	exec $(BIN)/perf
 
 .PHONY: fuzz

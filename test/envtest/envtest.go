@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/checkout"
 )
 
 // Environment is a running API server.
@@ -167,11 +167,5 @@ func (e *Environment) binaries(assets string) (string, error) {
 	return temp, nil
 }
 
-// Root is the folder of the module, wherever the test is started.
-func Root() string {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "."
-	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
-}
+// Root is the root of the checkout.
+func Root() string { return checkout.Root() }

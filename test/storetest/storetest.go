@@ -12,12 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/checkout"
 )
 
 // TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
@@ -36,11 +36,7 @@ const (
 
 // binary builds the program once per process; Go's cache makes that quick.
 var binary = sync.OnceValues(func() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "", fmt.Errorf("cannot tell where the source lies")
-	}
-	folder := filepath.Join(filepath.Dir(file), "..", "..", "hack", "store")
+	folder := filepath.Join(checkout.Root(), "hack", "store")
 	target := filepath.Join(os.TempDir(), fmt.Sprintf("herald-test-store-%d", os.Getuid()), "herald-store")
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return "", err

@@ -1,0 +1,33 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkout finds the root of the checkout for tests. It is for tests only.
+package checkout
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+)
+
+// module is the first line of the go.mod in the root.
+var module = []byte("module github.com/herald-social/herald\n")
+
+// Root returns the root of the checkout: the first folder above the working directory whose go.mod names the module. Go runs a test in
+// the folder of its package. Root returns "." if there is none.
+func Root() string {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for {
+		if text, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil && bytes.HasPrefix(text, module) {
+			return folder
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return "."
+		}
+		folder = above
+	}
+}
