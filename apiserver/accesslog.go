@@ -37,9 +37,9 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
 
 	level, leftOut := slog.LevelInfo, int64(0)
-	if !info.Known {
+	if !info.Authenticated {
 		var write bool
-		if write, leftOut = o.lines.Take(strangersLine{operation, status, request.Address(r)}); !write {
+		if write, leftOut = o.lines.Allow(strangersLine{operation, status, request.Address(r)}); !write {
 			return // it is counted all the same
 		}
 	}
@@ -82,7 +82,7 @@ func logged(path string) string {
 type serverLog struct {
 	slog.Handler
 
-	lines *strangers.Lines
+	lines *strangers.LogLimiter
 }
 
 // Handle writes a line, unless one like it was written of late: one that is the same up to its first digit.
@@ -91,7 +91,7 @@ func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
 	if i := strings.IndexFunc(of, unicode.IsDigit); i >= 0 {
 		of = of[:i]
 	}
-	write, leftOut := l.lines.Take(request.Short(of))
+	write, leftOut := l.lines.Allow(request.Short(of))
 	if !write {
 		return nil
 	}

@@ -40,12 +40,12 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 	a := &agents{grants: kube.NewGrants(client, config.Namespaces, watchClock)}
 	a.used = apikeys.NewLastUsed(a.grants.Touch, config.Clock, config.Log)
 	a.oauth = oauth.New(oauth.Config{
-		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, Trail: service,
+		SiteURL: config.SiteURL, Keys: sessions, Grants: a.grants, Access: checker, AuditLog: service,
 		Served: func(namespace string) bool {
 			return config.Namespaces.Include(namespace) && teams.Owner(namespace) != nil
 		},
 		Used:            func(grant *v1alpha1.OAuthGrant) { a.used.RecordUse(grant, grant.Status.LastUsedAt) },
-		Strangers:       guard,
+		Anonymous:       guard,
 		LoopbackClients: wanted.LoopbackClients, Proxied: wanted.Proxied, Clock: config.Clock, Log: config.Log,
 	})
 	return a, nil

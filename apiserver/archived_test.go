@@ -86,7 +86,7 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 // record keeps what became of a post, as the manager does when it is finished or deleted.
 func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
 	GinkgoHelper()
-	kept := record.Of(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
+	kept := record.New(post, t.resource.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false })
 	data, err := kept.Encode()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, post.Name, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())

@@ -35,7 +35,7 @@ const (
 type budgets struct {
 	owner      func(namespace string) *v1alpha1.Team
 	uses       func(namespace string) []v1alpha1.BudgetUse
-	store      *quota.Store
+	store      *quota.UsageStore
 	namespaces configv1alpha1.Namespaces
 	clock      clock.Clock
 	log        *slog.Logger
@@ -47,7 +47,7 @@ type budgets struct {
 	due map[string]struct{}
 }
 
-func newBudgets(service *bridge.Service, store *quota.Store, namespaces configv1alpha1.Namespaces, c clock.Clock, log *slog.Logger,
+func newBudgets(service *bridge.Service, store *quota.UsageStore, namespaces configv1alpha1.Namespaces, c clock.Clock, log *slog.Logger,
 	sources ...func() []string,
 ) *budgets {
 	return &budgets{
@@ -60,8 +60,8 @@ type watch interface {
 	Handle(handler cache.ResourceEventHandler)
 }
 
-// follow has the namespace written that an object speaks of, when the object changes.
-func (b *budgets) follow(watch watch, namespace func(obj any) string) {
+// enqueueOnChange has the namespace written that an object speaks of, when the object changes.
+func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	changed := func(obj any) { b.mark(namespace(obj)) }
 	watch.Handle(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
@@ -95,8 +95,8 @@ func (b *budgets) mark(namespaces ...string) {
 	}
 }
 
-// take returns the namespaces that are due, which are not any more then.
-func (b *budgets) take() []string {
+// drain returns the namespaces that are due, which are not any more then.
+func (b *budgets) drain() []string {
 	for _, changed := range b.sources {
 		b.mark(changed()...)
 	}
@@ -126,7 +126,7 @@ func (b *budgets) run(ctx context.Context) {
 func (b *budgets) write(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(budgetsAtOnce)
-	for _, namespace := range b.take() {
+	for _, namespace := range b.drain() {
 		group.Go(func() error {
 			b.writeOne(ctx, namespace)
 			return nil
@@ -143,8 +143,8 @@ func (b *budgets) writeOne(ctx context.Context, namespace string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, budgetWithin)
 	defer cancel()
-	switch err := b.store.Count(ctx, namespace, b.uses(namespace), b.clock.Now(), budgetEvery); {
-	case errors.Is(err, quota.ErrLater):
+	switch err := b.store.RecordBudget(ctx, namespace, b.uses(namespace), b.clock.Now(), budgetEvery); {
+	case errors.Is(err, quota.ErrRecentlyWritten):
 		b.mark(namespace)
 	case err != nil:
 		b.mark(namespace)

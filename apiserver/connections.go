@@ -15,21 +15,21 @@ const maxProbes = 64
 
 // newConnections bounds the connections of the API. Each bound that is reached leaves one line of log a minute for each address.
 func newConnections(config *Config) *connlimit.Pool {
-	lines := strangers.NewLines(config.Clock)
+	lines := strangers.NewLogLimiter(config.Clock)
 	return connlimit.New(connlimit.Options{
 		Total: config.MaxConnections, PerAddress: config.MaxConnectionsPerAddress, Idle: idleTimeout, Peer: config.Proxies.Peer, Clock: watchClock,
 		Reached: func(bound connlimit.Bound, peer string) {
-			write, leftOut := lines.Take([2]string{string(bound), peer})
+			write, leftOut := lines.Allow([2]string{string(bound), peer})
 			if !write {
 				return
 			}
 			attrs := []any{"address", peer, "notLogged", leftOut}
 			switch bound {
-			case connlimit.OfAddress:
+			case connlimit.BoundPerAddress:
 				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy that sets X-Forwarded-For itself, name its network in trustedProxies; if it only passes connections on, raise maxConnectionsPerAddress or have it keep the clients' addresses (externalTrafficPolicy: Local)", attrs...)
-			case connlimit.OfAll:
+			case connlimit.BoundTotal:
 				config.Log.Warn("Connections were closed: there are as many as maxConnections allows", attrs...)
-			case connlimit.OfHeaders:
+			case connlimit.BoundHeaders:
 				config.Log.Warn("Connections were closed: too many have sent a long header and not finished it", attrs...)
 			}
 		},

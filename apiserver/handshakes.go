@@ -25,38 +25,38 @@ const (
 	handshakeLogBurst = 5
 )
 
-// handshakes speaks TLS and logs why a handshake failed, which net/http does only for
+// handshakeListener speaks TLS and logs why a handshake failed, which net/http does only for
 // connections that it knows to be TLS.
-type handshakes struct {
+type handshakeListener struct {
 	net.Listener
 
 	config *tls.Config
 	clock  clock.PassiveClock
 	log    *slog.Logger
 	limit  *rate.Limiter
-	// left is how many were not logged since the last one that was.
-	left atomic.Int64
+	// suppressed is how many were not logged since the last one that was.
+	suppressed atomic.Int64
 }
 
-func (l *handshakes) Accept() (net.Conn, error) {
+func (l *handshakeListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // http.Server knows the errors of a listener
 	}
-	return &handshaken{Conn: tls.Server(conn, l.config), from: l}, nil
+	return &handshakeConn{Conn: tls.Server(conn, l.config), from: l}, nil
 }
 
-// handshaken is a connection whose first read makes the handshake.
-type handshaken struct {
+// handshakeConn is a connection whose first read makes the handshake.
+type handshakeConn struct {
 	*tls.Conn
 
-	from *handshakes
-	told atomic.Bool
+	from     *handshakeListener
+	reported atomic.Bool
 }
 
-func (c *handshaken) Read(b []byte) (int, error) {
+func (c *handshakeConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && !c.ConnectionState().HandshakeComplete && !c.told.Swap(true) {
+	if err != nil && !c.ConnectionState().HandshakeComplete && !c.reported.Swap(true) {
 		c.from.failed(c.RemoteAddr(), err)
 	}
 	return n, err //nolint:wrapcheck // net/http knows the errors of a connection
@@ -64,7 +64,7 @@ func (c *handshaken) Read(b []byte) (int, error) {
 
 // failed logs a handshake that failed. A client that said nothing, such as the probe of a
 // load balancer, is no trouble.
-func (l *handshakes) failed(client net.Addr, err error) {
+func (l *handshakeListener) failed(client net.Addr, err error) {
 	level := slog.LevelWarn
 	var silent net.Error
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &silent) && silent.Timeout() {
@@ -75,8 +75,8 @@ func (l *handshakes) failed(client net.Addr, err error) {
 		return
 	}
 	if !l.limit.AllowN(l.clock.Now(), 1) {
-		l.left.Add(1)
+		l.suppressed.Add(1)
 		return
 	}
-	l.log.Log(ctx, level, "A TLS handshake failed", "remote", client.String(), "error", err, "notLogged", l.left.Swap(0))
+	l.log.Log(ctx, level, "A TLS handshake failed", "remote", client.String(), "error", err, "notLogged", l.suppressed.Swap(0))
 }

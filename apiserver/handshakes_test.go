@@ -75,7 +75,7 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 				t.Fatal(err)
 			}
 			config.NextProtos = []string{"http/1.1"}
-			listener := envelopes{&handshakes{
+			listener := envelopes{&handshakeListener{
 				Listener: inner, config: config, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 				log:   slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 				limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst),
@@ -98,7 +98,7 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 func TestFloodOfHandshakes(t *testing.T) {
 	var out bytes.Buffer
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	l := &handshakes{clock: clock, log: slog.New(slog.NewTextHandler(&out, nil)), limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst)}
+	l := &handshakeListener{clock: clock, log: slog.New(slog.NewTextHandler(&out, nil)), limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst)}
 	fail := func(err error) { l.failed(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, err) }
 	for range 1000 {
 		fail(io.EOF) // below the level: it takes no line from the others

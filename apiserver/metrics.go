@@ -82,8 +82,8 @@ func registerReady(registry prometheus.Registerer, ready func() error) {
 	})
 }
 
-// counted counts what the checks of a checker come to.
-func (m *metrics) counted(checker *readiness.Checker) func(context.Context, *v1alpha1.Connection) readiness.Result {
+// instrument counts what the checks of a checker come to.
+func (m *metrics) instrument(checker *readiness.Checker) func(context.Context, *v1alpha1.Connection) readiness.Result {
 	return func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
 		result := checker.Check(ctx, connection)
 		m.checks.WithLabelValues(result.State.String()).Inc()

@@ -39,14 +39,14 @@ type observer struct {
 	proxies request.Proxies
 	clock   clock.PassiveClock
 	log     *slog.Logger
-	lines   *strangers.Lines
+	lines   *strangers.LogLimiter
 }
 
 // ServeHTTP serves the request with next.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
-	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: connlimit.Voucher(r.Context())}
+	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: connlimit.Authenticator(r.Context())}
 	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")

@@ -28,7 +28,7 @@ func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, l
 	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
 	log = &bytes.Buffer{}
 	server = httptest.NewServer(&observer{
-		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: strangers.NewLines(clock.RealClock{}),
+		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: strangers.NewLogLimiter(clock.RealClock{}),
 	})
 	t.Cleanup(server.Close)
 	return server, log, m

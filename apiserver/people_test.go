@@ -39,9 +39,9 @@ func serve() *bridge.Service {
 	index := postindex.New()
 	var feed *kube.PostFeed
 	service := bridge.New(bridge.Config{
-		Owner: teams.Owner, Connections: connections, Posts: kube.NewPosts(c), Quota: quota.NewStore(kube.NewUsages(c)), Media: kube.NewMedia(c),
+		Owner: teams.Owner, Connections: connections, Posts: kube.NewPosts(c), Quota: quota.NewUsageStore(kube.NewUsages(c)), Media: kube.NewMedia(c),
 		Files: files, Readiness: readiness.NewChecker(connections, clock.RealClock{}, log).Check, Index: index, Keys: keys, Events: events,
-		Follow:       func(namespace, name string) (<-chan struct{}, func(), bool) { return feed.Follow(namespace, name) },
+		Subscribe:    func(namespace, name string) (<-chan struct{}, func(), bool) { return feed.Subscribe(namespace, name) },
 		Capabilities: capabilities, Clock: clock.RealClock{}, Log: log,
 	})
 	feed = kube.NewPostFeed(c, nil, index, service.Summarise)
@@ -112,7 +112,7 @@ var _ = Describe("what people do", func() {
 		post := keep(ctx, first)
 		Expect(post.Labels).To(HaveKeyWithValue(v1alpha1.OriginLabel, v1alpha1.OriginWeb))
 		Expect(post.Annotations).To(HaveKeyWithValue(v1alpha1.AuthorAnnotation, person.Author))
-		changes, stop, err := s.FollowPost(person, post.Name)
+		changes, stop, err := s.SubscribePost(person, post.Name)
 		Expect(err).NotTo(HaveOccurred())
 		defer stop()
 

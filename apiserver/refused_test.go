@@ -55,7 +55,7 @@ func (t *team) deliver() (stop func()) {
 	out := transport.New(transport.Options{})
 	r, err := postcontroller.New(postcontroller.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{}, Files: files,
-		Renditions: rendition.NewMaker(files), Owned: envtest.EveryNamespace,
+		Renditions: rendition.NewRenderer(files), Owned: envtest.EveryNamespace,
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX:        x.New(x.Config{}, out),
 			v1alpha1.PlatformTikTok:   tiktok.New(tiktok.Config{}, out),

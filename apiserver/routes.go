@@ -86,7 +86,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Load balancers ask for the health, all from one address.
 	if path != healthPath && !s.signedIn(r) {
-		if allowed, wait := s.guard.Take(r, strangers.Pages); !allowed {
+		if allowed, wait := s.guard.Allow(r, strangers.Pages); !allowed {
 			rest.WriteTooMany(w, r, wait)
 			return
 		}

@@ -67,7 +67,7 @@ func (s *Server) listener() net.Listener {
 	}
 	config := s.config.TLS.Clone()
 	config.NextProtos = []string{"http/1.1"}
-	return envelopes{&handshakes{
+	return envelopes{&handshakeListener{
 		Listener: bounded, config: config, clock: s.config.Clock, log: s.config.Log,
 		limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst),
 	}}

@@ -115,7 +115,7 @@ type Server struct {
 	informers []informer
 	current   *current
 	posts     *kube.PostFeed
-	archived  *archived.Posts
+	archived  *archived.Reader
 	pending   *kube.PendingMedia
 	budgets   *budgets
 	used      *apikeys.LastUsed
@@ -159,7 +159,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	usages := quota.NewStore(kube.NewUsages(client))
+	usages := quota.NewUsageStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client, config.Namespaces)
 	bridgeConfig := bridge.Config{
 		Key:          apikeys.NewCache(keys, config.Clock).Authenticate,
@@ -173,12 +173,12 @@ func New(config Config) (*Server, error) {
 		Files:        config.Files,
 		Requests:     config.Requests,
 		Verify:       config.Verify,
-		Readiness:    m.counted(checker),
+		Readiness:    m.instrument(checker),
 		Index:        index,
 		Pending:      s.pending.Pending,
 		CountKeys:    keys.Count,
 		Keys:         keys,
-		Follow:       s.follow,
+		Subscribe:    s.subscribe,
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,
@@ -190,8 +190,8 @@ func New(config Config) (*Server, error) {
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, config.Namespaces, index, summaries(service))
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
-	s.budgets.follow(keys, namespaceOf)
-	s.budgets.follow(teams, ownedBy)
+	s.budgets.enqueueOnChange(keys, namespaceOf)
+	s.budgets.enqueueOnChange(teams, ownedBy)
 	limits := limitsOf(&config)
 	if s.web, err = newWeb(&s.config, service, teams, connections, limits); err != nil {
 		return nil, err
@@ -215,9 +215,9 @@ func (c *Config) pageOf(namespace, id string) string {
 	return c.SiteURL + "/teams/" + namespace + "/posts/" + id
 }
 
-// follow tells of changes of a post, as the feed does, which is made after what asks it.
-func (s *Server) follow(namespace, name string) (changed <-chan struct{}, stop func(), ok bool) {
-	return s.posts.Follow(namespace, name)
+// subscribe tells of changes of a post, as the feed does, which is made after what asks it.
+func (s *Server) subscribe(namespace, name string) (changed <-chan struct{}, stop func(), ok bool) {
+	return s.posts.Subscribe(namespace, name)
 }
 
 // archive reads the posts that left the cluster; nil without a bucket.
@@ -232,8 +232,8 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 // limitsOf are the limits on what clients cost.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
-		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Strangers: strangers.New(config.RequestsPerMinute, config.Clock),
-		Bodies: intake.NewGate(intake.Most),
+		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Anonymous: strangers.New(config.RequestsPerMinute, config.Clock),
+		Bodies: intake.New(intake.MaxBytes),
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	if err != nil {
 		return err
 	}
-	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), strangers.NewLines(s.config.Clock)}, slog.LevelWarn)
+	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), strangers.NewLogLimiter(s.config.Clock)}, slog.LevelWarn)
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler:           handler,
@@ -262,7 +262,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	}
 	s.api = server(&observer{
 		next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock,
-		log: s.config.Log, lines: strangers.NewLines(s.config.Clock),
+		log: s.config.Log, lines: strangers.NewLogLimiter(s.config.Clock),
 	})
 	s.connections = newConnections(&s.config)
 	s.api.ConnState, s.api.ConnContext = s.connections.State, s.connections.Context

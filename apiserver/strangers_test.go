@@ -46,7 +46,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 		Used:    func(*v1alpha1.APIKey) {}, Owner: func(string) *v1alpha1.Team { return nil }, Index: postindex.New(), Clock: clock,
 		Log: slog.New(slog.DiscardHandler),
 	})
-	api := rest.NewHandler(service, rest.Limits{Strangers: strangers.New(strangersPerMinute, clock), Bodies: intake.NewGate(intake.Most)})
+	api := rest.NewHandler(service, rest.Limits{Anonymous: strangers.New(strangersPerMinute, clock), Bodies: intake.New(intake.MaxBytes)})
 	site, err := newSite(api, nil, nil, "https://herald.example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 	log = &bytes.Buffer{}
 	return &observer{
 		next: site, metrics: newMetrics(prometheus.NewRegistry(), func() int { return 0 }), clock: clock,
-		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)), lines: strangers.NewLines(clock),
+		proxies: request.Proxies{netip.MustParsePrefix("10.0.0.1/32")}, log: slog.New(slog.NewTextHandler(log, nil)), lines: strangers.NewLogLimiter(clock),
 	}, log
 }
 
@@ -173,7 +173,7 @@ func TestServerLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
-	log := slog.NewLogLogger(serverLog{slog.NewTextHandler(&out, nil), strangers.NewLines(clk)}, slog.LevelWarn)
+	log := slog.NewLogLogger(serverLog{slog.NewTextHandler(&out, nil), strangers.NewLogLimiter(clk)}, slog.LevelWarn)
 	for i := range 1000 {
 		log.Print("http: URL query contains semicolon, which is no longer a supported separator")
 		log.Printf("http: Accept error: accept tcp [::]:8080: too many open files; retrying in %dms", i)

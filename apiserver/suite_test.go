@@ -61,7 +61,7 @@ var (
 
 // TestMain lets this program be the process apart that it starts to convert an image.
 func TestMain(m *testing.M) {
-	if decode.Wanted(os.Args[1:]) {
+	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())

@@ -107,14 +107,14 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	})
 	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
 	checker := access.New(reviews, served, config.Clock)
-	if w.agents, err = newAgents(config, service, teams, w.sessions, checker, limits.Strangers); err != nil {
+	if w.agents, err = newAgents(config, service, teams, w.sessions, checker, limits.Anonymous); err != nil {
 		return nil, err
 	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), PostReader: config.Web.Platforms.PostReader, Teams: limits.Teams, Bodies: limits.Bodies,
+		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), PostReader: config.Web.Platforms.PostParser, Teams: limits.Teams, Bodies: limits.Bodies,
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
-			Counted: func(by signin.Method, outcome signin.Outcome) {
+			OnOutcome: func(by signin.Method, outcome signin.Outcome) {
 				signIns.WithLabelValues(string(by), string(outcome)).Inc()
 			},
 			Clock: config.Clock, Log: config.Log,
@@ -124,7 +124,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	})
 	w.close, w.signIn = pages.Close, pages.SignIn
 	registerReady(config.Registry, w.signIn.Ready)
-	w.handler, err = w.guarded(pages, limits.Strangers, config.SiteURL)
+	w.handler, err = w.guarded(pages, limits.Anonymous, config.SiteURL)
 	return w, err
 }
 

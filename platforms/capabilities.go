@@ -73,9 +73,9 @@ type Capabilities struct {
 	// what their addresses need is made ahead of it.
 	PublishFetches bool
 
-	// PreparedLasts is how long the platform keeps what Prepare made; zero on a
+	// PreparedTTL is how long the platform keeps what Prepare made; zero on a
 	// platform that prepares nothing.
-	PreparedLasts time.Duration
+	PreparedTTL time.Duration
 	// SecretUploads says that Prepare notes a secret: what it makes is reached
 	// by an address that carries authority.
 	SecretUploads bool

@@ -41,14 +41,14 @@ func (c Capabilities) ForConversion() VideoLimits {
 // Converts reports whether a video is converted: it is beyond a bound, and what it becomes is
 // within all of them.
 func (l VideoLimits) Converts(f *File) bool {
-	if !f.IsVideo() || l.takes(f) {
+	if !f.IsVideo() || l.accepts(f) {
 		return false
 	}
 	after := l.Conversion(f).After(f)
-	return l.takes(&after)
+	return l.accepts(&after)
 }
 
-func (l VideoLimits) takes(f *File) bool {
+func (l VideoLimits) accepts(f *File) bool {
 	return len(l.Problems(f, "")) == 0 && (l.MaxBytes == 0 || f.Size <= l.MaxBytes)
 }
 

@@ -77,11 +77,11 @@ func FileOf(m *v1alpha1.Media) File {
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
-// Takes reports whether the platform takes a file as it is, as far as images go.
+// Accepts reports whether the platform takes a file as it is, as far as images go.
 // A video is none, and of a file that is missing nothing is known. No platform says in its
 // documentation that it turns an image as its metadata says, and one that drops the
 // metadata first would show it lying: such an image is turned, if that can be done.
-func (l ImageLimits) Takes(f *File) bool {
+func (l ImageLimits) Accepts(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
 	}

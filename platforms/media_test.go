@@ -49,7 +49,7 @@ func TestImageLimitsTake(t *testing.T) {
 		"one":          {"there is but one", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
 		"no bounds":    {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
-		if got := tc.limits.Takes(&tc.file); got != tc.want {
+		if got := tc.limits.Accepts(&tc.file); got != tc.want {
 			t.Errorf("%s (%s): got %t", name, tc.why, got)
 		}
 	}

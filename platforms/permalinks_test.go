@@ -92,17 +92,17 @@ func TestReadPost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := readers().PostReader(tc.on).ReadPost(account, tc.entered)
+			got, ok := readers().PostParser(tc.on).ParsePost(account, tc.entered)
 			if isNamed := tc.want != (platforms.PostName{}); ok != isNamed || ok && got != tc.want {
 				t.Errorf("%s: got %+v (%v), want %+v", tc.reason, got, ok, tc.want)
 			}
 		})
 	}
-	reader := readers().PostReader(facebook)
-	if got, _ := reader.ReadPost(platforms.Account{}, "https://www.facebook.com/permalink.php?story_fbid=122&id=61550"); got.ID != "61550_122" {
+	reader := readers().PostParser(facebook)
+	if got, _ := reader.ParsePost(platforms.Account{}, "https://www.facebook.com/permalink.php?story_fbid=122&id=61550"); got.ID != "61550_122" {
 		t.Errorf("of an account that is gone, the address tells the Page: got %+v", got)
 	}
-	if got, ok := reader.ReadPost(platforms.Account{}, "122"); ok {
+	if got, ok := reader.ParsePost(platforms.Account{}, "122"); ok {
 		t.Errorf("half an id is none: got %+v", got)
 	}
 }
@@ -119,7 +119,7 @@ func FuzzReadPost(f *testing.F) {
 	all := readers()
 	f.Fuzz(func(t *testing.T, entered, account string) {
 		for p := range all {
-			name, ok := all.PostReader(p).ReadPost(platforms.Account{ID: account}, entered)
+			name, ok := all.PostParser(p).ParsePost(platforms.Account{ID: account}, entered)
 			if !ok {
 				continue
 			}

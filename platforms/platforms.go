@@ -58,12 +58,12 @@ type Ownership string
 
 // The answers of Confirm.
 const (
-	// Own: the post is of the account.
-	Own Ownership = "own"
-	// Foreign: it is of another account.
-	Foreign Ownership = "foreign"
-	// Unshown: the platform does not show it. It may have been deleted.
-	Unshown Ownership = "unshown"
+	// OwnershipConfirmed: the post is of the account.
+	OwnershipConfirmed Ownership = "own"
+	// OwnershipForeign: it is of another account.
+	OwnershipForeign Ownership = "foreign"
+	// OwnershipUnknown: the platform does not show it. It may have been deleted.
+	OwnershipUnknown Ownership = "unshown"
 )
 
 // Preparer is a Publisher that publishes in two steps: it makes something on
@@ -176,24 +176,24 @@ type Job struct {
 	// AcceptedAt when that call ended; zero if nobody saw its end.
 	OperationID string
 	AcceptedAt  time.Time
-	// Keep stores how far Prepare has come; see Note.
-	Keep func(ctx context.Context, checkpoint, secret string) error
+	// StoreCheckpoint stores how far Prepare has come; see Note.
+	StoreCheckpoint func(ctx context.Context, checkpoint, secret string) error
 	// SearchFrom is the earliest time at which a call for this job can have
 	// taken effect. Lookup ignores what is older.
 	SearchFrom time.Time
-	// Taken reports whether a post of the account is known to belong to
+	// BelongsToOther reports whether a post of the account is known to belong to
 	// another job; Lookup passes over those. Nil means none is.
-	Taken func(externalID string) bool
+	BelongsToOther func(externalID string) bool
 }
 
-// Note tells the caller of Prepare how far it has come, so that a later one, in
+// SaveCheckpoint tells the caller of Prepare how far it has come, so that a later one, in
 // this process or another, goes on from there: both values come back in the job.
 // It returns when the secret is stored.
-func (j *Job) Note(ctx context.Context, checkpoint, secret string) *Error {
-	if j.Keep == nil {
+func (j *Job) SaveCheckpoint(ctx context.Context, checkpoint, secret string) *Error {
+	if j.StoreCheckpoint == nil {
 		return nil
 	}
-	if err := j.Keep(ctx, checkpoint, secret); err != nil {
+	if err := j.StoreCheckpoint(ctx, checkpoint, secret); err != nil {
 		return Errorf(ClassTransient, "how far the upload has come cannot be stored in the Kubernetes API").Because(err)
 	}
 	return nil

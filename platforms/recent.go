@@ -40,11 +40,11 @@ type ListedPost struct {
 	At time.Time
 }
 
-// PostReader is a Publisher that reads what people enter to name a post.
-type PostReader interface {
-	// ReadPost reads the address of a post, as people copy it from a browser or an app, or
+// PostParser is a Publisher that reads what people enter to name a post.
+type PostParser interface {
+	// ParsePost reads the address of a post, as people copy it from a browser or an app, or
 	// its id. It asks the platform nothing. It returns false for what names no post there.
-	ReadPost(account Account, entered string) (name PostName, ok bool)
+	ParsePost(account Account, entered string) (name PostName, ok bool)
 	// PostHint says what a person enters and where it is found, in words that continue "enter …".
 	PostHint() string
 }
@@ -64,8 +64,8 @@ type PostName struct {
 	Other bool
 }
 
-// PostReader returns what reads the names of posts on a platform; nil if nothing does.
-func (r Registry) PostReader(name v1alpha1.Platform) PostReader {
-	reader, _ := r[name].(PostReader)
+// PostParser returns what reads the names of posts on a platform; nil if nothing does.
+func (r Registry) PostParser(name v1alpha1.Platform) PostParser {
+	reader, _ := r[name].(PostParser)
 	return reader
 }

@@ -15,14 +15,14 @@ const MaxCandidates = 32 << 10
 // recorded. Those of the post's other targets stay.
 func SetCandidates(post *v1alpha1.Post, t *v1alpha1.TargetStatus, found []v1alpha1.Candidate) {
 	t.Candidates = nil
-	most, taken := min(MaxCandidates, Room(post)-Size(post)), 0
+	most, taken := min(MaxCandidates, MaxStorableSize(post)-Size(post)), 0
 	for i := range post.Status.Targets {
 		for c := range post.Status.Targets[i].Candidates {
-			taken += stored(&post.Status.Targets[i].Candidates[c])
+			taken += encodedSize(&post.Status.Targets[i].Candidates[c])
 		}
 	}
 	for i := range found[:min(len(found), v1alpha1.MostCandidates)] {
-		if taken += stored(&found[i]) + len(","); taken > most {
+		if taken += encodedSize(&found[i]) + len(","); taken > most {
 			return
 		}
 		t.Candidates = append(t.Candidates, found[i])

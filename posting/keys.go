@@ -11,15 +11,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// KeyHolds is how long an Idempotency-Key holds at least, whatever becomes of what it has
+// KeyTTL is how long an Idempotency-Key holds at least, whatever becomes of what it has
 // created: a day, as clients know it from other services.
-const KeyHolds = 24 * time.Hour
+const KeyTTL = 24 * time.Hour
 
-// KeyHeldUntil returns until when the Idempotency-Key holds under which an object was
+// KeyExpiresAt returns until when the Idempotency-Key holds under which an object was
 // created; the zero time if there was none.
-func KeyHeldUntil(o metav1.Object) time.Time {
+func KeyExpiresAt(o metav1.Object) time.Time {
 	if o.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return time.Time{}
 	}
-	return o.GetCreationTimestamp().Add(KeyHolds)
+	return o.GetCreationTimestamp().Add(KeyTTL)
 }

@@ -23,7 +23,7 @@ func TestKeyHeldUntil(t *testing.T) {
 		"created without a key":                   {map[string]string{v1alpha1.AuthorAnnotation: "ada"}, time.Time{}},
 	} {
 		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made), Annotations: tc.annotations}}
-		if got := posting.KeyHeldUntil(m); !got.Equal(tc.want) {
+		if got := posting.KeyExpiresAt(m); !got.Equal(tc.want) {
 			t.Errorf("%s: %s, want %s", reason, got, tc.want)
 		}
 	}

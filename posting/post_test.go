@@ -301,10 +301,10 @@ func TestRemade(t *testing.T) {
 	} {
 		first := post(nil)
 		first.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
-		if got := Remade(first); got != tt.remade {
+		if got := Recreated(first); got != tt.remade {
 			t.Errorf("%s: %s: Remade = %v", tt.name, tt.reason, got)
 		}
-		shows := RemadeShows(first, margin)
+		shows := RecreatedVisibleFrom(first, margin)
 		if want := t0.Add(tt.shows); !shows.Equal(want) && (tt.shows != 0 || !shows.IsZero()) {
 			t.Errorf("%s: %s: shows at %v, want %v", tt.name, tt.reason, shows, want)
 		}
@@ -314,11 +314,11 @@ func TestRemade(t *testing.T) {
 		// The clock of Kubernetes may be behind, and has whole seconds.
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
-		if !Remade(next) {
+		if !Recreated(next) {
 			t.Errorf("%s: the object that follows, created at %v, is taken for an ordinary one", tt.name, next.CreationTimestamp)
 		}
 	}
-	if !RemadeShows(post(nil), margin).IsZero() {
+	if !RecreatedVisibleFrom(post(nil), margin).IsZero() {
 		t.Error("a post that was applied is looked up whenever it comes")
 	}
 }

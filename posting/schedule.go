@@ -21,9 +21,9 @@ func Due(post *v1alpha1.Post) time.Time {
 	return post.CreationTimestamp.Time
 }
 
-// Wait is how long it is until a post is due; zero or less once it is.
+// UntilDue is how long it is until a post is due; zero or less once it is.
 // An immediate post never waits.
-func Wait(post *v1alpha1.Post, now time.Time) time.Duration {
+func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.ScheduledAt == nil {
 		return 0
 	}
@@ -57,20 +57,20 @@ func Restored(post *v1alpha1.Post) bool {
 // createWithin is how long the apiserver may take to create a post whose birth it has noted.
 const createWithin = 5 * time.Second
 
-// Remade reports whether somebody else than the apiserver may have created the object of a
+// Recreated reports whether somebody else than the apiserver may have created the object of a
 // post that came through it, such as a person who deletes a post and applies it again. That
 // it took long to create is no proof, as Restored is, but reason to look for an earlier post.
 // So is a birth that is noted for later: the clocks are further apart than that, or somebody
 // else wrote the note.
-func Remade(post *v1alpha1.Post) bool {
+func Recreated(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
 	return ok && post.CreationTimestamp.Sub(noted).Abs() > createWithin
 }
 
-// RemadeShows is from when on an object that takes the place of a post's, with its
+// RecreatedVisibleFrom is from when on an object that takes the place of a post's, with its
 // annotations, is Remade; zero if it is at any time. A post of which something may be out stays
 // until then. margin is how far the clocks of this process and of Kubernetes may differ.
-func RemadeShows(post *v1alpha1.Post, margin time.Duration) time.Time {
+func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
 	noted, ok := born(post)
 	if age := post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
 		return time.Time{}

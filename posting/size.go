@@ -52,10 +52,10 @@ func Size(post *v1alpha1.Post) int {
 	texts := 0
 	for i := range spec.Targets {
 		target := &spec.Targets[i]
-		target.Caption, texts = counted(target.Caption, texts)
+		target.Caption, texts = measureText(target.Caption, texts)
 		if target.YouTube != nil {
 			options := *target.YouTube
-			options.Title, texts = counted(options.Title, texts)
+			options.Title, texts = measureText(options.Title, texts)
 			target.YouTube = &options
 		}
 	}
@@ -63,11 +63,11 @@ func Size(post *v1alpha1.Post) int {
 		tree := *spec.Tree
 		tree.Cards = slices.Clone(tree.Cards)
 		for i := range tree.Cards {
-			tree.Cards[i].Caption, texts = counted(tree.Cards[i].Caption, texts)
+			tree.Cards[i].Caption, texts = measureText(tree.Cards[i].Caption, texts)
 		}
 		spec.Tree = &tree
 	}
-	return texts + stored(&spec) + stored(&metav1.ObjectMeta{
+	return texts + encodedSize(&spec) + encodedSize(&metav1.ObjectMeta{
 		Annotations: post.Annotations, Labels: post.Labels, OwnerReferences: post.OwnerReferences, Finalizers: post.Finalizers,
 	})
 }
@@ -81,17 +81,17 @@ func Footprint(post *v1alpha1.Post) int64 {
 	return int64(Size(post)) + int64(len(post.Spec.Targets))*int64(perTarget)
 }
 
-// Room returns how many bytes a post may take so that its delivery can be recorded to
+// MaxStorableSize returns how many bytes a post may take so that its delivery can be recorded to
 // the end: a claim that cannot be stored would keep the post from ever going out. For a
 // new post MaxPost holds as well.
-func Room(post *v1alpha1.Post) int {
+func MaxStorableSize(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
 	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
-// counted adds to sum what a text takes more than the one letter that stands for it
+// measureText adds to sum what a text takes more than the one letter that stands for it
 // then; an empty one stands for itself.
-func counted(text string, sum int) (placeholder string, more int) {
+func measureText(text string, sum int) (placeholder string, more int) {
 	if text == "" {
 		return "", sum
 	}
@@ -126,9 +126,9 @@ func inJSON(text string) int {
 	return size
 }
 
-// stored is the size of a value in the API server's JSON, which like this one
+// encodedSize is the size of a value in the API server's JSON, which like this one
 // writes <, > and & in six bytes each.
-func stored(value any) int {
+func encodedSize(value any) int {
 	var size counter
 	if err := json.NewEncoder(&size).Encode(value); err != nil {
 		return 0 // what cannot be encoded is not stored either

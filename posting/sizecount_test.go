@@ -34,7 +34,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := Size(post)-Size(&v1alpha1.Post{}), len(encoded)-stored(&v1alpha1.PostSpec{}); got != want {
+		if got, want := Size(post)-Size(&v1alpha1.Post{}), len(encoded)-encodedSize(&v1alpha1.PostSpec{}); got != want {
 			t.Errorf("%d bytes are counted, and %d are stored: %q", got, want, encoded)
 		}
 		if !v1alpha1.SemanticEqual(before.Spec, post.Spec) {

@@ -70,8 +70,8 @@ func New(reviews Reviews, teams func() []*v1alpha1.Team, clk clock.PassiveClock)
 	}
 }
 
-// question is what is asked about a person. Its JSON is the key of the answer.
-type question struct {
+// reviewKey is what is asked about a person. Its JSON is the key of the answer.
+type reviewKey struct {
 	User      string   `json:"u"`
 	Groups    []string `json:"g"`
 	Namespace string   `json:"ns"`
@@ -85,7 +85,7 @@ type question struct {
 // plural, with a subresource after a slash; a name asks about that one object. The namespace
 // "" asks about all of them. An error means that it is not known, and allows nothing.
 func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, resource string, name ...string) (bool, error) {
-	q := question{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
+	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
 	if p.Name == "" {
 		return false, errors.New("cannot tell what a person without a name may do")
 	}
@@ -95,7 +95,7 @@ func (c *Checker) May(ctx context.Context, p person.Person, namespace, verb, res
 		return allowed, nil
 	}
 	answer, err := c.once(ctx, key, patience, func(ctx context.Context) (any, error) {
-		allowed, err := c.ask(ctx, q)
+		allowed, err := c.review(ctx, q)
 		if err == nil {
 			c.answers.Add(key, allowed, answerLife)
 		}
@@ -111,7 +111,7 @@ func (c *Checker) Teams(ctx context.Context, p person.Person) ([]*v1alpha1.Team,
 	if p.Name == "" {
 		return nil, errors.New("cannot tell the teams of a person without a name")
 	}
-	key := "teams/" + keyOf(question{User: p.Name, Groups: p.Groups})
+	key := "teams/" + keyOf(reviewKey{User: p.Name, Groups: p.Groups})
 	if list, found := c.lists.Get(key); found {
 		teams, _ := list.([]*v1alpha1.Team)
 		return teams, nil
@@ -178,8 +178,8 @@ func (c *Checker) once(ctx context.Context, key string, within time.Duration, ca
 	}
 }
 
-// ask puts a question to the Kubernetes API.
-func (c *Checker) ask(ctx context.Context, q question) (bool, error) {
+// review puts a question to the Kubernetes API.
+func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 	resource, subresource, _ := strings.Cut(q.Resource, "/")
 	answer, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: q.User, Groups: q.Groups,
@@ -195,7 +195,7 @@ func (c *Checker) ask(ctx context.Context, q question) (bool, error) {
 }
 
 // keyOf is short whatever groups a person has.
-func keyOf(q question) string {
+func keyOf(q reviewKey) string {
 	text, _ := json.Marshal(q) // strings are never refused
 	sum := sha256.Sum256(text)
 	return string(sum[:])

@@ -44,20 +44,20 @@ const (
 	// rounds is how often what a list lacks is read before it is given up. Two are enough
 	// but for changes in between.
 	rounds = 32
-	// leaveTime is how long a post that left the cluster stays on lists that nobody asks
+	// retainFor is how long a post that left the cluster stays on lists that nobody asks
 	// for, at least.
-	leaveTime = 2 * maxAge
+	retainFor = 2 * maxAge
 )
 
-// Posts reads archived posts. Its methods may be called from many goroutines at once.
-type Posts struct {
-	bucket *archive.Archive
-	reader *lists.Reader
-	index  *postindex.Index
-	owner  func(namespace string) *v1alpha1.Team
-	clock  clock.Clock
-	log    *slog.Logger
-	asked  singleflight.Group
+// Reader reads archived posts. Its methods may be called from many goroutines at once.
+type Reader struct {
+	bucket  *archive.Archive
+	reader  *lists.Reader
+	index   *postindex.Index
+	owner   func(namespace string) *v1alpha1.Team
+	clock   clock.Clock
+	log     *slog.Logger
+	flights singleflight.Group
 
 	mu    sync.Mutex
 	teams map[string]*list.Element
@@ -79,9 +79,9 @@ type team struct {
 
 // New returns what reads the posts that lie in a bucket, for the lists of index. owner returns
 // the team of a namespace; nil if it has none.
-func New(bucket *store.Store, index *postindex.Index, owner func(namespace string) *v1alpha1.Team, c clock.Clock, log *slog.Logger) *Posts {
-	index.KeepLeaving()
-	return &Posts{
+func New(bucket *store.Store, index *postindex.Index, owner func(namespace string) *v1alpha1.Team, c clock.Clock, log *slog.Logger) *Reader {
+	index.RetainDeleted()
+	return &Reader{
 		bucket: archive.New(bucket), reader: lists.NewReader(bucket, segmentBytes), index: index, owner: owner, clock: c, log: log,
 		teams: map[string]*list.Element{}, order: list.New(),
 	}
@@ -89,14 +89,14 @@ func New(bucket *store.Store, index *postindex.Index, owner func(namespace strin
 
 // Run forgets posts that left the cluster some minutes ago, of teams whose lists nobody has
 // asked for since, until the context ends.
-func (p *Posts) Run(ctx context.Context) {
-	before := p.index.Left()
+func (p *Reader) Run(ctx context.Context) {
+	before := p.index.RetainedSeq()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.clock.After(leaveTime):
-			now := p.index.Left()
+		case <-p.clock.After(retainFor):
+			now := p.index.RetainedSeq()
 			p.index.Forget(before)
 			before = now
 		}
@@ -104,7 +104,7 @@ func (p *Posts) Run(ctx context.Context) {
 }
 
 // List is postindex.Index.List with archived posts.
-func (p *Posts) List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error) {
+func (p *Reader) List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error) {
 	err = p.complete(ctx, namespace, func(rows map[lists.ID][]*lists.Row) (missing postindex.Missing) {
 		page, total, missing = p.index.ListAll(namespace, q, rows)
 		return missing
@@ -113,7 +113,7 @@ func (p *Posts) List(ctx context.Context, namespace string, q postindex.Query) (
 }
 
 // Between is postindex.Index.Between with archived posts.
-func (p *Posts) Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error) {
+func (p *Reader) Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error) {
 	err = p.complete(ctx, namespace, func(rows map[lists.ID][]*lists.Row) (missing postindex.Missing) {
 		found, more, missing = p.index.BetweenAll(namespace, r, rows)
 		return missing
@@ -122,7 +122,7 @@ func (p *Posts) Between(ctx context.Context, namespace string, r *postindex.Rang
 }
 
 // Counts is postindex.Index.Counts with archived posts.
-func (p *Posts) Counts(ctx context.Context, namespace string) (counts postindex.Counts, err error) {
+func (p *Reader) Counts(ctx context.Context, namespace string) (counts postindex.Counts, err error) {
 	err = p.complete(ctx, namespace, func(map[lists.ID][]*lists.Row) (missing postindex.Missing) {
 		counts, missing = p.index.CountsAll(namespace)
 		return missing
@@ -131,7 +131,7 @@ func (p *Posts) Counts(ctx context.Context, namespace string) (counts postindex.
 }
 
 // complete makes an answer, and reads of the archive what it lacks until it lacks nothing.
-func (p *Posts) complete(ctx context.Context, namespace string, try func(rows map[lists.ID][]*lists.Row) postindex.Missing) error {
+func (p *Reader) complete(ctx context.Context, namespace string, try func(rows map[lists.ID][]*lists.Row) postindex.Missing) error {
 	if err := p.refresh(ctx, namespace); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (p *Posts) complete(ctx context.Context, namespace string, try func(rows ma
 }
 
 // read reads what an answer lacks.
-func (p *Posts) read(ctx context.Context, namespace string, missing postindex.Missing, rows map[lists.ID][]*lists.Row) error {
+func (p *Reader) read(ctx context.Context, namespace string, missing postindex.Missing, rows map[lists.ID][]*lists.Row) error {
 	for _, id := range missing.Segments {
 		part, err := missing.View.Rows(ctx, id)
 		if err != nil {
@@ -174,20 +174,20 @@ func (p *Posts) read(ctx context.Context, namespace string, missing postindex.Mi
 			found[name] = sealed
 		}
 	}
-	p.index.Know(namespace, missing.View, found)
+	p.index.SetSealed(namespace, missing.View, found)
 	return nil
 }
 
 // refresh reads a team's index if it may not be what there is any more. Without one, lists of
 // a team that has nothing archived, as its Team says, are those of the cluster.
-func (p *Posts) refresh(ctx context.Context, namespace string) error {
+func (p *Reader) refresh(ctx context.Context, namespace string) error {
 	owner := p.owner(namespace)
 	if owner == nil {
 		p.forget(namespace)
 		return nil
 	}
 	of := lists.Team{Namespace: namespace, Name: owner.Name}
-	known := p.known(namespace, of)
+	known := p.lookup(namespace, of)
 	if p.isFresh(&known, owner) {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (p *Posts) refresh(ctx context.Context, namespace string) error {
 	if p.clock.Since(known.failedAt) < away {
 		err = errors.New("it could not be read a moment ago")
 	} else {
-		_, err, _ = p.asked.Do(namespace, func() (any, error) {
+		_, err, _ = p.flights.Do(namespace, func() (any, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 			defer cancel()
 			return nil, p.open(ctx, &known)
@@ -210,7 +210,7 @@ func (p *Posts) refresh(ctx context.Context, namespace string) error {
 }
 
 // isFresh reports whether what is known of a team's archive needs no look.
-func (p *Posts) isFresh(known *team, owner *v1alpha1.Team) bool {
+func (p *Reader) isFresh(known *team, owner *v1alpha1.Team) bool {
 	age := p.clock.Since(known.readAt)
 	switch {
 	case known.view == nil || age >= maxAge:
@@ -219,28 +219,28 @@ func (p *Posts) isFresh(known *team, owner *v1alpha1.Team) bool {
 		return true
 	default:
 		newer := owner.Status.Archive != nil && owner.Status.Archive.Revision > known.view.Revision()
-		return !newer && !p.index.Leaves(known.namespace)
+		return !newer && !p.index.HasRetained(known.namespace)
 	}
 }
 
 // open reads a team's index and tells the lists of it.
-func (p *Posts) open(ctx context.Context, known *team) error {
-	at, left := p.clock.Now(), p.index.Left()
+func (p *Reader) open(ctx context.Context, known *team) error {
+	at, left := p.clock.Now(), p.index.RetainedSeq()
 	view, err := p.reader.Open(ctx, known.of, known.view)
 	if err != nil {
 		if !errors.Is(err, archive.ErrNone) {
 			p.log.WarnContext(ctx, "Cannot read the lists of archived posts", "namespace", known.namespace, "team", known.of.Name, "error", err)
 		}
-		p.keep(&team{namespace: known.namespace, of: known.of, view: known.view, readAt: known.readAt, failedAt: at, bytes: known.bytes})
+		p.store(&team{namespace: known.namespace, of: known.of, view: known.view, readAt: known.readAt, failedAt: at, bytes: known.bytes})
 		return err //nolint:wrapcheck // it says what it read
 	}
 	p.index.SetArchive(known.namespace, view, left)
-	p.keep(&team{namespace: known.namespace, of: known.of, view: view, readAt: at, bytes: view.Bytes()})
+	p.store(&team{namespace: known.namespace, of: known.of, view: view, readAt: at, bytes: view.Bytes()})
 	return nil
 }
 
-// known returns a copy of what is known of a team's archive.
-func (p *Posts) known(namespace string, of lists.Team) team {
+// lookup returns a copy of what is known of a team's archive.
+func (p *Reader) lookup(namespace string, of lists.Team) team {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if element := p.teams[namespace]; element != nil {
@@ -255,9 +255,9 @@ func (p *Posts) known(namespace string, of lists.Team) team {
 	return team{namespace: namespace, of: of}
 }
 
-// keep remembers a team, and forgets those that were asked for longest ago, beyond what there
+// store remembers a team, and forgets those that were asked for longest ago, beyond what there
 // is room for.
-func (p *Posts) keep(t *team) {
+func (p *Reader) store(t *team) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(t.namespace)
@@ -271,7 +271,7 @@ func (p *Posts) keep(t *team) {
 }
 
 // drop removes a team from what is remembered. The caller holds the lock.
-func (p *Posts) drop(namespace string) {
+func (p *Reader) drop(namespace string) {
 	if element := p.teams[namespace]; element != nil {
 		p.bytes -= p.order.Remove(element).(*team).bytes //nolint:forcetypeassert // the list holds nothing else
 		delete(p.teams, namespace)
@@ -279,7 +279,7 @@ func (p *Posts) drop(namespace string) {
 }
 
 // forget forgets a namespace that no team owns.
-func (p *Posts) forget(namespace string) {
+func (p *Reader) forget(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.teams[namespace] != nil {
@@ -289,7 +289,7 @@ func (p *Posts) forget(namespace string) {
 }
 
 // spoil has the index of a namespace read anew for the next list.
-func (p *Posts) spoil(namespace string) {
+func (p *Reader) spoil(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if element := p.teams[namespace]; element != nil {
@@ -299,17 +299,17 @@ func (p *Posts) spoil(namespace string) {
 
 // Post returns a finished post that is not in the cluster any more, as it was; nil if the
 // archive has none of that name, or its time there is over.
-func (p *Posts) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
-	post, err := p.Kept(ctx, namespace, name)
+func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
+	post, err := p.PostIncludingDeleted(ctx, namespace, name)
 	if post == nil || !post.Status.Finished {
 		return nil, err
 	}
 	return post, nil
 }
 
-// Kept is Post, also for a post that was deleted before it was finished, when a call may have
+// PostIncludingDeleted is Post, also for a post that was deleted before it was finished, when a call may have
 // been made for it.
-func (p *Posts) Kept(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
+func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	owner := p.owner(namespace)
 	if owner == nil {
 		return nil, nil //nolint:nilnil // absence is an answer here
@@ -340,7 +340,7 @@ const usualInCluster = 7 * 24 * time.Hour
 // isOver reports whether the time of a post in the archive is over, though it is still there, if
 // its team says how long that is. Where the installation says it, and for posts that were
 // applied, whose time depends on when they left the cluster, the sweep alone does.
-func (p *Posts) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
+func (p *Reader) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
 	unsaid := owner.Spec.Retention.Archived == nil && owner.Spec.TTLAfterFinished == nil
 	if unsaid || kept.Labels[v1alpha1.OriginLabel] == "" {
 		return false

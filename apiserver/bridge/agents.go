@@ -17,10 +17,10 @@ func require(caller Caller, scope Scope) error {
 	return errorf(CodeInsufficientScope, "this needs the scope %q; ask the person for whom you act to allow it, and sign in again", scope)
 }
 
-// mustWait reports whether a post of the caller waits for a person as a draft, although
+// requiresReview reports whether a post of the caller waits for a person as a draft, although
 // it was to be published: because the caller may only make drafts, or because the team
 // wants to see what agents write.
-func (s *Service) mustWait(caller Caller) bool {
+func (s *Service) requiresReview(caller Caller) bool {
 	if !caller.May(ScopePublish) {
 		return true
 	}
@@ -28,9 +28,9 @@ func (s *Service) mustWait(caller Caller) bool {
 	return caller.Agent != "" && team != nil && team.Spec.Agents.Publishing == v1alpha1.AgentsDraft
 }
 
-// hold makes a draft of a post that was to be published, and returns it as it was. The
+// convertToDraft makes a draft of a post that was to be published, and returns it as it was. The
 // time that was wanted stands on the draft. A post that is a draft already stays as it is.
-func hold(post *v1alpha1.Post) (wanted *v1alpha1.Post) {
+func convertToDraft(post *v1alpha1.Post) (wanted *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
 	defer cancel()
-	if err := s.Events.Write(ctx, about, reason, noteOf(caller)); err != nil {
+	if err := s.Events.Write(ctx, about, reason, eventNote(caller)); err != nil {
 		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
 	}
 }
@@ -97,8 +97,8 @@ func (a Act) by(caller Caller) string {
 	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
 }
 
-// noteOf says for people who acted. An agent's name is its own word, and quoted.
-func noteOf(caller Caller) string {
+// eventNote says for people who acted. An agent's name is its own word, and quoted.
+func eventNote(caller Caller) string {
 	switch {
 	case caller.Agent == "":
 		return "by " + caller.Author + " in the web application"

@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// Connections are those of every team.
-type Connections interface {
+// ConnectionReader are those of every team.
+type ConnectionReader interface {
 	// Get and List answer from memory; Get returns nil for what is not there.
 	Get(namespace, name string) *v1alpha1.Connection
 	List(namespace string) []*v1alpha1.Connection
@@ -31,8 +31,8 @@ type Connections interface {
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error)
 }
 
-// Posts reads and writes posts in the Kubernetes API.
-type Posts interface {
+// PostClient reads and writes posts in the Kubernetes API.
+type PostClient interface {
 	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 	// Update stores what differs between two states of a post, on the condition that
@@ -49,8 +49,8 @@ type Archive interface {
 	Counts(ctx context.Context, namespace string) (postindex.Counts, error)
 	// Post returns a post that left the cluster; nil if it has none of that name.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// Kept is Post, also for one that was deleted while it was published.
-	Kept(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
+	// PostIncludingDeleted is Post, also for one that was deleted while it was published.
+	PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 }
 
 // Media reads and writes media files' resources in the Kubernetes API.
@@ -60,8 +60,8 @@ type Media interface {
 	// UpdateStatus stores a status, on the condition that the resource was not
 	// written since it was read.
 	UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
-	// AwaitUntil records until when a file can be uploaded.
-	AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error
+	// SetUploadDeadline records until when a file can be uploaded.
+	SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error
 }
 
 // Files signs addresses to upload to and to download from; package store does.
@@ -88,8 +88,8 @@ type Config struct {
 	Used func(*v1alpha1.APIKey)
 	// Owner finds the team that owns a namespace; nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
-	Connections Connections
-	Posts       Posts
+	Connections ConnectionReader
+	Posts       PostClient
 	Quota       Quota
 	Media       Media
 	// Files may be nil: then nothing can be uploaded.
@@ -115,9 +115,9 @@ type Config struct {
 	// agents do needs them. Events may be nil: then the log alone tells.
 	Keys   Keys
 	Events Events
-	// Follow tells when a post may have changed. ok is false if too many posts are
+	// Subscribe tells when a post may have changed. ok is false if too many posts are
 	// followed already. Only what people see needs it.
-	Follow func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
+	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
 	// PageOf is the address of a post's page in the web application; nil where there is none.
 	PageOf func(namespace, id string) string
 	// Capabilities returns what a platform declares; false if this installation
@@ -132,9 +132,9 @@ type Config struct {
 type Service struct {
 	Config
 
-	addresses *addresses
+	addresses *urlCache
 	// newPosts and newFiles are those that requests are about to create.
-	newPosts, newFiles *flights
+	newPosts, newFiles *creations
 	// recent are posts that people published a moment ago.
 	recent *recent
 }

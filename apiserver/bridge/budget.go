@@ -27,8 +27,8 @@ import (
 // tell of it: it came a moment ago, or was uploaded at once.
 const seenWithin = 10 * time.Second
 
-// flights are the objects of one kind that this replica is creating.
-type flights struct {
+// creations are the objects of one kind that this replica is creating.
+type creations struct {
 	mu sync.Mutex
 	// under are those of each namespace, by name.
 	under map[string]map[string]*flight
@@ -42,12 +42,12 @@ type flight struct {
 	landed time.Time
 }
 
-func newFlights() *flights { return &flights{under: map[string]map[string]*flight{}} }
+func newFlights() *creations { return &creations{under: map[string]map[string]*flight{}} }
 
-// begin enters an object unless fits refuses it. fits learns how many others are under way,
+// admit enters an object unless fits refuses it. fits learns how many others are under way,
 // and their bytes, of those that known does not report: it gets their names. land ends the
 // request.
-func (f *flights) begin(namespace, name string, bytes int64, now time.Time, known func(names []string) []bool,
+func (f *creations) admit(namespace, name string, bytes int64, now time.Time, known func(names []string) []bool,
 	fits func(more, moreBytes int64) *Error,
 ) (land func(made bool, now time.Time), refused *Error) {
 	f.mu.Lock()
@@ -98,28 +98,28 @@ func (f *flights) begin(namespace, name string, bytes int64, now time.Time, know
 }
 
 // clear forgets a namespace in which nothing is under way; its caller holds the lock.
-func (f *flights) clear(namespace string) {
+func (f *creations) clear(namespace string) {
 	if len(f.under[namespace]) == 0 {
 		delete(f.under, namespace)
 	}
 }
 
-// beginPost counts a post that is about to be created, or refuses it. done is called when
+// admitPost counts a post that is about to be created, or refuses it. done is called when
 // the index has it, or when it certainly is not created.
-func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
+func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	bytes := posting.Footprint(post)
 	var tally postindex.Tally
 	now := s.Clock.Now()
-	land, refused := s.newPosts.begin(post.Namespace, post.Name, bytes, now,
+	land, refused := s.newPosts.admit(post.Namespace, post.Name, bytes, now,
 		func(names []string) (known []bool) {
 			tally, known = s.Index.Tally(post.Namespace, names)
 			return known
 		},
 		func(more, moreBytes int64) *Error {
 			return s.fits(post.Namespace,
-				plan.Want{Item: v1alpha1.BudgetPosts, Used: tally.Posts + more, More: 1},
-				plan.Want{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes + moreBytes, More: bytes},
-				plan.Want{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished + more, More: 1})
+				plan.Demand{Item: v1alpha1.BudgetPosts, Used: tally.Posts + more, More: 1},
+				plan.Demand{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes + moreBytes, More: bytes},
+				plan.Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished + more, More: 1})
 		})
 	if refused != nil {
 		return nil, refused
@@ -130,7 +130,7 @@ func (s *Service) beginPost(post *v1alpha1.Post) (done func(), refused *Error) {
 // requireRoom refuses a post for which there is no room as things stand, before anything
 // else is looked at.
 func (s *Service) requireRoom(post *v1alpha1.Post) error {
-	done, refused := s.beginPost(post)
+	done, refused := s.admitPost(post)
 	if refused != nil {
 		return refused
 	}
@@ -144,14 +144,14 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	was, is := posting.Footprint(before), posting.Footprint(after)
 	tally, _ := s.Index.Tally(after.Namespace, nil)
-	wants := []plan.Want{{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes, More: is - was}}
+	wants := []plan.Demand{{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes, More: is - was}}
 	if is <= was {
 		wants = nil
 	}
 	if before.Spec.Draft && !after.Spec.Draft {
 		// The draft is one of them already: what is more than allowed is refused, and
 		// what is as many is not.
-		wants = append(wants, plan.Want{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished, More: 0})
+		wants = append(wants, plan.Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tally.Unfinished, More: 0})
 	}
 	if refused := s.fits(after.Namespace, wants...); refused != nil {
 		return refused
@@ -159,11 +159,11 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	return nil
 }
 
-// beginFile counts a file that is about to be announced, or refuses it.
-func (s *Service) beginFile(media *v1alpha1.Media) (done func(made bool), refused *Error) {
+// admitFile counts a file that is about to be announced, or refuses it.
+func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refused *Error) {
 	size := plan.FileBytes(&media.Spec)
 	var files, bytes int64
-	land, refused := s.newFiles.begin(media.Namespace, media.Name, size, s.Clock.Now(),
+	land, refused := s.newFiles.admit(media.Namespace, media.Name, size, s.Clock.Now(),
 		func(names []string) (known []bool) {
 			if s.Pending == nil {
 				return make([]bool, len(names))
@@ -173,8 +173,8 @@ func (s *Service) beginFile(media *v1alpha1.Media) (done func(made bool), refuse
 		},
 		func(more, moreBytes int64) *Error {
 			return s.fits(media.Namespace,
-				plan.Want{Item: v1alpha1.BudgetPendingFiles, Used: files + more, More: 1},
-				plan.Want{Item: v1alpha1.BudgetPendingFileBytes, Used: bytes + moreBytes, More: size})
+				plan.Demand{Item: v1alpha1.BudgetPendingFiles, Used: files + more, More: 1},
+				plan.Demand{Item: v1alpha1.BudgetPendingFileBytes, Used: bytes + moreBytes, More: size})
 		})
 	if refused != nil {
 		return nil, refused
@@ -188,20 +188,20 @@ func (s *Service) requireRoomForKey(ctx context.Context, namespace string) error
 	if err != nil {
 		return fmt.Errorf("count the API keys: %w", err)
 	}
-	if refused := s.fits(namespace, plan.Want{Item: v1alpha1.BudgetKeys, Used: int64(len(keys)), More: 1}); refused != nil {
+	if refused := s.fits(namespace, plan.Demand{Item: v1alpha1.BudgetKeys, Used: int64(len(keys)), More: 1}); refused != nil {
 		return refused
 	}
 	return nil
 }
 
 // fits words the first field of which there is not enough.
-func (s *Service) fits(namespace string, wants ...plan.Want) *Error {
+func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	team := s.Owner(namespace)
 	if team == nil {
 		return nil // it is refused for that
 	}
 	budget := plan.BudgetOf(team)
-	if lacks := budget.Lacks(team.Name, wants...); lacks != "" {
+	if lacks := budget.Shortage(team.Name, wants...); lacks != "" {
 		return errorf(CodeSubscriptionRequired, "%s", lacks)
 	}
 	return nil
@@ -235,7 +235,7 @@ func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 // Bounded words that Kubernetes stores no more objects of a kind in a team's namespace,
 // because of a ResourceQuota; nil if the error is another. team may be nil.
 func Bounded(team *v1alpha1.Team, err error) *Error {
-	exceeded, ok := quota.Refusal(err)
+	exceeded, ok := quota.ParseExceeded(err)
 	switch {
 	case !ok:
 		return nil
@@ -243,7 +243,7 @@ func Bounded(team *v1alpha1.Team, err error) *Error {
 		return errorf(CodeSubscriptionRequired, "ResourceQuota %q of the team's namespace allows %d %s, and %d are used; "+
 			"delete some, or ask the administrators of the cluster to raise it", exceeded.Quota, exceeded.Limit, exceeded.Kind, exceeded.Used)
 	default:
-		return errorf(CodeSubscriptionRequired, "%s", plan.RefuseObject(exceeded.Kind, team.Name, exceeded.Used, exceeded.Limit))
+		return errorf(CodeSubscriptionRequired, "%s", plan.QuotaRefusalMessage(exceeded.Kind, team.Name, exceeded.Used, exceeded.Limit))
 	}
 }
 

@@ -48,7 +48,7 @@ func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version st
 	spec.Draft = true
 	return s.change(ctx, &change{
 		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
-		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
+		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, validate: s.validateChange,
 	})
 }
 
@@ -64,7 +64,7 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 	}
 	return s.change(ctx, &change{
 		caller: caller, id: id, seen: isVersion(version), act: act, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled},
-		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
+		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, validate: s.validateChange,
 	})
 }
 
@@ -79,7 +79,7 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 	spec.Draft = false
 	return s.change(ctx, &change{
 		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
-		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
+		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, validate: s.validateChange,
 	})
 }
 
@@ -99,7 +99,7 @@ func (s *Service) Move(ctx context.Context, caller Caller, id string, from, at t
 }
 
 func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.Post, error) {
-	c.act, c.from, c.judge = ActRescheduled, []v1alpha1.PostPhase{v1alpha1.PhaseScheduled}, s.judgeTime
+	c.act, c.from, c.validate = ActRescheduled, []v1alpha1.PostPhase{v1alpha1.PhaseScheduled}, s.validateTime
 	c.spec = func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
 		spec.ScheduledAt = v1alpha1.NewTimePtr(at)
 		return spec
@@ -118,13 +118,13 @@ type change struct {
 	from []v1alpha1.PostPhase
 	// spec returns what the post is to ask for, given what it asks for now.
 	spec func(now v1alpha1.PostSpec) v1alpha1.PostSpec
-	// judge refuses what is not allowed, and returns what the post then takes.
-	judge func(ctx context.Context, before *v1alpha1.Post, j *judgement) (*needs, error)
+	// validate refuses what is not allowed, and returns what the post then takes.
+	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
 
 	// before is the post before the change, and needs what it takes then; both are nil
 	// before it was judged.
-	before *v1alpha1.Post
-	needs  *needs
+	before       *v1alpha1.Post
+	reservations *reservations
 	// lost says that the answer to a write was lost, so that it may have taken effect.
 	lost bool
 }
@@ -140,7 +140,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 	for range changeTries {
 		post, err := s.read(ctx, c.caller, c.id)
 		if err != nil {
-			return nil, s.giveUp(ctx, c, err)
+			return nil, s.abort(ctx, c, err)
 		}
 		wanted := post.DeepCopy()
 		wanted.Spec = c.spec(*post.Spec.DeepCopy())
@@ -150,7 +150,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 			return s.already(ctx, c, post), nil
 		}
 		if refused := c.refuse(post); refused != nil {
-			return nil, s.giveUp(ctx, c, refused)
+			return nil, s.abort(ctx, c, refused)
 		}
 		if err := s.reserve(ctx, c, post, wanted); err != nil {
 			return nil, err
@@ -166,23 +166,23 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 		case answerLost(err):
 			c.lost, last = true, err
 			if ctx.Err() != nil {
-				return nil, s.giveUp(ctx, c, err)
+				return nil, s.abort(ctx, c, err)
 			}
-		case apierrors.IsInvalid(err) && s.begun(ctx, c):
-			return nil, s.giveUp(ctx, c, tooLate(c.id))
+		case apierrors.IsInvalid(err) && s.deliveryStarted(ctx, c):
+			return nil, s.abort(ctx, c, tooLate(c.id))
 		default:
 			if refused := refusedByKubernetes(err); refused != nil {
-				return nil, s.giveUp(ctx, c, refused)
+				return nil, s.abort(ctx, c, refused)
 			}
-			return nil, s.giveUp(ctx, c, fmt.Errorf("change a post: %w", err))
+			return nil, s.abort(ctx, c, fmt.Errorf("change a post: %w", err))
 		}
 	}
-	return nil, s.giveUp(ctx, c, last)
+	return nil, s.abort(ctx, c, last)
 }
 
 // reserve judges a change, once, and reserves what the post then takes.
 func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alpha1.Post) error {
-	if c.needs != nil {
+	if c.reservations != nil {
 		return nil
 	}
 	if wanted.Spec.Category != before.Spec.Category {
@@ -197,22 +197,22 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 	if err := s.requireRoomToChange(before, wanted); err != nil {
 		return err
 	}
-	needs, err := c.judge(ctx, before, &judgement{post: wanted, planned: planned, stored: before, now: now})
+	needs, err := c.validate(ctx, before, &postValidation{post: wanted, planned: planned, stored: before, now: now})
 	if err != nil {
 		return err
 	}
-	if err := needs.take(ctx); err != nil {
-		needs.giveBack(ctx)
+	if err := needs.reserve(ctx); err != nil {
+		needs.release(ctx)
 		return err
 	}
-	c.before, c.needs = before, needs
+	c.before, c.reservations = before, needs
 	return nil
 }
 
-// judgeChange judges a post like a new one. Of the accounts of a scheduled post only
+// validateChange judges a post like a new one. Of the accounts of a scheduled post only
 // those are asked that it did not name before: the manager watches the others.
-func (s *Service) judgeChange(ctx context.Context, before *v1alpha1.Post, j *judgement) (*needs, error) {
-	needs, _, err := s.judge(ctx, j, func(named map[string]*v1alpha1.Connection) error {
+func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error) {
+	needs, _, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		if j.post.Spec.Draft {
 			return nil
 		}
@@ -236,8 +236,8 @@ func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[str
 	return added
 }
 
-// judgeTime judges the time of a post, and what it takes of the plan then.
-func (s *Service) judgeTime(ctx context.Context, _ *v1alpha1.Post, j *judgement) (*needs, error) {
+// validateTime judges the time of a post, and what it takes of the plan then.
+func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	if errs := append(checkTime(j.post), rules.ValidateTime(j.post, j.now)...); len(errs) > 0 {
 		return nil, invalid(errs)
 	}
@@ -284,8 +284,8 @@ func tooLate(id string) *Error {
 	return errorf(CodeConflict, "post %s is being delivered and cannot be changed any more", id)
 }
 
-// begun reports whether the delivery of a post has begun, as far as can be told.
-func (s *Service) begun(ctx context.Context, c *change) bool {
+// deliveryStarted reports whether the delivery of a post has begun, as far as can be told.
+func (s *Service) deliveryStarted(ctx context.Context, c *change) bool {
 	post, err := s.read(ctx, c.caller, c.id)
 	return err == nil && (posting.Started(post) || post.Status.Finished)
 }
@@ -294,11 +294,11 @@ func (s *Service) begun(ctx context.Context, c *change) bool {
 // same request came twice, or because the answer to a write was lost.
 func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *v1alpha1.Post {
 	switch {
-	case c.needs == nil:
+	case c.reservations == nil:
 	case c.lost:
 		s.changed(ctx, c, post)
 	default:
-		c.needs.giveBack(ctx)
+		c.reservations.release(ctx)
 	}
 	return post
 }
@@ -311,7 +311,7 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	if !c.before.Spec.Draft {
 		for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0) {
 			s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
-				usage.Settle(stored, plan.Stored(&counter, c.needs.post, find, 0))
+				usage.Settle(stored, plan.Stored(&counter, c.reservations.post, find, 0))
 			})
 		}
 	}
@@ -322,10 +322,10 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	s.Acted(ctx, c.caller, c.act, post)
 }
 
-// giveUp ends a change that was not stored and returns why. One whose answer was lost
+// abort ends a change that was not stored and returns why. One whose answer was lost
 // may have been stored: then what is counted stays, and the manager finds out.
-func (s *Service) giveUp(ctx context.Context, c *change, why error) error {
-	if c.needs == nil {
+func (s *Service) abort(ctx context.Context, c *change, why error) error {
+	if c.reservations == nil {
 		return why
 	}
 	// After a refusal the post is not as it was any more when it was read, so that no
@@ -333,6 +333,6 @@ func (s *Service) giveUp(ctx context.Context, c *change, why error) error {
 	if _, refused := errors.AsType[*Error](why); c.lost && !refused {
 		return fmt.Errorf("%w: %w", ErrMaybeChanged, why)
 	}
-	c.needs.giveBack(ctx)
+	c.reservations.release(ctx)
 	return why
 }

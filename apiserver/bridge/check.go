@@ -193,7 +193,7 @@ func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alp
 	for i, name := range names {
 		if i >= filesChecked {
 			mu.Lock()
-			found[name] = mediaTakenForGood(files, name, spec.Category)
+			found[name] = assumedMedia(files, name, spec.Category)
 			mu.Unlock()
 			continue
 		}
@@ -214,7 +214,7 @@ func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name strin
 	switch {
 	case err != nil:
 		s.Log.InfoContext(ctx, "Cannot read a media file to check a post", "namespace", files.caller.Namespace, "media", name, "error", err)
-		return mediaTakenForGood(files, name, category)
+		return assumedMedia(files, name, category)
 	case read == nil:
 		return nil
 	}
@@ -225,8 +225,8 @@ func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name strin
 	return media
 }
 
-// mediaTakenForGood stands for a file that was not read.
-func mediaTakenForGood(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
+// assumedMedia stands for a file that was not read.
+func assumedMedia(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: files.caller.Namespace, Name: name}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
 	}

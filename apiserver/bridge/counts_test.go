@@ -22,7 +22,7 @@ import (
 // fails only from the second write on. Nothing is ever missing when a request
 // looks first: another request takes the last one between.
 type counts struct {
-	*quota.Store
+	*quota.UsageStore
 
 	full       string
 	down       error
@@ -33,7 +33,7 @@ type counts struct {
 }
 
 func newCounts() *counts {
-	return &counts{Store: quota.NewStore(&usages{stored: map[string]*v1alpha1.Usage{}})}
+	return &counts{UsageStore: quota.NewUsageStore(&usages{stored: map[string]*v1alpha1.Usage{}})}
 }
 
 func (c *counts) Read(_ context.Context, _ string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
@@ -51,7 +51,7 @@ func (c *counts) Amend(ctx context.Context, namespace string, counter v1alpha1.U
 	if counter.Resource == c.full {
 		return change(fullUsage(counter))
 	}
-	return c.Store.Amend(ctx, namespace, counter, change)
+	return c.UsageStore.Amend(ctx, namespace, counter, change)
 }
 
 // fullUsage has nothing left for the time of the tests.
@@ -64,7 +64,7 @@ func fullUsage(counter v1alpha1.UsageSpec) *v1alpha1.Usage {
 // held is what the posts have taken: so much per target.
 func (c *counts) held(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
 	t.Helper()
-	stored, err := c.Store.Read(t.Context(), caller.Namespace, counter)
+	stored, err := c.UsageStore.Read(t.Context(), caller.Namespace, counter)
 	if err != nil {
 		t.Fatal(err)
 	}

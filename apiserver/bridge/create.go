@@ -49,9 +49,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if trace := tracing.Traceparent(ctx); trace != "" {
 		post.Annotations[v1alpha1.TraceparentAnnotation] = trace
 	}
-	j := &judgement{post: post, planned: post, problems: in.Problems, now: now}
-	if s.mustWait(caller) {
-		j.wanted = hold(post)
+	j := &postValidation{post: post, planned: post, problems: in.Problems, now: now}
+	if s.requiresReview(caller) {
+		j.requested = convertToDraft(post)
 	}
 	detail, found, err := s.earlier(ctx, post)
 	reused, isReused := errors.AsType[*Error](err)
@@ -78,11 +78,11 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 
 // createNew creates a post that was not there a moment ago. If its key was used
 // for another request, reused says so; other refusals come before.
-func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, reused *Error) (PostDetail, error) {
+func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidation, reused *Error) (PostDetail, error) {
 	if err := s.requireRoom(j.post); err != nil {
 		return PostDetail{}, err
 	}
-	needs, connections, err := s.judge(ctx, j, func(named map[string]*v1alpha1.Connection) error {
+	needs, connections, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		switch {
 		case reused != nil:
 			return reused // what is wrong with the post by itself comes before
@@ -95,12 +95,12 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, re
 	if err != nil {
 		return PostDetail{}, err
 	}
-	done, full := s.beginPost(j.post)
+	done, full := s.admitPost(j.post)
 	if full != nil {
 		return PostDetail{}, full
 	}
 	defer done() // the index has it by then
-	created, replayed, err := s.counted(ctx, needs, j.post)
+	created, replayed, err := s.createReserved(ctx, needs, j.post)
 	if err != nil {
 		return PostDetail{}, err
 	}
@@ -114,13 +114,13 @@ func (s *Service) createNew(ctx context.Context, caller Caller, j *judgement, re
 	return detail, nil
 }
 
-// counted creates a post that counts: what it takes is reserved before, and
+// createReserved creates a post that counts: what it takes is reserved before, and
 // given back if the post certainly did not come into being. replayed says that the
 // same request, sent at the same time, was first. After a lost answer it stays false:
 // the post is most likely our own.
-func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (created *v1alpha1.Post, replayed bool, err error) {
-	if err := needs.take(ctx); err != nil {
-		needs.giveBack(ctx)
+func (s *Service) createReserved(ctx context.Context, needs *reservations, post *v1alpha1.Post) (created *v1alpha1.Post, replayed bool, err error) {
+	if err := needs.reserve(ctx); err != nil {
+		needs.release(ctx)
 		return nil, false, err
 	}
 	tries, existed := 0, false
@@ -146,11 +146,11 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 		}
 	}
 	if err != nil {
-		needs.giveBack(ctx)
+		needs.release(ctx)
 		return nil, false, err
 	}
 	if existed {
-		needs.leaveTo(ctx, created)
+		needs.transfer(ctx, created)
 	}
 	return created, existed && tries == 1, nil
 }

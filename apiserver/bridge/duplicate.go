@@ -17,8 +17,8 @@ type Duplicate struct {
 	// Spec has neither a time nor is it a draft. It may break rules where something was
 	// left out.
 	Spec v1alpha1.PostSpec
-	// LeftOut says, for people, what the new post cannot have any more.
-	LeftOut []string
+	// Omitted says, for people, what the new post cannot have any more.
+	Omitted []string
 	// Already says, for people and by the name of the account, why a target of Spec is not to
 	// be one of the new post unless they choose it: a part of the post is out, there or perhaps
 	// there.
@@ -110,7 +110,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 			continue
 		}
 		if connection := find(t.ConnectionRef.Name); connection == nil || connection.DeletionTimestamp != nil {
-			d.LeftOut = append(d.LeftOut, fmt.Sprintf("account %q is not connected any more", t.ConnectionRef.Name))
+			d.Omitted = append(d.Omitted, fmt.Sprintf("account %q is not connected any more", t.ConnectionRef.Name))
 			continue
 		}
 		d.Spec.Targets = append(d.Spec.Targets, *t.DeepCopy())
@@ -123,15 +123,15 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 		}
 		if media == nil || media.DeletionTimestamp != nil || media.Status.Phase != v1alpha1.MediaUploaded {
 			gone[name] = true
-			d.LeftOut = append(d.LeftOut, leftOut(name, media))
+			d.Omitted = append(d.Omitted, omittedFile(name, media))
 		}
 	}
 	dropMedia(&d.Spec, gone)
 	return d, nil
 }
 
-// leftOut says for people that a file is gone; media is nil if its record is, too.
-func leftOut(name string, media *v1alpha1.Media) string {
+// omittedFile says for people that a file is gone; media is nil if its record is, too.
+func omittedFile(name string, media *v1alpha1.Media) string {
 	if media == nil {
 		return fmt.Sprintf("file %q is not kept any more; upload it again", name)
 	}

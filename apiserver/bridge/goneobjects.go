@@ -26,10 +26,10 @@ type Requests interface {
 // that none goes out twice.
 const requestWithin = 3 * time.Second
 
-// gone returns what is kept of the request that created an object of this name before, if
+// deletedRequest returns what is kept of the request that created an object of this name before, if
 // that one is gone and its key still holds; nil for an object without a key, and where the
 // bucket cannot be read.
-func (s *Service) gone(ctx context.Context, asked metav1.Object) *archive.Request {
+func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *archive.Request {
 	if s.Requests == nil || asked.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return nil
 	}
@@ -51,16 +51,16 @@ func (s *Service) gone(ctx context.Context, asked metav1.Object) *archive.Reques
 	return &found
 }
 
-// leftCluster returns the post that a request under the same key created, if it has left the
+// archivedPost returns the post that a request under the same key created, if it has left the
 // cluster after a call may have been made for it; nil if there is none, or the archive cannot be
 // read. The manager knows it then all the same, and publishes nothing that is out.
-func (s *Service) leftCluster(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
+func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
 	if s.Archive == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestWithin)
 	defer cancel()
-	post, err := s.Archive.Kept(ctx, asked.Namespace, asked.Name)
+	post, err := s.Archive.PostIncludingDeleted(ctx, asked.Namespace, asked.Name)
 	if err != nil {
 		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for a post in the archive; it is taken for a new one",
 			slog.String("namespace", asked.Namespace), slog.String("name", asked.Name), slog.Any("error", err))
@@ -72,7 +72,7 @@ func (s *Service) leftCluster(ctx context.Context, asked *v1alpha1.Post) *v1alph
 // refuseDeleted refuses to create a post under the key of one that was deleted before it was
 // published; nil if there is none.
 func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error {
-	found := s.gone(ctx, asked)
+	found := s.deletedRequest(ctx, asked)
 	switch {
 	case found == nil:
 		return nil
@@ -102,7 +102,7 @@ func refuseStopped(asked *v1alpha1.Post) error {
 // refuseOtherFile refuses to register a file under the key of another one that was deleted. The
 // same request gets the same id again.
 func (s *Service) refuseOtherFile(ctx context.Context, asked *v1alpha1.Media) error {
-	if found := s.gone(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {
+	if found := s.deletedRequest(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {
 		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", asked.Name)
 	}
 	return nil

@@ -34,14 +34,14 @@ type archived struct {
 }
 
 func (a archived) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
-	post, err := a.Kept(ctx, namespace, name)
+	post, err := a.PostIncludingDeleted(ctx, namespace, name)
 	if post == nil || !post.Status.Finished {
 		return nil, err
 	}
 	return post, nil
 }
 
-func (a archived) Kept(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+func (a archived) PostIncludingDeleted(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	if a.post == nil || a.post.Name != name {
 		return nil, a.err
 	}

@@ -104,7 +104,7 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	gone := apierrors.IsNotFound(err)
 	switch {
 	case gone:
-		if made = s.leftCluster(ctx, post); made == nil {
+		if made = s.archivedPost(ctx, post); made == nil {
 			return PostDetail{}, false, s.refuseDeleted(ctx, post)
 		}
 	case err != nil:

@@ -20,16 +20,16 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// judgement is a post that is judged before it is stored.
-type judgement struct {
+// postValidation is a post that is judged before it is stored.
+type postValidation struct {
 	post *v1alpha1.Post
 	// planned is the post as the team's plan counts it. It differs from post in the
 	// time alone: one that was a draft and goes out at once does so now, and not when
 	// it was created.
 	planned *v1alpha1.Post
-	// wanted is the post as it was to be published, if it waits for a person as a draft:
+	// requested is the post as it was to be published, if it waits for a person as a draft:
 	// what is wrong with it is said at once, to those who can mend it. Nil for any other.
-	wanted *v1alpha1.Post
+	requested *v1alpha1.Post
 	// problems are those of the request that the post does not show.
 	problems []string
 	// unread say which parts of the request could not be read, with paths.
@@ -39,11 +39,11 @@ type judgement struct {
 	now    time.Time
 }
 
-// judge refuses a post that breaks a rule, that the team's plan does not allow, or
+// validate refuses a post that breaks a rule, that the team's plan does not allow, or
 // whose accounts are not ready, which ready tells of the connections that the post
 // names. It returns what the post takes, of which nothing is reserved yet, and the
 // connections.
-func (s *Service) judge(ctx context.Context, j *judgement, ready func(named map[string]*v1alpha1.Connection) error) (*needs, *lookup, error) {
+func (s *Service) validate(ctx context.Context, j *postValidation, ready func(named map[string]*v1alpha1.Connection) error) (*reservations, *lookup, error) {
 	connections := s.lookup(j.post.Namespace)
 	find := connections.in(ctx)
 	needs, err := s.withinPlan(ctx, j.planned, find)
@@ -76,12 +76,12 @@ const filesOfRefused = 35
 
 // obeysRules refuses a post that breaks a rule, and names all that is wrong with it: with the request, the post itself, its
 // options as far as they are known, and its files.
-func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *lookup) error {
+func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections *lookup) error {
 	asked := j.post
-	if j.wanted != nil {
-		asked = j.wanted
+	if j.requested != nil {
+		asked = j.requested
 	}
-	env := rules.Env{Connection: connections.in(ctx), Media: takenForGood(asked), Capabilities: s.Capabilities, Stored: j.stored, Converts: s.converts(j.post.Namespace)}
+	env := rules.Env{Connection: connections.in(ctx), Media: assumeValid(asked), Capabilities: s.Capabilities, Stored: j.stored, Converts: s.converts(j.post.Namespace)}
 	problems := func() field.ErrorList {
 		errs := checkTime(asked)
 		if asked.Spec.Category != "" { // what is wrong otherwise follows from it
@@ -113,7 +113,7 @@ func (s *Service) obeysRules(ctx context.Context, j *judgement, connections *loo
 }
 
 // readable leaves out what the rules find because a part of the request could not be read: it is said already.
-func (j *judgement) readable(errs field.ErrorList) field.ErrorList {
+func (j *postValidation) readable(errs field.ErrorList) field.ErrorList {
 	if len(j.unread) == 0 {
 		return errs
 	}
@@ -147,7 +147,7 @@ func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, 
 	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
 		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft breaks the fewest rules
 	}
-	j := &judgement{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
+	j := &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
 	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(post.Namespace))); ok {
 		return found
 	}

@@ -62,14 +62,14 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if !again {
 		s.Acted(ctx, caller, ActUploadBegun, made)
 	}
-	address, until, err := s.Files.PresignPut(ctx, store.OwnKey(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
+	address, until, err := s.Files.PresignPut(ctx, store.UIDKey(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
 	// The manager waits for the file as long as an address to upload it to is
 	// good; it knows of the first one by the age of the Media.
 	if again {
-		if err := s.Media.AwaitUntil(ctx, made.Namespace, made.Name, until); err != nil {
+		if err := s.Media.SetUploadDeadline(ctx, made.Namespace, made.Name, until); err != nil {
 			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 	if err := s.refuseOtherFile(ctx, media); err != nil {
 		return nil, false, err
 	}
-	done, full := s.beginFile(media)
+	done, full := s.admitFile(media)
 	if full != nil {
 		return s.registered(ctx, media, full)
 	}
@@ -154,7 +154,7 @@ func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1
 	case err != nil:
 		return nil, false, fmt.Errorf("register a media file: %w", err)
 	case again:
-		return made, true, stillWanted(made, media)
+		return made, true, requireSameUpload(made, media)
 	}
 	return made, false, nil
 }
@@ -171,13 +171,13 @@ func (s *Service) registered(ctx context.Context, media *v1alpha1.Media, full *E
 	case err != nil:
 		return nil, false, fmt.Errorf("read a media file: %w", err)
 	default:
-		return made, true, stillWanted(made, media)
+		return made, true, requireSameUpload(made, media)
 	}
 }
 
-// stillWanted refuses another address for a file that is not the one of the request, or that
+// requireSameUpload refuses another address for a file that is not the one of the request, or that
 // nobody waits for any more.
-func stillWanted(made, media *v1alpha1.Media) error {
+func requireSameUpload(made, media *v1alpha1.Media) error {
 	switch {
 	case !sameRequest(made, media):
 		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)

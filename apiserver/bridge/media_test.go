@@ -86,7 +86,7 @@ func (f *files) UpdateStatus(_ context.Context, m *v1alpha1.Media) (*v1alpha1.Me
 	return f.stored[m.Name], nil
 }
 
-func (f *files) AwaitUntil(_ context.Context, _, name string, until time.Time) error {
+func (f *files) SetUploadDeadline(_ context.Context, _, name string, until time.Time) error {
 	if until.Equal(now.Add(time.Hour)) {
 		f.awaited = append(f.awaited, name)
 	}

@@ -22,9 +22,9 @@ import (
 // checksAtOnce is how many of a post's files are checked at the same time.
 const checksAtOnce = 8
 
-// takenForGood stands for the files of a post that were not read: whatever there is to say of
+// assumeValid stands for the files of a post that were not read: whatever there is to say of
 // one, it is not said of this.
-func takenForGood(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
+func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	file := &v1alpha1.Media{Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
 	if post.Spec.Category == v1alpha1.CategoryVideo {
 		file.Spec.MimeType = v1alpha1.MimeMP4
@@ -53,7 +53,7 @@ func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []stri
 			break
 		}
 	}
-	unread := takenForGood(post)
+	unread := assumeValid(post)
 	return func(name string) *v1alpha1.Media {
 		if media, read := found[name]; read {
 			return media

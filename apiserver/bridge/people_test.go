@@ -256,7 +256,7 @@ func TestDuplicate(t *testing.T) {
 			if !v1alpha1.SemanticEqual(tc.want, got.Spec) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, cmp.Diff(tc.want, got.Spec))
 			}
-			if diff := cmp.Diff(tc.left, got.LeftOut); diff != "" {
+			if diff := cmp.Diff(tc.left, got.Omitted); diff != "" {
 				t.Errorf("%s: what is left out -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -336,10 +336,10 @@ func TestFollowPost(t *testing.T) {
 	t.Parallel()
 	s := service(&posts{}, &connections{})
 	signals, stopped := make(chan struct{}, 1), false
-	s.Follow = func(namespace, name string) (<-chan struct{}, func(), bool) {
+	s.Subscribe = func(namespace, name string) (<-chan struct{}, func(), bool) {
 		return signals, func() { stopped = true }, namespace == "team-a" && name == "p1"
 	}
-	changes, stop, err := s.FollowPost(person, "p1")
+	changes, stop, err := s.SubscribePost(person, "p1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestFollowPost(t *testing.T) {
 	if !stopped {
 		t.Error("it goes on")
 	}
-	if _, _, err := s.FollowPost(person, "p2"); code(err) != "RATE_LIMITED" {
+	if _, _, err := s.SubscribePost(person, "p2"); code(err) != "RATE_LIMITED" {
 		t.Errorf("too many follow: %v", err)
 	}
 }

@@ -25,8 +25,8 @@ type Quota interface {
 // finds later what could not be given back.
 const returnWithin = 5 * time.Second
 
-// needs is what a post takes of what is counted.
-type needs struct {
+// reservations is what a post takes of what is counted.
+type reservations struct {
 	service *Service
 	post    *v1alpha1.Post
 	find    plan.Connections
@@ -36,12 +36,12 @@ type needs struct {
 	request string
 	// all begins with what the team's plan limits, which comes before what platforms
 	// do; the first taken of them are, or may be, reserved.
-	all   []need
-	taken int
+	all      []reservation
+	reserved int
 }
 
-// need is what a post takes of one count.
-type need struct {
+// reservation is what a post takes of one count.
+type reservation struct {
 	counter v1alpha1.UsageSpec
 	limit   int
 	uses    []usage.Use
@@ -49,12 +49,12 @@ type need struct {
 
 // withinPlan returns what a post takes, and refuses what the team's plan does not
 // allow as things stand. A draft takes nothing.
-func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*needs, error) {
+func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*reservations, error) {
 	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
 	}
-	n := &needs{service: s, post: post, find: find, limits: limits}
+	n := &reservations{service: s, post: post, find: find, limits: limits}
 	if post.Spec.Draft {
 		return n, nil
 	}
@@ -62,7 +62,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan
 		n.request = rand.Text()
 	}
 	for _, counter := range limits.Counters(post, find, 0) {
-		n.all = append(n.all, need{counter, limits.Max(&counter), plan.Uses(&counter, post, find, 0)})
+		n.all = append(n.all, reservation{counter, limits.Max(&counter), plan.Uses(&counter, post, find, 0)})
 	}
 	if err := n.check(ctx, v1alpha1.ResourceXPosts); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 
 // check refuses what cannot be taken of a resource as things stand, before
 // anything else is looked at that would have to be taken back.
-func (n *needs) check(ctx context.Context, resource string) error {
+func (n *reservations) check(ctx context.Context, resource string) error {
 	for i := range n.all {
 		wanted := &n.all[i]
 		if wanted.counter.Resource != resource {
@@ -110,26 +110,26 @@ func (n *needs) check(ctx context.Context, resource string) error {
 		if err != nil {
 			return fmt.Errorf("count what a post takes: %w", err)
 		}
-		if refused := n.reserve(wanted, stored); refused != nil {
+		if refused := n.apply(wanted, stored); refused != nil {
 			return refused
 		}
 	}
 	return nil
 }
 
-// take reserves what the post takes. After an error, part of it is reserved.
-func (n *needs) take(ctx context.Context) error {
+// reserve reserves what the post takes. After an error, part of it is reserved.
+func (n *reservations) reserve(ctx context.Context) error {
 	for i := range n.all {
 		wanted := &n.all[i]
 		var refused *Error
 		err := n.service.Quota.Amend(ctx, n.post.Namespace, wanted.counter, func(stored *v1alpha1.Usage) error {
-			refused = n.reserve(wanted, stored)
+			refused = n.apply(wanted, stored)
 			return nil
 		})
 		if refused != nil {
 			return refused
 		}
-		n.taken = i + 1
+		n.reserved = i + 1
 		if err != nil {
 			return fmt.Errorf("count what a post takes: %w", err)
 		}
@@ -137,8 +137,8 @@ func (n *needs) take(ctx context.Context) error {
 	return nil
 }
 
-// reserve enters what the post takes, or words why that is refused.
-func (n *needs) reserve(wanted *need, stored *v1alpha1.Usage) *Error {
+// apply enters what the post takes, or words why that is refused.
+func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error {
 	refused := usage.Reserve(stored, usage.Reservation{Post: n.post.Name, Request: n.request, Uses: wanted.uses},
 		wanted.limit, n.service.Clock.Now())
 	if len(refused) == 0 {
@@ -161,22 +161,22 @@ func (n *needs) reserve(wanted *need, stored *v1alpha1.Usage) *Error {
 		wanted.limit, first.Used, plan.IntendedAt(n.post, 0, 0).UTC().Format("January 2006"), asked)
 }
 
-// giveBack takes back what this request reserved. What others reserved under the
+// release takes back what this request reserved. What others reserved under the
 // same key stays. It goes on when the client has left.
-func (n *needs) giveBack(ctx context.Context) {
-	n.amend(ctx, func(stored *v1alpha1.Usage, _ *need) { usage.Release(stored, n.post.Name, n.request) })
+func (n *reservations) release(ctx context.Context) {
+	n.amend(ctx, func(stored *v1alpha1.Usage, _ *reservation) { usage.Release(stored, n.post.Name, n.request) })
 }
 
-// leaveTo leaves what is counted to a post that was there already: this request
+// transfer leaves what is counted to a post that was there already: this request
 // may have reserved after the post's delivery took what it needs.
-func (n *needs) leaveTo(ctx context.Context, made *v1alpha1.Post) {
-	n.amend(ctx, func(stored *v1alpha1.Usage, of *need) {
+func (n *reservations) transfer(ctx context.Context, made *v1alpha1.Post) {
+	n.amend(ctx, func(stored *v1alpha1.Usage, of *reservation) {
 		usage.Settle(stored, plan.Stored(&of.counter, made, n.find, 0))
 	})
 }
 
-func (n *needs) amend(ctx context.Context, change func(*v1alpha1.Usage, *need)) {
-	for i := range n.taken {
+func (n *reservations) amend(ctx context.Context, change func(*v1alpha1.Usage, *reservation)) {
+	for i := range n.reserved {
 		n.service.settle(ctx, n.post, n.all[i].counter, func(stored *v1alpha1.Usage) { change(stored, &n.all[i]) })
 	}
 }

@@ -161,8 +161,8 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	deliver := func(t *testing.T, c *counts, post *v1alpha1.Post, uid types.UID, others int) {
 		t.Helper()
 		post.UID = uid
-		err := c.Store.Amend(t.Context(), caller.Namespace, ofX, func(stored *v1alpha1.Usage) error {
-			for _, p := range []usage.Post{
+		err := c.UsageStore.Amend(t.Context(), caller.Namespace, ofX, func(stored *v1alpha1.Usage) error {
+			for _, p := range []usage.PostUses{
 				{Name: post.Name, UID: uid, Uses: []usage.Use{{Count: 1, At: now}}},
 				{Name: "others", UID: "o", Uses: []usage.Use{{Count: others, At: now}}},
 			} {
@@ -178,7 +178,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	}
 	used := func(t *testing.T, c *counts) int {
 		t.Helper()
-		stored, err := c.Store.Read(t.Context(), caller.Namespace, ofX)
+		stored, err := c.UsageStore.Read(t.Context(), caller.Namespace, ofX)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,11 +60,11 @@ func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Coun
 	return s.Index.Counts(caller.Namespace), nil
 }
 
-// FollowPost returns a channel that receives after the post may have changed: once for
+// SubscribePost returns a channel that receives after the post may have changed: once for
 // several changes that nobody has received yet. Follow first and read then, so that no
 // change is missed. stop ends it, and is called once.
-func (s *Service) FollowPost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
-	changes, stop, ok := s.Follow(caller.Namespace, id)
+func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
+	changes, stop, ok := s.Subscribe(caller.Namespace, id)
 	if !ok {
 		return nil, nil, errorf(CodeRateLimited, "too many pages follow posts at this moment; reload the page to see how the post stands")
 	}
@@ -183,9 +183,9 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 	return post, nil
 }
 
-// hasLeft reports whether a post is not in the cluster any more: it was read from the archive,
+// isArchived reports whether a post is not in the cluster any more: it was read from the archive,
 // which knows no resource versions.
-func hasLeft(post *v1alpha1.Post) bool { return post.ResourceVersion == "" }
+func isArchived(post *v1alpha1.Post) bool { return post.ResourceVersion == "" }
 
 // archiveError says what was being done, and tells clients of an archive that is away.
 func archiveError(doing string, err error) error {
@@ -254,7 +254,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		DisplayAt: posting.DisplayAt(post),
 		Bytes:     int(posting.Footprint(post)),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
-		Archived:  hasLeft(post),
+		Archived:  isArchived(post),
 	}
 	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
@@ -340,7 +340,7 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	unknown := "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest
 	const look = " Do not post it again: it may be online. A person looks at the account, "
 	switch {
-	case hasLeft(post):
+	case isArchived(post):
 		return unknown + " The post is in the archive, where no answer can be recorded. A person looks at the account before the same is posted again: it may be online."
 	case s.PageOf != nil:
 		return unknown + look + "opens " + s.PageOf(post.Namespace, post.Name) + " and answers there."

@@ -22,24 +22,24 @@ const (
 	// previewLasts is how long the address of a preview is good: long enough for a page and
 	// what is loaded from it late, such as a video that is played.
 	previewLasts = 15 * time.Minute
-	// addressKept is how long a page gets the same address again, so that a browser shows
+	// urlCacheTTL is how long a page gets the same address again, so that a browser shows
 	// what it has and loads nothing. What is left of previewLasts then is for the page.
-	addressKept = 10 * time.Minute
+	urlCacheTTL = 10 * time.Minute
 	// maxAddresses bounds the addresses that are kept: some 700 bytes each.
 	maxAddresses = 4096
 )
 
-// addresses are the signed addresses of files, by the files' keys in the store. A file that
+// urlCache are the signed addresses of files, by the files' keys in the store. A file that
 // is made again under the name of another one has a key of its own.
-type addresses struct{ kept *cache.LRUExpireCache }
+type urlCache struct{ entries *cache.LRUExpireCache }
 
-func newAddresses(clk clock.PassiveClock) *addresses {
-	return &addresses{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
+func newAddresses(clk clock.PassiveClock) *urlCache {
+	return &urlCache{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
 }
 
 // of returns the address of a file, signed by files unless one is kept.
-func (a *addresses) of(ctx context.Context, files Files, key string) (string, error) {
-	if kept, found := a.kept.Get(key); found {
+func (a *urlCache) of(ctx context.Context, files Files, key string) (string, error) {
+	if kept, found := a.entries.Get(key); found {
 		address, _ := kept.(string)
 		return address, nil
 	}
@@ -47,7 +47,7 @@ func (a *addresses) of(ctx context.Context, files Files, key string) (string, er
 	if err != nil {
 		return "", fmt.Errorf("sign the address of a preview: %w", err)
 	}
-	a.kept.Add(key, address, addressKept)
+	a.entries.Add(key, address, urlCacheTTL)
 	return address, nil
 }
 

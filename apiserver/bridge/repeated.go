@@ -97,9 +97,9 @@ func newRecent() *recent {
 	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
-// begin waits until nobody else creates a post of this content, and keeps others waiting
+// acquire waits until nobody else creates a post of this content, and keeps others waiting
 // until end is called.
-func (r *recent) begin(ctx context.Context, content sameContent) (end func(), err error) {
+func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), err error) {
 	for {
 		r.mu.Lock()
 		other := r.underway[content]
@@ -123,8 +123,8 @@ func (r *recent) begin(ctx context.Context, content sameContent) (end func(), er
 	}
 }
 
-// note takes a post that a person published a moment ago; others are passed over.
-func (r *recent) note(post *v1alpha1.Post, now time.Time) {
+// observe takes a post that a person published a moment ago; others are passed over.
+func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
 	if publisher == "" || post.Spec.Draft || posting.Cancelled(post) || published.expired(now) {
 		return
@@ -195,7 +195,7 @@ func (r *recent) find(content sameContent, now time.Time) []recentPost {
 
 // Observe takes a post that the watch reported, or that was just created.
 func (s *Service) Observe(post *v1alpha1.Post) {
-	s.recent.note(post, s.Clock.Now())
+	s.recent.observe(post, s.Clock.Now())
 }
 
 // PublishUnlessRepeated is Publish, but returns a RepeatedError if the caller published the
@@ -213,7 +213,7 @@ func (s *Service) PublishUnlessRepeated(ctx context.Context, caller Caller, id, 
 // within the last ten minutes. Other requests with this content wait until end is called.
 func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1alpha1.Post) (end func(), err error) {
 	content := contentBy(post.Namespace, caller.Author, &post.Spec)
-	if end, err = s.recent.begin(ctx, content); err != nil {
+	if end, err = s.recent.acquire(ctx, content); err != nil {
 		return nil, err
 	}
 	for _, known := range s.recent.find(content, s.Clock.Now()) {

@@ -96,7 +96,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 			return err
 		}
 		name, value, err := change(post)
-		if err == nil && value != "" && hasLeft(post) {
+		if err == nil && value != "" && isArchived(post) {
 			return errorf(CodeConflict, "post %s has left for the archive, where nothing of it can be changed; if it is not on the account, make a new post", id)
 		}
 		switch {

@@ -111,7 +111,7 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	if team == nil || !team.Suspended() {
 		return time.Time{}, false
 	}
-	return suspension.Since(team.Status.Suspensions), true
+	return suspension.OngoingSince(team.Status.Suspensions), true
 }
 
 // draftsAtOnce is how many accounts' drafts are read at once.

@@ -163,7 +163,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 		}
 		return nil, fmt.Errorf("create the connection of an account: %w", err)
 	}
-	if err := s.keep(ctx, created, secret, choice.Token); err != nil {
+	if err := s.createSecret(ctx, created, secret, choice.Token); err != nil {
 		s.abandon(ctx, f.Person, created, secret)
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connect
 	if err := s.Connections.Annotate(ctx, existing, map[string]string{v1alpha1.MadeSecretPrefix + secret: s.stamp()}); err != nil {
 		return nil, fmt.Errorf("note the new credentials of connection %q: %w", existing.Name, err)
 	}
-	if err := s.keep(ctx, existing, secret, choice.Token); err != nil {
+	if err := s.createSecret(ctx, existing, secret, choice.Token); err != nil {
 		return nil, err
 	}
 	renewed, err := s.Connections.UseSecret(ctx, existing, secret, map[string]string{
@@ -216,11 +216,11 @@ func describe(f *flow, connection *v1alpha1.Connection) []any {
 	}
 }
 
-// keep makes the Secret of a connection, which goes with it. It carries the mark of the
+// createSecret makes the Secret of a connection, which goes with it. It carries the mark of the
 // installation's app, whose OAuth gave the token.
-func (s *Service) keep(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
+func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
-	if mark := s.Apps.Seal(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
+	if mark := s.Apps.Sign(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
 		annotations = map[string]string{appseal.Annotation: mark}
 	}
 	err := s.Secrets.Create(ctx, &corev1.Secret{

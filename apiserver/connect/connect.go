@@ -63,8 +63,8 @@ type Sealer interface {
 	Open(purpose, text string, v any) error
 }
 
-// Connections are those of every team.
-type Connections interface {
+// ConnectionClient are those of every team.
+type ConnectionClient interface {
 	// List answers from memory.
 	List(namespace string) []*v1alpha1.Connection
 	// Live asks the Kubernetes API. The writes below hold for the connection with
@@ -78,8 +78,8 @@ type Connections interface {
 	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error
 }
 
-// Secrets makes Secrets.
-type Secrets interface {
+// SecretCreator makes Secrets.
+type SecretCreator interface {
 	Create(ctx context.Context, secret *corev1.Secret) error
 }
 
@@ -94,8 +94,8 @@ type Config struct {
 	Apps appseal.Apps
 	// Owner finds the team that owns a namespace; nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
-	Connections Connections
-	Secrets     Secrets
+	Connections ConnectionClient
+	Secrets     SecretCreator
 	Sealer      Sealer
 	Clock       clock.PassiveClock
 	Log         *slog.Logger
@@ -182,9 +182,9 @@ func (s *Service) Available() []v1alpha1.Platform {
 	return names
 }
 
-// Begin starts to connect an account for a namespace; reconnect names the connection
+// Start starts to connect an account for a namespace; reconnect names the connection
 // that is to be renewed, or is empty.
-func (s *Service) Begin(ctx context.Context, v Visitor, namespace string, platform v1alpha1.Platform, reconnect string) (Started, error) {
+func (s *Service) Start(ctx context.Context, v Visitor, namespace string, platform v1alpha1.Platform, reconnect string) (Started, error) {
 	f := flow{
 		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: platform, Reconnect: reconnect,
 		Verifier: rand.Text() + rand.Text(),

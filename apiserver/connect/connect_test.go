@@ -85,7 +85,7 @@ var _ = Describe("Connecting an account", func() {
 			Expect(secret.Data).To(HaveKeyWithValue(key, Not(BeEmpty())))
 		}
 		Expect(secret.Data).To(HaveLen(len(keys)+2), "and nothing else")
-		Expect(apps().Of(platform, secret.Annotations[appseal.Annotation],
+		Expect(apps().Identify(platform, secret.Annotations[appseal.Annotation],
 			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows whose token it is")
 		identity, err := registry[platform].Identify(ctx, platforms.Token{
 			Access: string(secret.Data[v1alpha1.CredentialsAccessToken]), Scopes: string(secret.Data[v1alpha1.CredentialsScopes]),
@@ -113,7 +113,7 @@ var _ = Describe("Connecting an account", func() {
 		}))
 		d = newDesk(ctx, func(c *connect.Config) { c.Platforms = platforms.Registry{} })
 		Expect(d.Available()).To(BeEmpty())
-		_, err := d.Begin(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "")
+		_, err := d.Start(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "")
 		refuses(err, bridge.CodeNotFound, "accounts of X cannot be connected here", "administrator")
 	})
 
@@ -247,7 +247,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		out, err := t.arrive(ctx)
 		refuses(err, bridge.CodeNotFound)
 		Expect(out.Namespace).To(BeEmpty())
-		_, err = d.Begin(ctx, who, d.namespace, v1alpha1.PlatformX, "")
+		_, err = d.Start(ctx, who, d.namespace, v1alpha1.PlatformX, "")
 		refuses(err, bridge.CodeNotFound)
 		_, err = d.Disconnect(ctx, who, d.namespace, "x-1")
 		refuses(err, bridge.CodeNotFound)
@@ -277,7 +277,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(asked).To(HaveEach(connect.Patch))
 
 		lacks = connect.Patch
-		_, err = d.Begin(ctx, who, d.namespace, "", made.Name)
+		_, err = d.Start(ctx, who, d.namespace, "", made.Name)
 		refuses(err, bridge.CodeNotFound, "no right")
 		_, after := d.stored(ctx, made.Name)
 		Expect(after.Name).NotTo(Equal(before.Name))
@@ -415,7 +415,7 @@ var _ = Describe("Connecting an account again", func() {
 
 	It("needs a connection that is there", func(ctx SpecContext) {
 		d := newDesk(ctx)
-		_, err := d.Begin(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "x-gone")
+		_, err := d.Start(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "x-gone")
 		refuses(err, bridge.CodeNotFound, "x-gone")
 	})
 
@@ -458,7 +458,7 @@ var _ = Describe("What stands in the way", func() {
 		}
 		Eventually(func() int { return len(connections.List(d.namespace)) }).Should(Equal(10))
 
-		_, err := d.Begin(ctx, who, d.namespace, v1alpha1.PlatformX, "")
+		_, err := d.Start(ctx, who, d.namespace, v1alpha1.PlatformX, "")
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")
 		_, err = late.agree(ctx, newAccount(ctx, v1alpha1.PlatformX)).arrive(ctx)
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")

@@ -18,7 +18,7 @@ import (
 
 // busy has somebody write a connection each time before it is removed, so many times.
 type busy struct {
-	connect.Connections
+	connect.ConnectionClient
 
 	times int
 }
@@ -30,7 +30,7 @@ func (b *busy) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person st
 			return err
 		}
 	}
-	return b.Connections.DeleteFor(ctx, of, person, now)
+	return b.ConnectionClient.DeleteFor(ctx, of, person, now)
 }
 
 var _ = Describe("Disconnecting an account for a person", func() {
@@ -41,7 +41,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 		name   string
 	)
 	BeforeEach(func(ctx SpecContext) {
-		others = &busy{Connections: connections}
+		others = &busy{ConnectionClient: connections}
 		d = newDesk(ctx, func(c *connect.Config) { c.Connections = others })
 		name = d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, newAccount(ctx, v1alpha1.PlatformX)).Connection.Name
 		// It stays to be looked at.

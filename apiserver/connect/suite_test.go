@@ -185,7 +185,7 @@ type trip struct {
 // leave begins a flow.
 func (d *desk) leave(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, reconnect string) *trip {
 	GinkgoHelper()
-	started, err := d.Begin(ctx, who, d.namespace, platform, reconnect)
+	started, err := d.Start(ctx, who, d.namespace, platform, reconnect)
 	Expect(err).NotTo(HaveOccurred())
 	return &trip{desk: d, who: who, platform: platform, started: started, cookies: map[string]string{started.Cookie.Name: started.Cookie.Value}}
 }

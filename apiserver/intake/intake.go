@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// Most is how many bytes of bodies are held at once, from the first byte read until
+	// MaxBytes is how many bytes of bodies are held at once, from the first byte read until
 	// the answer is written. What is made of a body takes up to five times its size, so
 	// these are 40 MiB.
-	Most = 8 << 20
+	MaxBytes = 8 << 20
 	// share is the part of it that one caller may take, as a divisor: the largest form.
 	// A caller that sends nothing but large bodies leaves the rest to others.
 	share = 4
@@ -35,18 +35,18 @@ const (
 	least = 4 << 10
 )
 
-// grace and pace say how long a body may take to arrive: so long, and a second more for so
+// readGrace and pace say how long a body may take to arrive: so long, and a second more for so
 // many bytes. What dribbles holds its place as long as that.
 const (
-	grace = 10 * time.Second
-	pace  = 32 << 10
+	readGrace   = 10 * time.Second
+	minReadRate = 32 << 10
 )
 
-// patience and brisk say how long a body keeps its room that another one needs: so long, and
+// minTransferTime and brisk say how long a body keeps its room that another one needs: so long, and
 // a second more for so many bytes. Who is faster than that is never cut off.
 const (
-	patience = time.Second
-	brisk    = 512 << 10
+	minTransferTime = time.Second
+	minTransferRate = 512 << 10
 )
 
 // RetryAfter is after how many seconds a client that was refused may try again. What is in
@@ -61,64 +61,64 @@ var (
 	ErrUnread = errors.New("read the body")
 )
 
-// Gate counts the bytes of bodies that are held. It is safe for concurrent use.
-type Gate struct {
+// Limiter counts the bytes of bodies that are held. It is safe for concurrent use.
+type Limiter struct {
 	most int64
 
 	mu   sync.Mutex
 	used int64
-	// of holds what each caller has taken; callers with nothing are not in it.
-	of map[string]int64
+	// byCaller holds what each caller has taken; callers with nothing are not in it.
+	byCaller map[string]int64
 	// arriving are those whose last byte has not come.
-	arriving map[*place]struct{}
+	arriving map[*reservation]struct{}
 }
 
-// place is the room of one body.
-type place struct {
+// reservation is the room of one body.
+type reservation struct {
 	caller string
 	size   int64
 	// since is when it was taken, and cut ends the arrival of the body.
 	since time.Time
 	cut   func()
-	// left says that the room is given back.
-	left bool
+	// released says that the room is given back.
+	released bool
 }
 
-// NewGate returns a Gate for so many bytes at once.
-func NewGate(most int64) *Gate {
-	return &Gate{most: most, of: map[string]int64{}, arriving: map[*place]struct{}{}}
+// New returns a Gate for so many bytes at once.
+func New(most int64) *Limiter {
+	return &Limiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
 }
 
-// enter takes room for a body of a caller; nil if there is none. Slow bodies of others make
+// acquire takes room for a body of a caller; nil if there is none. Slow bodies of others make
 // room for it.
-func (g *Gate) enter(caller string, size int64, now time.Time, cut func()) *place {
+func (g *Limiter) acquire(caller string, size int64, now time.Time, cut func()) *reservation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	room := g.most
 	if size > small {
 		room -= g.most / share
 	}
-	if g.of[caller]+size > g.most/share {
+	if g.byCaller[caller]+size > g.most/share {
 		return nil
 	}
-	if needed := g.used + size - room; needed > 0 && !g.makeRoom(needed, now) {
+	if needed := g.used + size - room; needed > 0 && !g.evictSlow(needed, now) {
 		return nil
 	}
-	p := &place{caller: caller, size: size, since: now, cut: cut}
+	p := &reservation{caller: caller, size: size, since: now, cut: cut}
 	g.used += size
-	g.of[caller] += size
+	g.byCaller[caller] += size
 	g.arriving[p] = struct{}{}
 	return p
 }
 
-// makeRoom cuts bodies off that have had their time, until so many bytes are free: those of
+// evictSlow cuts bodies off that have had their time, until so many bytes are free: those of
 // the callers who hold most come first, and of these the oldest. It cuts none if that is not
 // enough. Its caller holds the lock.
-func (g *Gate) makeRoom(needed int64, now time.Time) bool {
-	var slow []*place
+func (g *Limiter) evictSlow(needed int64, now time.Time) bool {
+	var slow []*reservation
 	var theirs int64
 	for p := range g.arriving {
-		if now.Sub(p.since) >= patience+time.Duration(p.size)*time.Second/brisk {
+		if now.Sub(p.since) >= minTransferTime+time.Duration(p.size)*time.Second/minTransferRate {
 			slow = append(slow, p)
 			theirs += p.size
 		}
@@ -126,8 +126,8 @@ func (g *Gate) makeRoom(needed int64, now time.Time) bool {
 	if theirs < needed {
 		return false
 	}
-	slices.SortFunc(slow, func(a, b *place) int {
-		return cmp.Or(cmp.Compare(g.of[b.caller], g.of[a.caller]), a.since.Compare(b.since))
+	slices.SortFunc(slow, func(a, b *reservation) int {
+		return cmp.Or(cmp.Compare(g.byCaller[b.caller], g.byCaller[a.caller]), a.since.Compare(b.since))
 	})
 	for _, p := range slow {
 		if needed <= 0 {
@@ -135,36 +135,36 @@ func (g *Gate) makeRoom(needed int64, now time.Time) bool {
 		}
 		needed -= p.size
 		p.cut() // its reader wakes, and lets go of what has come
-		g.release(p)
+		g.releaseLocked(p)
 	}
 	return true
 }
 
-// arrived notes that a body is read to its end, or never will be, so that it is not cut off
+// finishRead notes that a body is read to its end, or never will be, so that it is not cut off
 // any more. It reports whether it was.
-func (g *Gate) arrived(p *place) (cut bool) {
+func (g *Limiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.arriving, p)
-	return p.left
+	return p.released
 }
 
-func (g *Gate) leave(p *place) {
+func (g *Limiter) release(p *reservation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.release(p)
+	g.releaseLocked(p)
 }
 
-// release gives room back, once; its caller holds the lock.
-func (g *Gate) release(p *place) {
-	if p.left {
+// releaseLocked gives room back, once; its caller holds the lock.
+func (g *Limiter) releaseLocked(p *reservation) {
+	if p.released {
 		return
 	}
-	p.left = true
+	p.released = true
 	delete(g.arriving, p)
 	g.used -= p.size
-	if g.of[p.caller] -= p.size; g.of[p.caller] <= 0 {
-		delete(g.of, p.caller)
+	if g.byCaller[p.caller] -= p.size; g.byCaller[p.caller] <= 0 {
+		delete(g.byCaller, p.caller)
 	}
 }
 
@@ -173,7 +173,7 @@ func (g *Gate) release(p *place) {
 // more; it is never nil. Errors are ErrFull, of a body too that gave its room to another, and
 // ErrUnread; the body is what had arrived then, for who counts what was read. A nil Gate has
 // room for all.
-func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
+func (g *Limiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength
 	if size > most {
@@ -187,15 +187,15 @@ func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most 
 	arrived := func() (cut bool) { return false }
 	if g != nil {
 		// A deadline that is past wakes the reader.
-		taken := g.enter(caller, max(size, least), now, func() { _ = control.SetReadDeadline(now) })
+		taken := g.acquire(caller, max(size, least), now, func() { _ = control.SetReadDeadline(now) })
 		if taken == nil {
 			return nil, done, ErrFull
 		}
-		done = func() { g.leave(taken) }
-		arrived = func() bool { return g.arrived(taken) }
+		done = func() { g.release(taken) }
+		arrived = func() bool { return g.finishRead(taken) }
 	}
 	// Tests read from memory, which has no deadlines; a connection has.
-	_ = control.SetReadDeadline(now.Add(within(size)))
+	_ = control.SetReadDeadline(now.Add(readTimeout(size)))
 	body, err = read(w, r, most)
 	switch cut := arrived(); {
 	case cut:
@@ -210,9 +210,9 @@ func (g *Gate) Read(w http.ResponseWriter, r *http.Request, caller string, most 
 	return body, done, nil
 }
 
-// within is how long a body of so many bytes may take.
-func within(size int64) time.Duration {
-	return grace + time.Duration(size)*time.Second/pace
+// readTimeout is how long a body of so many bytes may take.
+func readTimeout(size int64) time.Duration {
+	return readGrace + time.Duration(size)*time.Second/minReadRate
 }
 
 // read reads into one piece of the announced size: growing by doubling would allocate

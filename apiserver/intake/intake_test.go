@@ -49,7 +49,7 @@ func TestGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, refused := NewGate(Most), 0
+			g, refused := New(MaxBytes), 0
 			var leave []func()
 			for _, one := range tc.sent {
 				body := io.Reader(strings.NewReader(strings.Repeat("x", int(max(one.size, 0)))))
@@ -73,24 +73,24 @@ func TestGate(t *testing.T) {
 			for _, done := range leave {
 				done()
 			}
-			if g.used != 0 || len(g.of) != 0 || len(g.arriving) != 0 {
-				t.Errorf("%d bytes of %v stay", g.used, g.of)
+			if g.used != 0 || len(g.byCaller) != 0 || len(g.arriving) != 0 {
+				t.Errorf("%d bytes of %v stay", g.used, g.byCaller)
 			}
 		})
 	}
 }
 
 // fits says whether a body will be let in.
-func (g *Gate) fits(caller string, size, most int64) bool {
+func (g *Limiter) fits(caller string, size, most int64) bool {
 	if size < 0 {
 		size = most
 	}
 	size = max(size, least)
-	taken := g.enter(caller, size, time.Now(), func() {})
+	taken := g.acquire(caller, size, time.Now(), func() {})
 	if taken == nil {
 		return false
 	}
-	g.leave(taken)
+	g.release(taken)
 	return true
 }
 
@@ -124,20 +124,20 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	before := time.Now()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", pace)))
-	if body, _, err := (*Gate)(nil).Read(w, r, "a", 1<<20); err != nil || len(body) != pace {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", minReadRate)))
+	if body, _, err := (*Limiter)(nil).Read(w, r, "a", 1<<20); err != nil || len(body) != minReadRate {
 		t.Fatalf("%d bytes, %v", len(body), err)
 	}
-	if len(w.set) != 2 || !w.set[1].IsZero() || w.set[0].Before(before.Add(grace+time.Second)) {
+	if len(w.set) != 2 || !w.set[1].IsZero() || w.set[0].Before(before.Add(readGrace+time.Second)) {
 		t.Errorf("deadlines %v", w.set)
 	}
 	w.set = nil
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
-	if _, _, err := (*Gate)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrUnread) || len(w.set) != 1 || w.set[0].IsZero() {
+	if _, _, err := (*Limiter)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrUnread) || len(w.set) != 1 || w.set[0].IsZero() {
 		t.Errorf("a body that never came, %v: the server waits for its rest by the deadlines %v", err, w.set)
 	}
-	for size, want := range map[int64]time.Duration{0: grace, pace: grace + time.Second, 1 << 20: grace + 32*time.Second} {
-		if got := within(size); got != want {
+	for size, want := range map[int64]time.Duration{0: readGrace, minReadRate: readGrace + time.Second, 1 << 20: readGrace + 32*time.Second} {
+		if got := readTimeout(size); got != want {
 			t.Errorf("%d bytes may take %s, want %s", size, got, want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestDribble(t *testing.T) {
 		cut map[string]int
 	}{
 		"small ones":       {"one of them gives its room", repeated(128, small, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
-		"at first":         {"honest bodies take a moment too", repeated(128, small, four...), patience - time.Second/2, sent{"z", 1000}, ErrFull, nil},
+		"at first":         {"honest bodies take a moment too", repeated(128, small, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrFull, nil},
 		"large ones":       {"these give theirs too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
 		"their time":       {"a large body takes longer", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrFull, nil},
 		"room for all":     {"who is slow goes on while nobody needs the room", repeated(64, small, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
@@ -187,7 +187,7 @@ func TestDribble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := NewGate(Most)
+				g := New(MaxBytes)
 				var mu sync.Mutex
 				cut, all := map[string]int{}, []*dribble{}
 				var readers sync.WaitGroup
@@ -214,7 +214,7 @@ func TestDribble(t *testing.T) {
 				if !errors.Is(err, tc.want) || len(cut) != len(tc.cut) || cut["a"] != tc.cut["a"] {
 					t.Errorf("%s: %v, and %v were cut off; want %v and %v", tc.reason, err, cut, tc.want, tc.cut)
 				}
-				if g.used > Most {
+				if g.used > MaxBytes {
 					t.Errorf("%d bytes are held", g.used)
 				}
 				done()
@@ -222,8 +222,8 @@ func TestDribble(t *testing.T) {
 					d.once.Do(func() { close(d.cut) })
 				}
 				readers.Wait()
-				if g.used != 0 || len(g.of) != 0 || len(g.arriving) != 0 {
-					t.Errorf("%d bytes of %v stay", g.used, g.of)
+				if g.used != 0 || len(g.byCaller) != 0 || len(g.arriving) != 0 {
+					t.Errorf("%d bytes of %v stay", g.used, g.byCaller)
 				}
 			})
 		})
@@ -233,7 +233,7 @@ func TestDribble(t *testing.T) {
 // TestTooLarge holds that a body which says that it is too large is not read, and takes no room.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	g := NewGate(Most)
+	g := New(MaxBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", unread{t})
 	r.ContentLength = 101
 	_, done, err := g.Read(httptest.NewRecorder(), r, "a", 100)

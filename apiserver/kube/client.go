@@ -66,7 +66,7 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
-	cfg.Wrap(pages.Count)
+	cfg.Wrap(pages.WrapTransport)
 	httpClient, err := kubehttp.NewClient(cfg)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (k kind[T, P]) Get(ctx context.Context, namespace, name string) (P, error) 
 
 // create stores a resource, without its status.
 func (k kind[T, P]) create(ctx context.Context, created P) (P, error) {
-	return quota.Patiently(ctx, func() (P, error) {
+	return quota.CreateWithRetry(ctx, func() (P, error) {
 		return k.in(created.GetNamespace()).Create(ctx, created, metav1.CreateOptions{FieldManager: FieldOwner})
 	})
 }

@@ -40,9 +40,9 @@ func (c *contact) LastContact() time.Time {
 	return time.Time{}
 }
 
-// noted is a source of lists and watches whose answers are noted. What an answer tells is as old
+// observe is a source of lists and watches whose answers are noted. What an answer tells is as old
 // as its question.
-func (c *contact) noted(source *cache.ListWatch) *cache.ListWatch {
+func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
 	note := func(asked time.Time, err error) {
 		if err == nil {

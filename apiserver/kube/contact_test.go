@@ -39,7 +39,7 @@ func TestContact(t *testing.T) {
 		},
 	}
 	c := &contact{clock: clock}
-	noted := c.noted(source)
+	noted := c.observe(source)
 	list := func() error { _, err := noted.ListWithContext(t.Context(), metav1.ListOptions{}); return err }
 	watch := func() error {
 		events, err := noted.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64(600))})
@@ -83,7 +83,7 @@ func TestSilentWatch(t *testing.T) {
 			},
 		}
 		begun := time.Now()
-		events, err := (&contact{clock: clocktesting.NewFakePassiveClock(begun)}).noted(source).WatchWithContext(t.Context(), metav1.ListOptions{})
+		events, err := (&contact{clock: clocktesting.NewFakePassiveClock(begun)}).observe(source).WatchWithContext(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,31 +8,31 @@ import (
 	"sync/atomic"
 )
 
-// maxFollowers is how many follow posts at once in this process. Each is an open page of a
+// maxSubscribers is how many follow posts at once in this process. Each is an open page of a
 // person, and costs some hundred bytes here.
-const maxFollowers = 2000
+const maxSubscribers = 2000
 
-// followed names a post that is followed.
-type followed struct{ namespace, name string }
+// postKey names a post that is followed.
+type postKey struct{ namespace, name string }
 
-// followers are told when a post may have changed. While there are none, a change costs
+// subscribers are told when a post may have changed. While there are none, a change costs
 // one atomic read.
-type followers struct {
+type subscribers struct {
 	count atomic.Int64
 
 	mu sync.Mutex
 	// of holds the channels of each post that is followed. A channel has room for one
 	// signal, so that telling never waits, and changes that come faster than they are
 	// read become one.
-	of map[followed]map[chan struct{}]struct{}
+	of map[postKey]map[chan struct{}]struct{}
 }
 
-func newFollowers() *followers { return &followers{of: map[followed]map[chan struct{}]struct{}{}} }
+func newSubscribers() *subscribers { return &subscribers{of: map[postKey]map[chan struct{}]struct{}{}} }
 
-func (f *followers) follow(post followed) (changes <-chan struct{}, stop func(), ok bool) {
+func (f *subscribers) subscribe(post postKey) (changes <-chan struct{}, stop func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.count.Load() >= maxFollowers {
+	if f.count.Load() >= maxSubscribers {
 		return nil, nil, false
 	}
 	f.count.Add(1)
@@ -41,10 +41,10 @@ func (f *followers) follow(post followed) (changes <-chan struct{}, stop func(),
 		f.of[post] = map[chan struct{}]struct{}{}
 	}
 	f.of[post][signal] = struct{}{}
-	return signal, sync.OnceFunc(func() { f.leave(post, signal) }), true
+	return signal, sync.OnceFunc(func() { f.unsubscribe(post, signal) }), true
 }
 
-func (f *followers) leave(post followed, signal chan struct{}) {
+func (f *subscribers) unsubscribe(post postKey, signal chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count.Add(-1)
@@ -54,25 +54,25 @@ func (f *followers) leave(post followed, signal chan struct{}) {
 	}
 }
 
-func (f *followers) changed(post followed) {
+func (f *subscribers) changed(post postKey) {
 	if f.count.Load() == 0 {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tell(f.of[post])
+	signalAll(f.of[post])
 }
 
 // allChanged tells all followers.
-func (f *followers) allChanged() {
+func (f *subscribers) allChanged() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, signals := range f.of {
-		tell(signals)
+		signalAll(signals)
 	}
 }
 
-func tell(signals map[chan struct{}]struct{}) {
+func signalAll(signals map[chan struct{}]struct{}) {
 	for signal := range signals {
 		select {
 		case signal <- struct{}{}:

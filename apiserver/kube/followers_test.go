@@ -11,14 +11,14 @@ import (
 
 func TestFollowers(t *testing.T) {
 	t.Parallel()
-	f := newFollowers()
-	one, other := followed{"team-a", "p1"}, followed{"team-b", "p1"}
+	f := newSubscribers()
+	one, other := postKey{"team-a", "p1"}, postKey{"team-b", "p1"}
 	f.changed(one) // nobody follows
-	changes, stop, ok := f.follow(one)
+	changes, stop, ok := f.subscribe(one)
 	if !ok {
 		t.Fatal("one is too many")
 	}
-	second, stopSecond, _ := f.follow(one)
+	second, stopSecond, _ := f.subscribe(one)
 	told := func(c <-chan struct{}) int {
 		for n := 0; ; n++ {
 			select {
@@ -36,7 +36,7 @@ func TestFollowers(t *testing.T) {
 		"Changed":   {"it is told once", func() { f.changed(one) }, 1},
 		"Often":     {"what nobody has received yet is told once", func() { f.changed(one); f.changed(one); f.changed(one) }, 1},
 		"OtherTeam": {"the same name in another namespace is another post", func() { f.changed(other) }, 0},
-		"OtherPost": {"so is another name", func() { f.changed(followed{"team-a", "p2"}) }, 0},
+		"OtherPost": {"so is another name", func() { f.changed(postKey{"team-a", "p2"}) }, 0},
 		"Listed":    {"what was not watched may have changed anything", f.allChanged, 1},
 	} {
 		tc.do()
@@ -58,20 +58,20 @@ func TestFollowers(t *testing.T) {
 
 func TestFollowersAreBounded(t *testing.T) {
 	t.Parallel()
-	f := newFollowers()
+	f := newSubscribers()
 	var stops []func()
-	for i := range maxFollowers {
-		_, stop, ok := f.follow(followed{"team-a", fmt.Sprint("p", i)})
+	for i := range maxSubscribers {
+		_, stop, ok := f.subscribe(postKey{"team-a", fmt.Sprint("p", i)})
 		if !ok {
 			t.Fatalf("%d are too many", i)
 		}
 		stops = append(stops, stop)
 	}
-	if _, _, ok := f.follow(followed{"team-a", "p0"}); ok {
+	if _, _, ok := f.subscribe(postKey{"team-a", "p0"}); ok {
 		t.Error("one more than there may be")
 	}
 	stops[7]()
-	if _, _, ok := f.follow(followed{"team-a", "p0"}); !ok {
+	if _, _, ok := f.subscribe(postKey{"team-a", "p0"}); !ok {
 		t.Error("one has left, so that there is room")
 	}
 }
@@ -80,21 +80,21 @@ func TestFollowersAreBounded(t *testing.T) {
 // last change.
 func TestFollowersRace(t *testing.T) {
 	t.Parallel()
-	f := newFollowers()
-	post := followed{"team-a", "p"}
+	f := newSubscribers()
+	post := postKey{"team-a", "p"}
 	var changed, coming sync.WaitGroup
 	last := make(chan struct{})
 	for range 20 {
 		coming.Go(func() {
 			for range 50 {
-				changes, stop, _ := f.follow(post)
+				changes, stop, _ := f.subscribe(post)
 				select {
 				case <-changes:
 				default:
 				}
 				stop()
 			}
-			changes, stop, _ := f.follow(post)
+			changes, stop, _ := f.subscribe(post)
 			defer stop()
 			changed.Done()
 			<-last
@@ -118,8 +118,8 @@ func TestFollowersRace(t *testing.T) {
 
 // BenchmarkNobodyFollows is what every post costs that the watch reports.
 func BenchmarkNobodyFollows(b *testing.B) {
-	f := newFollowers()
-	post := followed{"team-a", "p"}
+	f := newSubscribers()
+	post := postKey{"team-a", "p"}
 	b.ReportAllocs()
 	for b.Loop() {
 		f.changed(post)

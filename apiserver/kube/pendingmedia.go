@@ -82,8 +82,8 @@ func (p *PendingMedia) Changed() []string {
 	return out
 }
 
-// put notes a Media; its caller holds the lock.
-func (p *PendingMedia) put(m *v1alpha1.Media) {
+// upsert notes a Media; its caller holds the lock.
+func (p *PendingMedia) upsert(m *v1alpha1.Media) {
 	size := plan.FileBytes(&m.Spec)
 	of := p.sizes[m.Namespace]
 	if of == nil {
@@ -117,7 +117,7 @@ func (s *pendingStore) Update(obj any) error {
 	if m, ok := obj.(*v1alpha1.Media); ok {
 		s.pending.mu.Lock()
 		defer s.pending.mu.Unlock()
-		s.pending.put(m)
+		s.pending.upsert(m)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (s *pendingStore) Replace(objs []any, _ string) error {
 	}
 	for _, obj := range objs {
 		if m, ok := obj.(*v1alpha1.Media); ok {
-			p.put(m)
+			p.upsert(m)
 		}
 	}
 	s.listed()

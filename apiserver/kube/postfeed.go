@@ -22,18 +22,18 @@ import (
 // PostFeed feeds the index of posts from a watch. It keeps no post: each one is
 // summed up as it passes by, and a list of all of them comes in by pages.
 type PostFeed struct {
-	client     rest.Interface
-	index      *postindex.Index
-	summarise  func(*v1alpha1.Post) postindex.Summary
-	reflectors reflectors
-	followers  *followers
+	client      rest.Interface
+	index       *postindex.Index
+	summarise   func(*v1alpha1.Post) postindex.Summary
+	reflectors  reflectors
+	subscribers *subscribers
 }
 
 // NewPostFeed returns a feed for index of the posts in the namespaces that are served.
 func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index *postindex.Index,
 	summarise func(*v1alpha1.Post) postindex.Summary,
 ) *PostFeed {
-	f := &PostFeed{client: client, index: index, summarise: summarise, followers: newFollowers()}
+	f := &PostFeed{client: client, index: index, summarise: summarise, subscribers: newSubscribers()}
 	f.reflectors = newReflectors(served, func(namespace string, listed func()) *cache.Reflector {
 		store := &feedStore{feed: f, namespace: namespace, watch: index.Watch(namespace), listed: listed}
 		source := cache.NewListWatchFromClient(client, postsResource, namespace, fields.Everything())
@@ -51,11 +51,11 @@ func (f *PostFeed) Run(ctx context.Context) { f.reflectors.run(ctx) }
 // Synced is closed once the index holds all posts that there were at the start.
 func (f *PostFeed) Synced() <-chan struct{} { return f.reflectors.synced }
 
-// Follow returns a channel that receives after the watch reported a change of a post: once
+// Subscribe returns a channel that receives after the watch reported a change of a post: once
 // for several changes that nobody has received yet. stop ends it. ok is false if
 // maxFollowers follow already.
-func (f *PostFeed) Follow(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
-	return f.followers.follow(followed{namespace, name})
+func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
+	return f.subscribers.subscribe(postKey{namespace, name})
 }
 
 // noWatchList has the reflector call List. A list that comes by the watch would be
@@ -86,7 +86,7 @@ var (
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}
-	err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	err := pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		var page v1alpha1.PostList
 		options := metav1.ListOptions{Limit: of.Limit, Continue: of.Continue}
 		err := s.feed.client.Get().Namespace(s.namespace).Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)
@@ -101,7 +101,7 @@ func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Obj
 			relist = s.watch.Relist(version)
 		}
 		all.ResourceVersion = page.ResourceVersion
-		return page.Continue, s.feed.take(relist, page.Items)
+		return page.Continue, s.feed.addPage(relist, page.Items)
 	})
 	if err != nil {
 		return nil, err
@@ -110,14 +110,14 @@ func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Obj
 	return all, nil
 }
 
-// take takes the posts of a page into the index.
-func (f *PostFeed) take(relist *postindex.Relist, posts []v1alpha1.Post) error {
+// addPage takes the posts of a page into the index.
+func (f *PostFeed) addPage(relist *postindex.Relist, posts []v1alpha1.Post) error {
 	for i := range posts {
 		version, err := postindex.ParseVersion(posts[i].ResourceVersion)
 		if err != nil {
 			return err
 		}
-		relist.Put(posts[i].Namespace, f.summarise(&posts[i]), version)
+		relist.Add(posts[i].Namespace, f.summarise(&posts[i]), version)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (s *feedStore) Update(obj any) error {
 	}
 	s.feed.index.Upsert(post.Namespace, s.feed.summarise(post), version)
 	s.watch.Progress(version)
-	s.feed.followers.changed(followed{post.Namespace, post.Name})
+	s.feed.subscribers.changed(postKey{post.Namespace, post.Name})
 	return nil
 }
 
@@ -145,14 +145,14 @@ func (s *feedStore) Delete(obj any) error {
 	}
 	s.feed.index.Delete(post.Namespace, post.Name, version)
 	s.watch.Progress(version)
-	s.feed.followers.changed(followed{post.Namespace, post.Name})
+	s.feed.subscribers.changed(postKey{post.Namespace, post.Name})
 	return nil
 }
 
 // Replace comes after a list, which the index has already taken in. What changed while
 // nothing was watched is not known, so that every post may have.
 func (s *feedStore) Replace([]any, string) error {
-	s.feed.followers.allChanged()
+	s.feed.subscribers.allChanged()
 	s.listed()
 	return nil
 }

@@ -42,7 +42,7 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	if err != nil {
 		return nil, fmt.Errorf("encode a post: %w", err)
 	}
-	result, err := quota.Patiently(ctx, func() (rest.Result, error) {
+	result, err := quota.CreateWithRetry(ctx, func() (rest.Result, error) {
 		result := p.client.Post().
 			Namespace(post.Namespace).Resource(p.resource).
 			Param("fieldManager", FieldOwner).
@@ -85,9 +85,9 @@ func NewMedia(client rest.Interface) Media {
 	return Media{writable[v1alpha1.Media, *v1alpha1.Media]{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}}
 }
 
-// AwaitUntil records for the manager until when an address to upload a file to is
+// SetUploadDeadline records for the manager until when an address to upload a file to is
 // good.
-func (m Media) AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error {
+func (m Media) SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error {
 	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return err
 }

@@ -48,7 +48,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 	w := watched[T, P]{kind: kind[T, P]{client, resource}}
 	for _, namespace := range scopes(served) {
 		contact := &contact{clock: clock}
-		source := contact.noted(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
+		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
 		_ = shared.SetTransform(cached.Transform) // it fails once the informer runs
 		w.informers = append(w.informers, informer{shared, contact})

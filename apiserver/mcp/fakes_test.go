@@ -39,7 +39,7 @@ import (
 
 // world is one team with its accounts and posts, in memory.
 type world struct {
-	bridge.Posts
+	bridge.PostClient
 	bridge.Quota
 
 	team        v1alpha1.Team

@@ -163,7 +163,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuseHost refuses a request for another host than this machine.
 func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
-	if allowed, wait := h.REST.Guard().Take(r, strangers.Programs); !allowed {
+	if allowed, wait := h.REST.Guard().Allow(r, strangers.Programs); !allowed {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}
@@ -172,7 +172,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 
 // preflight says which requests pages of other sites may send.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
-	if pass, wait := h.REST.Guard().Take(r, strangers.Preflights); !pass {
+	if pass, wait := h.REST.Guard().Allow(r, strangers.Preflights); !pass {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}
@@ -243,15 +243,15 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *c
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := rest.BearerToken(r)
 	if !ok {
-		return bridge.Caller{}, h.REST.Stranger(r, &bridge.Error{
+		return bridge.Caller{}, h.REST.RejectUnauthenticated(r, &bridge.Error{
 			Code: bridge.CodeUnauthorized, Message: `missing or invalid Authorization header; send "Authorization: Bearer <API key or access token>"`,
 		})
 	}
 	caller, err := h.Tokens(r.Context(), token)
 	if err != nil {
-		return bridge.Caller{}, h.REST.Stranger(r, err)
+		return bridge.Caller{}, h.REST.RejectUnauthenticated(r, err)
 	}
-	return caller, h.REST.Admit(r.Context(), caller)
+	return caller, h.REST.LimitTeam(r.Context(), caller)
 }
 
 // refuse answers to a caller who was not let in. A 401 says where tokens come from.

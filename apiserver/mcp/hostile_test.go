@@ -91,7 +91,7 @@ func TestMessagesAreCharged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := newWorld().serve(t, func(o *Options) {
-				o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(100, clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))), Bodies: intake.NewGate(intake.Most)})
+				o.REST = rest.NewHandler(o.Service, rest.Limits{Teams: ratelimit.New(100, clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))), Bodies: intake.New(intake.MaxBytes)})
 			})
 			r := send(t, "POST", address, "key", tc.body)
 			if left := r.header.Get("RateLimit-Remaining"); r.status != tc.status || left != strconv.Itoa(100-tc.cost) {

@@ -72,7 +72,7 @@ func readMessage(body []byte) (*message, error) {
 		client:      text(meta.Field(mcp.MetaKeyClientInfo).Field("name")),
 		idempotency: strictjson.Pointer(meta.Field(IdempotencyKey).OrNull(), text),
 		version:     text(meta.Field(mcp.MetaKeyProtocolVersion)),
-		versioned:   meta.Field(mcp.MetaKeyProtocolVersion).Given(),
+		versioned:   meta.Field(mcp.MetaKeyProtocolVersion).IsSet(),
 	}
 	if m.method == methodCall {
 		m.tool = toolNamed(text(params.Field("name")))

@@ -82,8 +82,8 @@ func bounded(of, everywhere int64) int64 {
 // categories are all that there are.
 var categories = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
-// takers says which platforms take which category.
-func takers(all []platformRules) string {
+// categorySupport says which platforms take which category.
+func categorySupport(all []platformRules) string {
 	var parts []string
 	for _, category := range categories {
 		var names []string

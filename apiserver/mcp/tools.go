@@ -137,7 +137,7 @@ func (t *tool) described(of schemas, rules []platformRules) *mcp.Tool {
 	properties := asSchema(of.input["properties"])
 	for name, note := range t.notes {
 		if name == "category" {
-			note += " " + takers(rules)
+			note += " " + categorySupport(rules)
 		}
 		field := asSchema(properties[name])
 		text, _ := field["description"].(string)

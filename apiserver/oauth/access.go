@@ -36,7 +36,7 @@ func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error
 	if err != nil {
 		return bridge.Caller{}, err
 	}
-	if over := s.ended(grant); over != "" {
+	if over := s.endReason(grant); over != "" {
 		return bridge.Caller{}, unauthorized("what was granted to this agent " + over + "; authorize again")
 	}
 	who := personOf(grant)

@@ -123,7 +123,7 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 			return bad(invalidRequest, "the parameter %s stands there more than once", name)
 		}
 	}
-	r.Challenge, r.Scopes = query.Get("code_challenge"), askedScopes(query.Get("scope"))
+	r.Challenge, r.Scopes = query.Get("code_challenge"), requestedScopes(query.Get("scope"))
 	switch method := query.Get("code_challenge_method"); {
 	case query.Get("response_type") == "":
 		return bad(invalidRequest, "response_type is missing; it is %s", responseCode)
@@ -179,14 +179,14 @@ func (s *Server) answer(r *Request, answer url.Values) string {
 func (s *Server) refused(r *Request, wrong *problem) *Refused {
 	return &Refused{
 		Location: s.answer(r, url.Values{"error": {wrong.code}, "error_description": {wrong.description}}), Host: r.RedirectHost(),
-		Follow: r.ownAddress(), Client: &r.Client, problem: wrong,
+		AutoRedirect: r.isLoopback(), Client: &r.Client, problem: wrong,
 	}
 }
 
-// ownAddress reports whether an address is on the person's machine. Of any other one it is known only that a stranger has named it,
+// isLoopback reports whether an address is on the person's machine. Of any other one it is known only that a stranger has named it,
 // in a registration or in a document: going on there without a question would make Herald an open redirector (RFC 9700, section
 // 4.11.2).
-func (r *Request) ownAddress() bool {
+func (r *Request) isLoopback() bool {
 	to, err := url.Parse(r.Redirect)
 	if err != nil {
 		return false
@@ -229,7 +229,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 	if err != nil {
 		return "", err
 	}
-	scopes := both(askedScopes(string(d.Most)), offered)
+	scopes := both(requestedScopes(string(d.Most)), offered)
 	if d.Most == "" || len(scopes) == 0 || scopes[len(scopes)-1] != d.Most || !s.Served(c.Namespace) {
 		return "", &PageError{http.StatusForbidden, "Nothing was allowed", "You may not allow this in that team, or not any more. Begin again in the agent."}
 	}
@@ -245,7 +245,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 
 // allow stores what a person allows. A grant is there before its code is: deleting it ends the code too, for good.
 func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
-	if err := s.makeRoom(ctx, who, c.Namespace); err != nil {
+	if err := s.enforceGrantLimits(ctx, who, c.Namespace); err != nil {
 		return nil, err
 	}
 	client := &c.Request.Client
@@ -272,19 +272,19 @@ func (s *Server) allow(ctx context.Context, who person.Person, c *consent, scope
 	if err != nil {
 		return nil, fmt.Errorf("store what was allowed: %w", err)
 	}
-	s.Trail.Acted(ctx, bridge.Caller{Namespace: c.Namespace, Author: who.Name}, bridge.ActAgentAllowed, created)
+	s.AuditLog.Acted(ctx, bridge.Caller{Namespace: c.Namespace, Author: who.Name}, bridge.ActAgentAllowed, created)
 	return created, nil
 }
 
-// makeRoom refuses one more grant where there are too many. Of a person's grants that are over it removes the oldest ones: otherwise,
+// enforceGrantLimits refuses one more grant where there are too many. Of a person's grants that are over it removes the oldest ones: otherwise,
 // allowing and revoking in turn would fill the cluster.
-func (s *Server) makeRoom(ctx context.Context, who person.Person, namespace string) error {
+func (s *Server) enforceGrantLimits(ctx context.Context, who person.Person, namespace string) error {
 	all, own := 0, 0
 	var over []*v1alpha1.OAuthGrant
 	for _, grant := range s.Grants.List(namespace) {
 		mine := grant.Spec.Person.Name == who.Name
 		switch {
-		case s.ended(grant) == "":
+		case s.endReason(grant) == "":
 			all++
 			if mine {
 				own++

@@ -99,7 +99,7 @@ func (s *Server) client(ctx context.Context, id string, who person.Person) (*Cli
 	case s.Proxied:
 		return nil, pageErrorf(title, "It is known by a document at its client_id, and this installation, which is behind a proxy, fetches none. Have it register instead.")
 	default:
-		return s.documents.client(ctx, id, func() bool { allowed, _ := s.fetches.Take(who.Name, http.Header{}); return allowed })
+		return s.documents.client(ctx, id, func() bool { allowed, _ := s.fetches.Allow(who.Name, http.Header{}); return allowed })
 	}
 }
 

@@ -269,7 +269,7 @@ func TestRevokedByPerson(t *testing.T) {
 	if at := noted.Status.RevokedAt; at == nil || !at.Time.Equal(start) || noted.Status.RevokedReason != "" {
 		t.Errorf("noted is %+v", noted.Status)
 	}
-	w.clock.Step(endedFor - time.Second)
+	w.clock.Step(endedRetention - time.Second)
 	w.Sweep(t.Context())
 	if w.only().ResourceVersion != noted.ResourceVersion {
 		t.Error("it is noted twice")

@@ -185,7 +185,7 @@ func TestThreatRevoked(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(w *world, client string, tokens answer){
 		"on the page": func(w *world, _ string, _ answer) {
-			err := w.End(w.t.Context(), bridge.Caller{Namespace: acme, Author: "herald:link"}, w.only().Name, func(*v1alpha1.OAuthGrant) error { return nil })
+			err := w.RevokeGrant(w.t.Context(), bridge.Caller{Namespace: acme, Author: "herald:link"}, w.only().Name, func(*v1alpha1.OAuthGrant) error { return nil })
 			if err != nil || !slices.Contains(w.trail.noted, "herald:link "+string(bridge.ActAgentRevoked)) {
 				w.t.Errorf("%v, noted is %q", err, w.trail.noted)
 			}

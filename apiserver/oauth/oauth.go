@@ -66,8 +66,8 @@ type Keys interface {
 	Sign(purpose, text string) []byte
 }
 
-// Memory answers from memory what people have allowed.
-type Memory interface {
+// GrantCache answers from memory what people have allowed.
+type GrantCache interface {
 	// Get returns nil for what is not there; List of "" are the grants of all namespaces.
 	Get(namespace, name string) *v1alpha1.OAuthGrant
 	List(namespace string) []*v1alpha1.OAuthGrant
@@ -77,7 +77,7 @@ type Memory interface {
 
 // Grants reads and writes what people have allowed.
 type Grants interface {
-	Memory
+	GrantCache
 	// Live and ListLive ask the Kubernetes API.
 	ListLive(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error)
 	Live(ctx context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error)
@@ -93,8 +93,8 @@ type Access interface {
 	May(ctx context.Context, who person.Person, namespace, verb, resource string, name ...string) (bool, error)
 }
 
-// Trail notes what was done.
-type Trail interface {
+// AuditLog notes what was done.
+type AuditLog interface {
 	Acted(ctx context.Context, caller bridge.Caller, act bridge.Act, object metav1.Object)
 	Guarded(ctx context.Context, object metav1.Object, reason, note string)
 }
@@ -102,11 +102,11 @@ type Trail interface {
 // Config is what a Server is made of. Every field is required but where it says otherwise.
 type Config struct {
 	// SiteURL is the issuer, without a slash at its end.
-	SiteURL string
-	Keys    Keys
-	Grants  Grants
-	Access  Access
-	Trail   Trail
+	SiteURL  string
+	Keys     Keys
+	Grants   Grants
+	Access   Access
+	AuditLog AuditLog
 	// Served reports whether a team that this installation serves owns a namespace.
 	Served func(namespace string) bool
 	// Used is called with the grant of every call that is let in.
@@ -116,8 +116,8 @@ type Config struct {
 	Proxied bool
 	// LoopbackClients lets metadata documents of clients be fetched from this machine, also by plain HTTP. It is for trials.
 	LoopbackClients bool
-	// Strangers counts what is asked without a code or a token that was made here; nil counts nothing.
-	Strangers *strangers.Guard
+	// Anonymous counts what is asked without a code or a token that was made here; nil counts nothing.
+	Anonymous *strangers.Guard
 	// Roots are the authorities to trust when such documents are fetched; nil for those of the system.
 	Roots *x509.CertPool
 	Clock clock.Clock

@@ -92,8 +92,8 @@ func pageErrorf(title, format string, args ...any) *PageError {
 type Refused struct {
 	// Location is where the browser goes on to, and Host what people are shown of it.
 	Location, Host string
-	// Follow says that the browser may go on by itself. Otherwise a stranger has chosen the address, and a person has to say so.
-	Follow bool
+	// AutoRedirect says that the browser may go on by itself. Otherwise a stranger has chosen the address, and a person has to say so.
+	AutoRedirect bool
 	// Client is the one that asked.
 	Client  *Client
 	problem *problem

@@ -44,7 +44,7 @@ func checkRedirect(address string) error {
 	case !plainHost(u):
 		return errHost
 	case u.Scheme == secure:
-		return needsHost(u)
+		return requireHost(u)
 	case u.Scheme == unsecured:
 		if !loopback(u) {
 			return errors.New("plain http is for this machine only: 127.0.0.1, [::1] or localhost")
@@ -68,7 +68,7 @@ func plainHost(u *url.URL) bool {
 	})
 }
 
-func needsHost(u *url.URL) error {
+func requireHost(u *url.URL) error {
 	if u.Hostname() == "" || u.Opaque != "" {
 		return errors.New("it names no host")
 	}

@@ -173,7 +173,7 @@ func TestThreatErrorRedirect(t *testing.T) {
 	} {
 		asked := &Request{Client: tc.client(tc.address), Redirect: tc.address, State: "s"}
 		refused := w.refused(asked, refusef(http.StatusBadRequest, invalidScope, "no"))
-		if refused.Follow != tc.follow || !strings.HasPrefix(refused.Location, tc.address) {
+		if refused.AutoRedirect != tc.follow || !strings.HasPrefix(refused.Location, tc.address) {
 			t.Errorf("%s: %+v, %s", name, refused, tc.reason)
 		}
 		if refused.Host != hostOf(tc.address) || refused.Client != &asked.Client || refused.What() != "no" {

@@ -143,8 +143,8 @@ func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named r
 		return nil, errRefresh
 	case grant.Spec.Client.ID != keyOfClient(form.Get("client_id")):
 		return nil, badGrant("the refresh token was made for another client")
-	case s.ended(grant) != "":
-		return nil, badGrant("the grant %s", s.ended(grant))
+	case s.endReason(grant) != "":
+		return nil, badGrant("the grant %s", s.endReason(grant))
 	}
 	scopes, wrong := narrowed(grant, form.Get("scope"))
 	if wrong != nil {
@@ -160,7 +160,7 @@ func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named r
 		return nil, errRefresh
 	case named.genuine && named.generation <= present.Generation:
 		// The client and somebody else have it. Which of them is which is not known, so neither goes on.
-		if err := s.end(ctx, grant, v1alpha1.GrantReuse, "A refresh token was used a second time; the agent's grant is revoked"); err != nil {
+		if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReuse, "A refresh token was used a second time; the agent's grant is revoked"); err != nil {
 			return nil, err
 		}
 		return nil, badGrant("the refresh token was used already; the grant is revoked, let the person allow it again")

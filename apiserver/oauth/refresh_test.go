@@ -130,7 +130,7 @@ func TestLives(t *testing.T) {
 	if len(w.grants.List("")) != 1 {
 		t.Error("people cannot see what became of it")
 	}
-	w.clock.Step(endedFor)
+	w.clock.Step(endedRetention)
 	w.Sweep(t.Context())
 	if len(w.grants.List("")) != 0 {
 		t.Error("it is never removed")

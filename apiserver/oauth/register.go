@@ -60,7 +60,7 @@ func (m *clientMetadata) check() *problem {
 // register answers a client that registers itself (RFC 7591). What it says is in its id; nothing is stored, so that strangers
 // cannot fill anything.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	if allowed, _ := s.registrations.Take(request.Address(r), w.Header()); !allowed {
+	if allowed, _ := s.registrations.Allow(request.Address(r), w.Header()); !allowed {
 		w.Header().Set("Connection", "close")
 		refusef(http.StatusTooManyRequests, temporarily, "too many registrations from this address; wait a minute").write(w)
 		return

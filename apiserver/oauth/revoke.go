@@ -86,7 +86,7 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	case hash != "" && (grant.Status.Refresh == nil || !sameHash(grant.Status.Refresh.SHA256, hash)):
 		return nil // one that was replaced
 	}
-	return s.end(ctx, grant, v1alpha1.GrantSignedOff, "The agent revoked its grant")
+	return s.revokeCompromised(ctx, grant, v1alpha1.GrantSignedOff, "The agent revoked its grant")
 }
 
 // List returns the grants of a team, newest first, without those that no agent has fetched tokens with.
@@ -106,11 +106,11 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 }
 
 // State is what people are shown of a grant: empty while it is good, and else why it is over, as the end of a sentence.
-func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.ended(grant) }
+func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
-// End revokes a grant for a person; one that is revoked already is no error. The grant is that which allowed reports the person
+// RevokeGrant revokes a grant for a person; one that is revoked already is no error. The grant is that which allowed reports the person
 // may end: their own, or that of a team whose grants they may update.
-func (s *Server) End(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
+func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return unknown
@@ -137,7 +137,7 @@ func (s *Server) End(ctx context.Context, caller bridge.Caller, name string, all
 			continue
 		}
 		if err == nil {
-			s.Trail.Acted(ctx, caller, bridge.ActAgentRevoked, written)
+			s.AuditLog.Acted(ctx, caller, bridge.ActAgentRevoked, written)
 		}
 		return err
 	}

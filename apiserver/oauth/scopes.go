@@ -13,9 +13,9 @@ import (
 	"github.com/herald-social/herald/apiserver/person"
 )
 
-// needs are the rights of Kubernetes that a scope rests on, beside those of the scopes that it includes. They are what the web
+// requiredRights are the rights of Kubernetes that a scope rests on, beside those of the scopes that it includes. They are what the web
 // application asks for the same: a draft is cancelled by an update, and files belong to drafts.
-var needs = map[bridge.Scope][]struct{ verb, resource string }{
+var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
 	bridge.ScopeDraft:   {{"create", posts}, {"update", posts}, {"create", "media"}},
 	bridge.ScopePublish: {{"create", posts}, {"update", posts}},
@@ -32,7 +32,7 @@ func upTo(scope bridge.Scope) []bridge.Scope {
 
 // asked are the scopes that a text asks for, with those that they include; all if it is empty, and none if it holds no scope of
 // ours. Others, such as offline_access, are passed over.
-func askedScopes(text string) []bridge.Scope {
+func requestedScopes(text string) []bridge.Scope {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return slices.Clone(scopesOffered)
@@ -69,7 +69,7 @@ func (s *Server) within(ctx context.Context, who person.Person, namespace string
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {
 		all := true
-		for _, right := range needs[scope] {
+		for _, right := range requiredRights[scope] {
 			has, err := s.Access.May(ctx, who, namespace, right.verb, right.resource)
 			if err != nil {
 				return nil, err

@@ -17,8 +17,8 @@ const (
 	sweepEvery = 10 * time.Minute
 	// unredeemedFor is how long a grant is kept whose code nobody has exchanged: far longer than the code is good.
 	unredeemedFor = 10 * time.Minute
-	// endedFor is how long a grant is kept after its end, so that people see what became of it.
-	endedFor = 7 * 24 * time.Hour
+	// endedRetention is how long a grant is kept after its end, so that people see what became of it.
+	endedRetention = 7 * 24 * time.Hour
 )
 
 // Run removes grants that are over, until ctx ends. All replicas do so, and a grant that one has removed is no error to another.
@@ -44,10 +44,10 @@ func (s *Server) Sweep(ctx context.Context) {
 		}
 		var err error
 		switch {
-		case !s.Clock.Now().Before(keptUntil(grant)):
+		case !s.Clock.Now().Before(retainUntil(grant)):
 			err = s.remove(ctx, grant)
 		case grant.Spec.Revoked && grant.Status.RevokedAt == nil:
-			err = s.noteRevocation(ctx, grant)
+			err = s.recordRevocation(ctx, grant)
 		}
 		if err != nil {
 			s.Log.WarnContext(ctx, "Cannot remove a grant that is over, or note its end", "namespace", grant.Namespace, "name", grant.Name, "error", err)
@@ -59,7 +59,7 @@ func (s *Server) Sweep(ctx context.Context) {
 // used the status says first that it ended: nothing else is removed, whoever has this process (config/rbac/policies.yaml).
 func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	if grant.Status.RedeemedAt != nil && grant.Status.RevokedAt == nil {
-		ended, err := s.noteEnd(ctx, grant)
+		ended, err := s.recordEnd(ctx, grant)
 		if err != nil {
 			return unlessOvertaken(err)
 		}
@@ -68,14 +68,14 @@ func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	return unlessOvertaken(s.Grants.Delete(ctx, grant))
 }
 
-// noteRevocation stores when a grant ended: a person sets spec.revoked, with kubectl too, and no time.
-func (s *Server) noteRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
-	_, err := s.noteEnd(ctx, grant)
+// recordRevocation stores when a grant ended: a person sets spec.revoked, with kubectl too, and no time.
+func (s *Server) recordRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
+	_, err := s.recordEnd(ctx, grant)
 	return unlessOvertaken(err)
 }
 
-// noteEnd stores that a grant has ended now, and why, if no person has said so.
-func (s *Server) noteEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
+// recordEnd stores that a grant has ended now, and why, if no person has said so.
+func (s *Server) recordEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	noted, now := grant.DeepCopy(), v1alpha1.NewTime(s.Clock.Now())
 	noted.Status.RevokedAt = &now
 	if !grant.Spec.Revoked {
@@ -92,8 +92,8 @@ func unlessOvertaken(err error) error {
 	return err
 }
 
-// keptUntil is when a grant can go.
-func keptUntil(grant *v1alpha1.OAuthGrant) time.Time {
+// retainUntil is when a grant can go.
+func retainUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	refresh := grant.Status.Refresh
 	if refresh == nil || grant.Status.RedeemedAt == nil {
 		return grant.CreationTimestamp.Add(unredeemedFor)
@@ -105,5 +105,5 @@ func keptUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	if at := grant.Status.RevokedAt; at != nil && at.Before(end) {
 		end = at.Time
 	}
-	return end.Add(endedFor)
+	return end.Add(endedRetention)
 }

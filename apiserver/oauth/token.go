@@ -143,7 +143,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		request.From(r.Context()).Err = err
 		known = refusef(http.StatusServiceUnavailable, temporarily, "the grant could not be read or written; try again")
 	case known.forged:
-		if allowed, wait := s.failures.Take(request.Address(r), http.Header{}); !allowed {
+		if allowed, wait := s.failures.Allow(request.Address(r), http.Header{}); !allowed {
 			w.Header().Set("Connection", "close")
 			known = tooManyf(wait, "too many requests from this address have failed")
 		}
@@ -156,11 +156,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // stranger counts a request, unless it has shown a code or a token that was made here; it is not nil if there are too many.
-func (s *Server) stranger(r *http.Request, door strangers.Door) *problem {
-	if request.From(r.Context()).Known {
+func (s *Server) stranger(r *http.Request, door strangers.Surface) *problem {
+	if request.From(r.Context()).Authenticated {
 		return nil
 	}
-	allowed, wait := s.Strangers.Take(r, door)
+	allowed, wait := s.Anonymous.Allow(r, door)
 	if allowed {
 		return nil
 	}
@@ -198,8 +198,8 @@ const (
 // admit bounds how often the tokens of one grant have it read and written. It is called once the token is known to be genuine, so that
 // strangers use up nothing of a client's limit. From here on the client counts as known.
 func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *problem {
-	request.From(ctx).Know()
-	allowed, wait := s.reads.Take(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
+	request.From(ctx).MarkAuthenticated()
+	allowed, wait := s.reads.Allow(purpose+" "+ref.Namespace+"/"+ref.Name, http.Header{})
 	if allowed {
 		return nil
 	}
@@ -231,12 +231,12 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 		switch {
 		case grant.Status.RedeemedAt != nil && !grant.Revoked():
 			// Two have the code and its verifier. Which of them is the client is not known, so neither goes on.
-			if err := s.end(ctx, grant, v1alpha1.GrantReplay, "An authorization code was used a second time; the agent's grant is revoked"); err != nil {
+			if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReplay, "An authorization code was used a second time; the agent's grant is revoked"); err != nil {
 				return nil, err
 			}
 			return nil, badGrant("the code was used already; what was granted with it is revoked")
-		case s.ended(grant) != "":
-			return nil, badGrant("the grant %s", s.ended(grant))
+		case s.endReason(grant) != "":
+			return nil, badGrant("the grant %s", s.endReason(grant))
 		}
 		next := grant.DeepCopy()
 		now := v1alpha1.NewTime(s.Clock.Now())
@@ -289,8 +289,8 @@ func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, 
 	return grant, nil
 }
 
-// ended says why a grant is over; empty while it is not.
-func (s *Server) ended(grant *v1alpha1.OAuthGrant) string {
+// endReason says why a grant is over; empty while it is not.
+func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	now := s.Clock.Now()
 	switch refresh := grant.Status.Refresh; {
 	case grant.Revoked():
@@ -308,8 +308,8 @@ func (s *Server) ended(grant *v1alpha1.OAuthGrant) string {
 	}
 }
 
-// end revokes a grant for its safety.
-func (s *Server) end(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, note string) error {
+// revokeCompromised revokes a grant for its safety.
+func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, note string) error {
 	ctx = context.WithoutCancel(ctx)
 	for range tries {
 		next := grant.DeepCopy()
@@ -318,7 +318,7 @@ func (s *Server) end(ctx context.Context, grant *v1alpha1.OAuthGrant, reason, no
 		written, err := s.Grants.UpdateStatus(ctx, next)
 		switch {
 		case err == nil:
-			s.Trail.Guarded(ctx, written, reason, note)
+			s.AuditLog.Guarded(ctx, written, reason, note)
 			return nil
 		case apierrors.IsNotFound(err):
 			return nil
@@ -353,7 +353,7 @@ func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *proble
 	if asked == "" {
 		return all, nil
 	}
-	scopes := askedScopes(asked)
+	scopes := requestedScopes(asked)
 	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope bridge.Scope) bool { return !slices.Contains(all, scope) }) {
 		return nil, refusef(http.StatusBadRequest, invalidScope, "the grant has the scopes %s", scopeText(all))
 	}

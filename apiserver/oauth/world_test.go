@@ -235,7 +235,7 @@ func newWorld(t *testing.T, edits ...func(*Config)) *world {
 	}
 	w.roles.give(ada.Person.Name, acme, editing...)
 	config := Config{
-		SiteURL: site, Keys: w.keys, Grants: w.grants, Access: w.roles, Trail: w.trail,
+		SiteURL: site, Keys: w.keys, Grants: w.grants, Access: w.roles, AuditLog: w.trail,
 		Served: func(namespace string) bool { return namespace == acme || namespace == beta },
 		Used:   func(*v1alpha1.OAuthGrant) {}, Clock: clock, Log: slog.New(slog.DiscardHandler),
 	}

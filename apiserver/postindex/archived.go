@@ -23,9 +23,9 @@ type archived struct {
 	both map[string]*lists.Sealed
 }
 
-// came notes a post that is there now.
-func (a *archived) came(id string) {
-	if a.view.Holds(lists.HashName(id)) {
+// addOverlap notes a post that is there now.
+func (a *archived) addOverlap(id string) {
+	if a.view.HasHash(lists.HashName(id)) {
 		a.both[strings.Clone(id)] = nil
 	}
 }
@@ -59,7 +59,7 @@ func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	}
 	for i := range p.entries {
 		if e := &p.entries[i]; e.text != "" {
-			p.archived.came(e.id())
+			p.archived.addOverlap(e.id())
 		}
 	}
 }
@@ -82,8 +82,8 @@ func (x *Index) Archive(namespace string) *lists.View {
 	return nil
 }
 
-// Know takes over where posts are in the archive that are in the cluster too.
-func (x *Index) Know(namespace string, view *lists.View, sealed map[string]*lists.Sealed) {
+// SetSealed takes over where posts are in the archive that are in the cluster too.
+func (x *Index) SetSealed(namespace string, view *lists.View, sealed map[string]*lists.Sealed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.namespaces[namespace]
@@ -106,10 +106,10 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	case p == nil:
 		return nil, 0, Missing{}
 	case p.archived == nil:
-		page, total = p.page(filterOf(q.Status, q.Platform, q.Asked), q.first(), q.Limit, q.Into)
+		page, total = p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
 		return page, total, Missing{}
 	}
-	m, names := p.merger(filterOf(q.Status, q.Platform, q.Asked), rows)
+	m, names := p.merger(filterOf(q.Status, q.Platform, q.Undecided), rows)
 	if len(names) > 0 {
 		return nil, 0, Missing{View: p.archived.view, Names: names}
 	}
@@ -128,7 +128,7 @@ func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*list
 		return found, more, Missing{}
 	}
 	defer x.mu.RUnlock()
-	m, names := p.merger(filterOf(r.Status, r.Platform, r.Asked), rows)
+	m, names := p.merger(filterOf(r.Status, r.Platform, r.Undecided), rows)
 	if len(names) > 0 {
 		return nil, false, Missing{View: p.archived.view, Names: names}
 	}
@@ -181,7 +181,7 @@ type merger struct {
 // the archive has them.
 func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, names []string) {
 	m = &merger{posts: p, live: p.lists[f], rows: rows}
-	if f.asked == AskedOnly {
+	if f.undecided == OnlyUndecided {
 		return m, nil
 	}
 	of := lists.Filter{Status: f.status, Platform: f.platform}

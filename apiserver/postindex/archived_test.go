@@ -44,7 +44,7 @@ func newBoth() *both {
 		shown: map[string]postindex.Summary{},
 	}
 	b.writer.Shrink(6, 4, 8)
-	b.index.KeepLeaving()
+	b.index.RetainDeleted()
 	return b
 }
 
@@ -145,7 +145,7 @@ func (b *both) expire(t *rapid.T) {
 
 // look has the index learn what the archive has.
 func (b *both) look(t *rapid.T) {
-	left := b.index.Left()
+	left := b.index.RetainedSeq()
 	view, err := b.reader.Open(t.Context(), team1, b.view)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func (b *both) complete(t *rapid.T, try func(rows map[lists.ID][]*lists.Row) pos
 			}
 			found[name] = sealed
 		}
-		b.index.Know(team, missing.View, found)
+		b.index.SetSealed(team, missing.View, found)
 	}
 	t.Fatal("there is no end to what is missing")
 }
@@ -203,7 +203,7 @@ func (b *both) want(q *postindex.Query) []postindex.Summary {
 	for _, s := range all {
 		if s.Status == v1alpha1.PhaseCancelled || q.Status != "" && s.Status != q.Status ||
 			q.Platform != "" && !slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform }) ||
-			!passes(q.Asked, &s) {
+			!passes(q.Undecided, &s) {
 			continue
 		}
 		out = append(out, s)
@@ -215,7 +215,7 @@ func (b *both) want(q *postindex.Query) []postindex.Summary {
 }
 
 func (b *both) check(t *rapid.T) {
-	counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
+	counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Undecided: map[v1alpha1.PostPhase]int{}}
 	for _, status := range append([]v1alpha1.PostPhase{""}, phases...) {
 		for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 			q := postindex.Query{Status: status, Platform: platform, Limit: rapid.IntRange(1, 9).Draw(t, "limit")}
@@ -224,10 +224,10 @@ func (b *both) check(t *rapid.T) {
 				counts.Status[status] = n
 			}
 			b.checkPages(t, q, want)
-			for _, q.Asked = range askedOf(status) {
+			for _, q.Undecided = range askedOf(status) {
 				want := b.want(&q)
-				if n := len(want); platform == "" && status != "" && n > 0 && q.Asked == postindex.AskedOnly {
-					counts.Asked[status] = n
+				if n := len(want); platform == "" && status != "" && n > 0 && q.Undecided == postindex.OnlyUndecided {
+					counts.Undecided[status] = n
 				}
 				b.checkPages(t, q, want)
 			}

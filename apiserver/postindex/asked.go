@@ -5,16 +5,16 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// Asked narrows a list by whether a person is asked about a post: whether it has a target
+// UndecidedFilter narrows a list by whether a person is asked about a post: whether it has a target
 // whose outcome only a person can tell. Nobody is asked about a post that has left the
 // cluster, so the archive counts as not asked.
-type Asked uint8
+type UndecidedFilter uint8
 
 // The values.
 const (
-	AskedOrNot Asked = iota
-	AskedOnly
-	NotAsked
+	IncludeUndecided UndecidedFilter = iota
+	OnlyUndecided
+	ExcludeUndecided
 )
 
 // splits reports whether there is a list of the posts of a phase about which no person is
@@ -25,9 +25,9 @@ func splits(status v1alpha1.PostPhase) bool {
 	return status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed
 }
 
-func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Asked) filter {
-	if asked == NotAsked && !splits(status) {
-		asked = AskedOrNot
+func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked UndecidedFilter) filter {
+	if asked == ExcludeUndecided && !splits(status) {
+		asked = IncludeUndecided
 	}
 	return filter{status, platform, asked}
 }
@@ -36,22 +36,22 @@ func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Asked
 type Counts struct {
 	// Status counts the posts in each phase that lists show.
 	Status map[v1alpha1.PostPhase]int
-	// Asked counts those of them about which a person is asked.
-	Asked map[v1alpha1.PostPhase]int
+	// Undecided counts those of them about which a person is asked.
+	Undecided map[v1alpha1.PostPhase]int
 }
 
 // All is how many posts there are.
 func (c *Counts) All() int { return sum(c.Status) }
 
-// AllAsked is how many posts there are about which a person is asked.
-func (c *Counts) AllAsked() int { return sum(c.Asked) }
+// AllUndecided is how many posts there are about which a person is asked.
+func (c *Counts) AllUndecided() int { return sum(c.Undecided) }
 
-// NotAsked is how many posts a list has that is narrowed to a phase and to NotAsked.
-func (c *Counts) NotAsked(status v1alpha1.PostPhase) int {
+// Decided is how many posts a list has that is narrowed to a phase and to NotAsked.
+func (c *Counts) Decided(status v1alpha1.PostPhase) int {
 	if !splits(status) {
 		return c.Status[status]
 	}
-	return c.Status[status] - c.Asked[status]
+	return c.Status[status] - c.Undecided[status]
 }
 
 func sum(of map[v1alpha1.PostPhase]int) (all int) {

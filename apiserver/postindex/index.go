@@ -49,9 +49,9 @@ type Summary struct {
 // Query selects a page of a namespace's posts.
 type Query struct {
 	// Status, Platform and Asked narrow the list; empty means any.
-	Status   v1alpha1.PostPhase
-	Platform v1alpha1.Platform
-	Asked    Asked
+	Status    v1alpha1.PostPhase
+	Platform  v1alpha1.Platform
+	Undecided UndecidedFilter
 	// Page counts from 1; Limit is the number of posts on a page. Both must be
 	// positive.
 	Page, Limit int
@@ -73,10 +73,10 @@ type Index struct {
 	count   int
 	// changed holds the namespaces whose Tally may have changed since it was asked for.
 	changed map[string]struct{}
-	// keeps says that finished posts stay on the lists when they leave the cluster, and left
+	// retains says that finished posts stay on the lists when they leave the cluster, and left
 	// counts those that did; see KeepLeaving.
-	keeps bool
-	left  uint64
+	retains     bool
+	retainedSeq uint64
 }
 
 // New returns an empty index.
@@ -102,7 +102,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	case old != 0 && p.at(old).version >= version:
 		return
 	}
-	x.put(namespace, old, &s, version)
+	x.store(namespace, old, &s, version)
 }
 
 // Delete removes a post that the watch reported as deleted at a
@@ -112,7 +112,7 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 	defer x.mu.Unlock()
 	if p, old := x.find(namespace, id); old != 0 && p.at(old).version <= version {
 		p.at(old).version = version
-		x.leave(namespace, old)
+		x.removeOrRetain(namespace, old)
 	}
 }
 
@@ -125,7 +125,7 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	if p == nil {
 		return nil, 0
 	}
-	return p.page(filterOf(q.Status, q.Platform, q.Asked), q.first(), q.Limit, q.Into)
+	return p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
 }
 
 // first is how many posts stand on the pages before.
@@ -154,8 +154,8 @@ func (x *Index) find(namespace, id string) (*posts, place) {
 	return p, i
 }
 
-// put stores a summary, in the place of an older one unless that is zero.
-func (x *Index) put(namespace string, old place, s *Summary, version uint64) *entry {
+// store stores a summary, in the place of an older one unless that is zero.
+func (x *Index) store(namespace string, old place, s *Summary, version uint64) *entry {
 	p := x.namespaces[namespace]
 	if p == nil {
 		p = newPosts(x.kinds, x.hash)
@@ -170,12 +170,12 @@ func (x *Index) put(namespace string, old place, s *Summary, version uint64) *en
 		e = p.add(s, version)
 	}
 	x.count += p.listed() - listed
-	x.counted(namespace, p, before)
+	x.markChanged(namespace, p, before)
 	return e
 }
 
-// counted notes that a namespace's tally changed, if it did.
-func (x *Index) counted(namespace string, p *posts, before Tally) {
+// markChanged notes that a namespace's tally changed, if it did.
+func (x *Index) markChanged(namespace string, p *posts, before Tally) {
 	if p.tally == before {
 		return
 	}
@@ -193,7 +193,7 @@ func (x *Index) remove(namespace string, i place) {
 	before, listed := p.tally, p.listed()
 	p.drop(i)
 	x.count += p.listed() - listed
-	x.counted(namespace, p, before)
+	x.markChanged(namespace, p, before)
 	x.forgetEmpty(namespace, p)
 }
 

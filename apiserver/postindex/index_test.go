@@ -52,7 +52,7 @@ type listed struct {
 func relist(x *postindex.Index, version uint64, posts ...listed) {
 	r := x.Watch("").Relist(version)
 	for _, post := range posts {
-		r.Put(team, post.Summary, post.version)
+		r.Add(team, post.Summary, post.version)
 	}
 	r.Done()
 }
@@ -189,7 +189,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "half a list takes nothing out; the next one begins anew",
 			feed: func(x *postindex.Index) {
 				relist(x, 5, listed{at("a", 1), 1}, listed{at("b", 2), 2}, listed{at("c", 3), 3})
-				x.Watch("").Relist(8).Put(team, at("a", 1), 1)
+				x.Watch("").Relist(8).Add(team, at("a", 1), 1)
 				relist(x, 10, listed{at("b", 2), 2})
 			},
 			want: []string{"b"},
@@ -198,11 +198,11 @@ func TestMergesByResourceVersion(t *testing.T) {
 			reason: "what is written while pages come in is newer than the list, or in it",
 			feed: func(x *postindex.Index) {
 				r := x.Watch("").Relist(10)
-				r.Put(team, at("a", 1), 1)
+				r.Add(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 11)
 				x.Upsert(team, at("a", 3), 12)
 				x.Upsert(team, at("deleted", 4), 9)
-				r.Put(team, at("c", 0), 3)
+				r.Add(team, at("c", 0), 3)
 				r.Done()
 			},
 			want: []string{"a", "b", "c"},
@@ -325,7 +325,7 @@ func TestReadersSeeWholeLists(t *testing.T) {
 				s.Status = v1alpha1.PhasePosted
 			}
 			x.Upsert(team, s, version)
-			r.Put(team, s, version)
+			r.Add(team, s, version)
 		}
 		x.Delete(team, "p001", version)
 		r.Done()

@@ -53,8 +53,8 @@ type kinds struct {
 	free    []uint32
 }
 
-// take counts one more post of a kind, and returns the kind's number.
-func (k *kinds) take(f facts, platforms []PlatformStatus) uint32 {
+// acquire counts one more post of a kind, and returns the kind's number.
+func (k *kinds) acquire(f facts, platforms []PlatformStatus) uint32 {
 	number, known := k.numbers[f]
 	if !known {
 		// A platform's name is cut out of the whole post, which it would keep.
@@ -90,8 +90,8 @@ func (k *kinds) release(number uint32) {
 	k.free = append(k.free, number)
 }
 
-// asked reports whether a person is asked about the posts of a kind.
-func (k *kind) asked() bool {
+// isUndecided reports whether a person is asked about the posts of a kind.
+func (k *kind) isUndecided() bool {
 	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 }
 
@@ -115,10 +115,10 @@ func (k *kind) eachOf(platform v1alpha1.Platform, visit func(filter)) {
 	visit(filter{platform: platform})
 	visit(filter{status: k.status, platform: platform})
 	switch {
-	case k.asked():
-		visit(filter{platform: platform, asked: AskedOnly})
-		visit(filter{k.status, platform, AskedOnly})
+	case k.isUndecided():
+		visit(filter{platform: platform, undecided: OnlyUndecided})
+		visit(filter{k.status, platform, OnlyUndecided})
 	case splits(k.status):
-		visit(filter{k.status, platform, NotAsked})
+		visit(filter{k.status, platform, ExcludeUndecided})
 	}
 }

@@ -5,25 +5,25 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// KeepLeaving has finished posts stay on the lists when they leave the cluster, until the
+// RetainDeleted has finished posts stay on the lists when they leave the cluster, until the
 // archive is known to have them: what was archived between two looks at it would be on no list
 // in between. It is called before anything else.
-func (x *Index) KeepLeaving() { x.keeps = true }
+func (x *Index) RetainDeleted() { x.retains = true }
 
-// Left is how many posts left the cluster so far. Who reads the archive asks before, and tells
+// RetainedSeq is how many posts left the cluster so far. Who reads the archive asks before, and tells
 // SetArchive.
-func (x *Index) Left() uint64 {
+func (x *Index) RetainedSeq() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.left
+	return x.retainedSeq
 }
 
-// Leaves reports whether the lists of a namespace show posts that have left the cluster.
-func (x *Index) Leaves(namespace string) bool {
+// HasRetained reports whether the lists of a namespace show posts that have left the cluster.
+func (x *Index) HasRetained(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	p := x.namespaces[namespace]
-	return p != nil && len(p.leaving) > 0
+	return p != nil && len(p.retained) > 0
 }
 
 // Forget takes the posts off the lists of every namespace that were among the first so many
@@ -37,48 +37,48 @@ func (x *Index) Forget(left uint64) {
 }
 
 func (x *Index) forget(namespace string, p *posts, left uint64) {
-	for i, turn := range p.leaving {
+	for i, turn := range p.retained {
 		if turn <= left {
 			x.remove(namespace, i)
 		}
 	}
 }
 
-// leave removes an entry whose post is not in the cluster any more, or keeps it on the lists
+// removeOrRetain removes an entry whose post is not in the cluster any more, or keeps it on the lists
 // for a while.
-func (x *Index) leave(namespace string, i place) {
+func (x *Index) removeOrRetain(namespace string, i place) {
 	p := x.namespaces[namespace]
 	e := p.at(i)
-	if _, already := p.leaving[i]; already {
+	if _, already := p.retained[i]; already {
 		return
 	}
 	status := p.kind(e).status
-	if !x.keeps || status != v1alpha1.PhasePosted && status != v1alpha1.PhaseFailed {
+	if !x.retains || status != v1alpha1.PhasePosted && status != v1alpha1.PhaseFailed {
 		x.remove(namespace, i)
 		return
 	}
 	before := p.tally
 	// It is not stored in the cluster any more.
-	p.count(e, -1)
-	if p.leaving == nil {
-		p.leaving = map[place]uint64{}
+	p.addToTally(e, -1)
+	if p.retained == nil {
+		p.retained = map[place]uint64{}
 	}
-	x.left++
-	p.leaving[i] = x.left
-	x.counted(namespace, p, before)
+	x.retainedSeq++
+	p.retained[i] = x.retainedSeq
+	x.markChanged(namespace, p, before)
 }
 
 // stays says that an entry is not leaving any more: its post is there again, or the entry goes.
 func (p *posts) stays(i place) {
-	if _, leaving := p.leaving[i]; leaving {
-		delete(p.leaving, i)
-		p.count(p.at(i), 1)
+	if _, leaving := p.retained[i]; leaving {
+		delete(p.retained, i)
+		p.addToTally(p.at(i), 1)
 	}
 }
 
 // forgetEmpty forgets a namespace of which nothing is to be known.
 func (x *Index) forgetEmpty(namespace string, p *posts) {
-	if p.tally.Posts == 0 && len(p.leaving) == 0 && p.archived == nil {
+	if p.tally.Posts == 0 && len(p.retained) == 0 && p.archived == nil {
 		delete(x.namespaces, namespace)
 	}
 }

@@ -35,9 +35,9 @@ type posts struct {
 	less func(i, j place) bool
 	// archived is what the archive has beside these; nil if it is not known.
 	archived *archived
-	// leaving are posts that left the cluster, and that the lists show until the archive is
+	// retained are posts that left the cluster, and that the lists show until the archive is
 	// known to have them, with their turn.
-	leaving map[place]uint64
+	retained map[place]uint64
 }
 
 // place is the number of an entry, counted from 1; zero is none.
@@ -45,9 +45,9 @@ type place uint32
 
 // filter says what a list is narrowed to; what is empty narrows nothing.
 type filter struct {
-	status   v1alpha1.PostPhase
-	platform v1alpha1.Platform
-	asked    Asked
+	status    v1alpha1.PostPhase
+	platform  v1alpha1.Platform
+	undecided UndecidedFilter
 }
 
 type list = btree.BTreeG[place]
@@ -141,19 +141,19 @@ func (p *posts) add(s *Summary, version uint64) *entry {
 	e := p.at(i)
 	*e = entry{
 		text: s.text(), sizes: sizes(s),
-		displayAt: s.DisplayAt.UnixMilli(), version: version, kind: p.kinds.take(s.facts(), s.Platforms), next: p.heads[hash],
+		displayAt: s.DisplayAt.UnixMilli(), version: version, kind: p.kinds.acquire(s.facts(), s.Platforms), next: p.heads[hash],
 	}
 	p.heads[hash] = i
-	p.count(e, 1)
+	p.addToTally(e, 1)
 	p.enlist(i)
 	if p.archived != nil {
-		p.archived.came(e.id())
+		p.archived.addOverlap(e.id())
 	}
 	return e
 }
 
-// count takes an entry into the tally (1), or out of it (-1).
-func (p *posts) count(e *entry, by int64) {
+// addToTally takes an entry into the tally (1), or out of it (-1).
+func (p *posts) addToTally(e *entry, by int64) {
 	p.tally.Posts += by
 	p.tally.Bytes += by * e.bytes()
 	if posting.Unfinished(p.kind(e).status) {
@@ -179,15 +179,15 @@ func (p *posts) change(i place, s *Summary, version uint64) *entry {
 		e.text = s.text()
 	}
 	displayAt, now := s.DisplayAt.UnixMilli(), s.facts()
-	p.count(e, -1)
-	defer p.count(e, 1)
+	p.addToTally(e, -1)
+	defer p.addToTally(e, 1)
 	e.sizes = sizes(s)
 	if displayAt == e.displayAt && now == p.kind(e).facts {
 		return e
 	}
 	p.delist(i)
 	p.kinds.release(e.kind)
-	e.displayAt, e.kind = displayAt, p.kinds.take(now, s.Platforms)
+	e.displayAt, e.kind = displayAt, p.kinds.acquire(now, s.Platforms)
 	p.enlist(i)
 	return e
 }
@@ -197,7 +197,7 @@ func (p *posts) drop(i place) {
 	p.delist(i)
 	e := p.at(i)
 	p.stays(i)
-	p.count(e, -1)
+	p.addToTally(e, -1)
 	if p.archived != nil {
 		delete(p.archived.both, e.id())
 	}

@@ -188,7 +188,7 @@ func (s *store) nextPage(t *rapid.T) {
 	}
 	n := rapid.IntRange(0, len(s.pages)).Draw(t, "posts")
 	for _, e := range s.pages[:n] {
-		s.relist.Put(e.namespace, *e.summary, e.version)
+		s.relist.Add(e.namespace, *e.summary, e.version)
 	}
 	s.pages = s.pages[n:]
 	if len(s.pages) > 0 {
@@ -286,17 +286,17 @@ func same(a, b postindex.Summary) bool {
 }
 
 // askedOf are the ways to narrow the list of a phase by whether a person is asked.
-func askedOf(status v1alpha1.PostPhase) []postindex.Asked {
+func askedOf(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
 	if status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed {
-		return []postindex.Asked{postindex.AskedOnly, postindex.NotAsked}
+		return []postindex.UndecidedFilter{postindex.OnlyUndecided, postindex.ExcludeUndecided}
 	}
-	return []postindex.Asked{postindex.AskedOnly}
+	return []postindex.UndecidedFilter{postindex.OnlyUndecided}
 }
 
 // passes reports whether a post is on a list that is narrowed so.
-func passes(asked postindex.Asked, s *postindex.Summary) bool {
+func passes(asked postindex.UndecidedFilter, s *postindex.Summary) bool {
 	is := !s.Archived && slices.ContainsFunc(s.Platforms, func(p postindex.PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
-	return asked == postindex.AskedOrNot || is == (asked == postindex.AskedOnly)
+	return asked == postindex.IncludeUndecided || is == (asked == postindex.OnlyUndecided)
 }
 
 // sorted is what a list must be, by brute force.
@@ -304,7 +304,7 @@ func sorted(events []event, q postindex.Query) []postindex.Summary {
 	var out []postindex.Summary
 	for _, e := range events {
 		there := q.Platform == "" || slices.ContainsFunc(e.summary.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform })
-		if there && (q.Status == "" || e.summary.Status == q.Status) && passes(q.Asked, e.summary) {
+		if there && (q.Status == "" || e.summary.Status == q.Status) && passes(q.Undecided, e.summary) {
 			out = append(out, *e.summary)
 		}
 	}
@@ -331,7 +331,7 @@ func (s *store) check(t *rapid.T) {
 			for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 				q := postindex.Query{Status: status, Platform: platform, Limit: limit}
 				checkPages(t, s.index, team, q, sorted(shown, q))
-				for _, q.Asked = range askedOf(status) {
+				for _, q.Undecided = range askedOf(status) {
 					checkPages(t, s.index, team, q, sorted(shown, q))
 				}
 			}

@@ -16,9 +16,9 @@ type Range struct {
 	// count in whole milliseconds.
 	From, To time.Time
 	// Status, Platform and Asked narrow the list; empty means any.
-	Status   v1alpha1.PostPhase
-	Platform v1alpha1.Platform
-	Asked    Asked
+	Status    v1alpha1.PostPhase
+	Platform  v1alpha1.Platform
+	Undecided UndecidedFilter
 	// Max is how many posts are returned at most. It must be positive.
 	Max int
 }
@@ -32,7 +32,7 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 	if p == nil {
 		return nil, false
 	}
-	f := filterOf(r.Status, r.Platform, r.Asked)
+	f := filterOf(r.Status, r.Platform, r.Undecided)
 	l := p.lists[f]
 	if l == nil {
 		return nil, false
@@ -56,15 +56,15 @@ func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool)
 func (x *Index) Counts(namespace string) Counts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	counts := Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
+	counts := Counts{Status: map[v1alpha1.PostPhase]int{}, Undecided: map[v1alpha1.PostPhase]int{}}
 	if p := x.namespaces[namespace]; p != nil {
 		for f, l := range p.lists {
 			switch {
 			case f.status == "" || f.platform != "":
-			case f.asked == AskedOrNot:
+			case f.undecided == IncludeUndecided:
 				counts.Status[f.status] = l.Len()
-			case f.asked == AskedOnly:
-				counts.Asked[f.status] = l.Len()
+			case f.undecided == OnlyUndecided:
+				counts.Undecided[f.status] = l.Len()
 			}
 		}
 	}

@@ -71,29 +71,29 @@ func TestBetweenIsAPartOfTheList(t *testing.T) {
 			x.Upsert(team, s, uint64(i+1))
 		}
 		r := postindex.Range{
-			From:  epoch.Add(time.Duration(rapid.IntRange(-1, 21).Draw(t, "from")) * time.Second),
-			To:    epoch.Add(time.Duration(rapid.IntRange(-1, 22).Draw(t, "to")) * time.Second),
-			Asked: rapid.SampledFrom([]postindex.Asked{postindex.AskedOrNot, postindex.AskedOnly}).Draw(t, "asked"),
-			Max:   rapid.IntRange(1, 70).Draw(t, "max"),
+			From:      epoch.Add(time.Duration(rapid.IntRange(-1, 21).Draw(t, "from")) * time.Second),
+			To:        epoch.Add(time.Duration(rapid.IntRange(-1, 22).Draw(t, "to")) * time.Second),
+			Undecided: rapid.SampledFrom([]postindex.UndecidedFilter{postindex.IncludeUndecided, postindex.OnlyUndecided}).Draw(t, "asked"),
+			Max:       rapid.IntRange(1, 70).Draw(t, "max"),
 		}
 		list, _ := x.List(team, postindex.Query{Page: 1, Limit: 100})
 		want := ids(slices.DeleteFunc(slices.Clone(list), func(s postindex.Summary) bool {
-			return s.DisplayAt.Before(r.From) || !s.DisplayAt.Before(r.To) || !passes(r.Asked, &s)
+			return s.DisplayAt.Before(r.From) || !s.DisplayAt.Before(r.To) || !passes(r.Undecided, &s)
 		}))
 		beyond := len(want) > r.Max
 		found, more := x.Between(team, &r)
 		if diff := gocmp.Diff(want[:min(r.Max, len(want))], ids(found)); diff != "" || more != beyond {
 			t.Fatalf("more is %v, want %v\n%s", more, beyond, diff)
 		}
-		counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Asked: map[v1alpha1.PostPhase]int{}}
+		counts := postindex.Counts{Status: map[v1alpha1.PostPhase]int{}, Undecided: map[v1alpha1.PostPhase]int{}}
 		for _, s := range list {
 			counts.Status[s.Status]++
 			if s.Platforms[0].Mark == v1alpha1.MarkUndecided {
-				counts.Asked[s.Status]++
+				counts.Undecided[s.Status]++
 			}
 		}
-		if got := x.Counts(team); got.All() != len(list) || got.AllAsked() > got.All() {
-			t.Fatalf("the counts make %d posts, %d of them asked about, and there are %d", got.All(), got.AllAsked(), len(list))
+		if got := x.Counts(team); got.All() != len(list) || got.AllUndecided() > got.All() {
+			t.Fatalf("the counts make %d posts, %d of them asked about, and there are %d", got.All(), got.AllUndecided(), len(list))
 		}
 		if diff := gocmp.Diff(counts, x.Counts(team)); diff != "" {
 			t.Fatalf("counts -want +got:\n%s", diff)

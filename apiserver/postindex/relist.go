@@ -38,8 +38,8 @@ func (w *Watch) Relist(version uint64) *Relist {
 	return r
 }
 
-// Put takes in one post of the list, as it was at its resourceVersion.
-func (r *Relist) Put(namespace string, s Summary, version uint64) {
+// Add takes in one post of the list, as it was at its resourceVersion.
+func (r *Relist) Add(namespace string, s Summary, version uint64) {
 	x := r.watch.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *Relist) Put(namespace string, s Summary, version uint64) {
 	if old != 0 && p.at(old).version > r.horizon {
 		return
 	}
-	x.put(namespace, old, &s, version).round = r.round
+	x.store(namespace, old, &s, version).round = r.round
 }
 
 // Done ends the relist: of what the list did not hold, only own writes that are
@@ -66,7 +66,7 @@ func (r *Relist) Done() {
 				if w.restored {
 					x.remove(namespace, place(i+1))
 				} else {
-					x.leave(namespace, place(i+1))
+					x.removeOrRetain(namespace, place(i+1))
 				}
 			}
 		}

@@ -77,7 +77,7 @@ func TestChanged(t *testing.T) {
 	x.Delete("b", "p", 7)
 	expect("a finished post and a deleted one do", "a", "b")
 	r := x.Watch("").Relist(8)
-	r.Put("a", sized(withStatus(at("p", 2), v1alpha1.PhasePosted), 101), 8)
+	r.Add("a", sized(withStatus(at("p", 2), v1alpha1.PhasePosted), 101), 8)
 	r.Done()
 	expect("a list does", "a")
 }

@@ -42,7 +42,7 @@ func TestWatches(t *testing.T) {
 				x.Upsert("a", at("p", 1), 1)
 				x.Upsert("b", at("q", 1), 2)
 				r := x.Watch("a").Relist(8)
-				r.Put("a", at("r", 2), 7)
+				r.Add("a", at("r", 2), 7)
 				r.Done()
 			},
 			a: []string{"r"}, b: []string{"q"},

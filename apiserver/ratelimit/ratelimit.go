@@ -46,10 +46,10 @@ func New(perMinute int, c clock.PassiveClock) *Limiter {
 	return &Limiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, tidied: c.Now()}
 }
 
-// Take counts a request of a caller and reports whether it may be served. It
+// Allow counts a request of a caller and reports whether it may be served. It
 // says in the headers of the answer how much is left (draft-ietf-httpapi-ratelimit-headers,
 // in its widely used form), and of a refused request when to come back.
-func (l *Limiter) Take(caller string, answer http.Header) (allowed bool, retryAfter time.Duration) {
+func (l *Limiter) Allow(caller string, answer http.Header) (allowed bool, retryAfter time.Duration) {
 	if l == nil {
 		return true, 0
 	}
@@ -60,7 +60,7 @@ func (l *Limiter) Take(caller string, answer http.Header) (allowed bool, retryAf
 	left := bucket.TokensAt(now)
 	l.mu.Unlock()
 
-	l.tell(answer, left)
+	l.setHeaders(answer, left)
 	if allowed {
 		return true, 0
 	}
@@ -83,7 +83,7 @@ func (l *Limiter) Charge(caller string, requests int, answer http.Header) {
 	bucket.ReserveN(now, min(requests, l.perMinute, max(most, 0)))
 	left := bucket.TokensAt(now)
 	l.mu.Unlock()
-	l.tell(answer, left)
+	l.setHeaders(answer, left)
 }
 
 // ChargeSparing is Charge for what others do in the caller's name, whose own limit is another
@@ -100,8 +100,8 @@ func (l *Limiter) ChargeSparing(caller string, requests int) {
 	bucket.ReserveN(now, min(requests, max(spare, 0)))
 }
 
-// tell says how much is left.
-func (l *Limiter) tell(answer http.Header, left float64) {
+// setHeaders says how much is left.
+func (l *Limiter) setHeaders(answer http.Header, left float64) {
 	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(window))
 	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
 	answer.Set("RateLimit-Remaining", strconv.Itoa(max(int(left), 0)))
@@ -113,7 +113,7 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	l.tidy(now)
 	bucket := l.callers[caller]
 	if bucket == nil {
-		l.makeRoom()
+		l.evictOne()
 		bucket = rate.NewLimiter(rate.Every(window/time.Duration(l.perMinute)), l.perMinute)
 		l.callers[caller] = bucket
 	}
@@ -134,8 +134,8 @@ func (l *Limiter) tidy(now time.Time) {
 	}
 }
 
-// makeRoom forgets one caller, whichever it is, if there are too many.
-func (l *Limiter) makeRoom() {
+// evictOne forgets one caller, whichever it is, if there are too many.
+func (l *Limiter) evictOne() {
 	if len(l.callers) < maxCallers {
 		return
 	}

@@ -32,7 +32,7 @@ func TestTake(t *testing.T) {
 	} {
 		clock.SetTime(clock.Now().Add(tt.after))
 		header := http.Header{}
-		allowed, _ := l.Take(tt.caller, header)
+		allowed, _ := l.Allow(tt.caller, header)
 		got := []string{header.Get("RateLimit-Limit"), header.Get("RateLimit-Remaining"), header.Get("RateLimit-Reset"), header.Get("Retry-After")}
 		want := []string{"3", tt.remaining, tt.reset, tt.retry}
 		for i := range got {
@@ -49,7 +49,7 @@ func TestTake(t *testing.T) {
 
 func TestNoLimit(t *testing.T) {
 	header := http.Header{}
-	if allowed, _ := New(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Take("a", header); !allowed || len(header) != 0 {
+	if allowed, _ := New(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Allow("a", header); !allowed || len(header) != 0 {
 		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
 	}
 }
@@ -80,7 +80,7 @@ func TestCharge(t *testing.T) {
 	}
 	l.Charge("a", 60, http.Header{})
 	header := http.Header{}
-	if allowed, wait := l.Take("a", header); allowed || wait != 32*time.Second || header.Get("Retry-After") != "32" {
+	if allowed, wait := l.Allow("a", header); allowed || wait != 32*time.Second || header.Get("Retry-After") != "32" {
 		t.Errorf("who is in debt is let in: %v, %s, %v", allowed, wait, header)
 	}
 	(*Limiter)(nil).Charge("a", 5, nil)
@@ -92,7 +92,7 @@ func TestBounded(t *testing.T) {
 	t.Parallel()
 	l := New(2, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
 	for i := range 3 * maxCallers {
-		if allowed, _ := l.Take(strconv.Itoa(i), http.Header{}); !allowed {
+		if allowed, _ := l.Allow(strconv.Itoa(i), http.Header{}); !allowed {
 			t.Fatalf("a new caller is refused, after %d", i)
 		}
 	}

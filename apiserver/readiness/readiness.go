@@ -25,8 +25,8 @@ import (
 // answerWithin is how long the manager may take to check a connection.
 const answerWithin = 5 * time.Second
 
-// Connections is where connections are seen and their checks asked for.
-type Connections interface {
+// Prober is where connections are seen and their checks asked for.
+type Prober interface {
 	// Get returns a connection from memory, or nil.
 	Get(namespace, name string) *v1alpha1.Connection
 	// Changed returns a channel that is closed at the next change of any
@@ -40,14 +40,14 @@ type Connections interface {
 // Checker checks connections. Its methods may be called from many goroutines
 // at once; those that ask about the same connection share one request.
 type Checker struct {
-	connections Connections
+	connections Prober
 	clock       clock.PassiveClock
 	log         *slog.Logger
 	pending     singleflight.Group
 }
 
 // NewChecker returns a Checker.
-func NewChecker(connections Connections, clock clock.PassiveClock, log *slog.Logger) *Checker {
+func NewChecker(connections Prober, clock clock.PassiveClock, log *slog.Logger) *Checker {
 	return &Checker{connections: connections, clock: clock, log: log}
 }
 
@@ -63,7 +63,7 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 	namespace, name := connection.Namespace, connection.Name
 	// The check outlives the request that began it: others may wait for it too.
 	pending := c.pending.DoChan(namespace+"/"+name, func() (any, error) {
-		return c.ask(context.WithoutCancel(ctx), namespace, name), nil
+		return c.probe(context.WithoutCancel(ctx), namespace, name), nil
 	})
 	select {
 	case done := <-pending:
@@ -73,8 +73,8 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 	}
 }
 
-// ask requests a check and waits for the answer.
-func (c *Checker) ask(ctx context.Context, namespace, name string) Result {
+// probe requests a check and waits for the answer.
+func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	token := rand.Text()
@@ -91,8 +91,8 @@ func (c *Checker) ask(ctx context.Context, namespace, name string) Result {
 	for {
 		changed := c.connections.Changed()
 		connection := c.connections.Get(namespace, name)
-		if connection != nil && answered(connection, token, asked) {
-			return judge(connection)
+		if connection != nil && probeDone(connection, token, asked) {
+			return resultOf(connection)
 		}
 		select {
 		case <-ctx.Done():
@@ -143,10 +143,10 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 
 // Last is what the last check of a connection found, however long ago it was. It asks for
 // none.
-func Last(connection *v1alpha1.Connection) Result { return judge(connection) }
+func Last(connection *v1alpha1.Connection) Result { return resultOf(connection) }
 
-// judge reads the answer to a check out of the Ready condition.
-func judge(connection *v1alpha1.Connection) Result {
+// resultOf reads the answer to a check out of the Ready condition.
+func resultOf(connection *v1alpha1.Connection) Result {
 	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		return noAnswer
@@ -164,11 +164,11 @@ func judge(connection *v1alpha1.Connection) Result {
 	}
 }
 
-// answered reports whether the check that was asked for with token is done, on
+// probeDone reports whether the check that was asked for with token is done, on
 // a connection that is as new as that request, which was stored as version asked.
 // If another replica's request has taken the place of ours, its answer counts: that
 // check began after ours was asked for.
-func answered(connection *v1alpha1.Connection, token string, asked uint64) bool {
+func probeDone(connection *v1alpha1.Connection, token string, asked uint64) bool {
 	version, err := postindex.ParseVersion(connection.ResourceVersion)
 	handled := connection.Status.LastHandledProbe
 	return err == nil && version >= asked && handled != "" &&

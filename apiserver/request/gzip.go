@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// TakesGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
+// AcceptsGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
 // what is not compressed, which is allowed.
-func TakesGzip(r *http.Request) bool {
+func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(part, ";")
 		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
@@ -63,7 +63,7 @@ func (f Fixed) Write(w http.ResponseWriter, r *http.Request) {
 	body := f.plain
 	if f.compacted != nil {
 		w.Header().Set("Vary", "Accept-Encoding")
-		if TakesGzip(r) {
+		if AcceptsGzip(r) {
 			w.Header().Set("Content-Encoding", "gzip")
 			body = f.compacted
 		}

@@ -27,17 +27,17 @@ type Info struct {
 	Client netip.Addr
 	// Header is that of the answer.
 	Header http.Header
-	// Known says that whoever asks has shown a good key, token or session; all others are strangers. Know sets it.
-	Known bool
+	// Authenticated says that whoever asks has shown a good key, token or session; all others are strangers. Know sets it.
+	Authenticated bool
 	// Vouch, which may be nil, is called then.
 	Vouch func()
 	// Err is the cause of an internal error, for the log only.
 	Err error
 }
 
-// Know notes that whoever asks has shown a good key, token or session.
-func (i *Info) Know() {
-	if i.Known = true; i.Vouch != nil {
+// MarkAuthenticated notes that whoever asks has shown a good key, token or session.
+func (i *Info) MarkAuthenticated() {
+	if i.Authenticated = true; i.Vouch != nil {
 		i.Vouch()
 	}
 }

@@ -39,7 +39,7 @@ func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arg
 		return Refusal(ctx, fmt.Errorf("there is no operation %q", id))
 	}
 	of, c := &operations[i], &call{caller: caller}
-	if err := c.take(h, of, arguments, keys); err != nil {
+	if err := c.parseArguments(h, of, arguments, keys); err != nil {
 		return c.refusal(ctx, err)
 	}
 	out, done, err := h.perform(ctx, of, c)
@@ -47,7 +47,7 @@ func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arg
 	if err != nil {
 		return c.refusal(ctx, err)
 	}
-	return Answer{Status: of.status, Body: bytes.Clone(out.body), Waits: out.made.waits, Ignored: listed(c.ignored)}
+	return Answer{Status: of.status, Body: bytes.Clone(out.body), Waits: out.created.waits, Ignored: listed(c.ignored)}
 }
 
 // Refusal is the answer to a caller for whom nothing was done.
@@ -62,13 +62,13 @@ func (c *call) refusal(ctx context.Context, err error) Answer {
 	return answer
 }
 
-// take reads the arguments of an operation.
-func (c *call) take(h *Handler, of *operation, arguments []byte, keys []string) error {
+// parseArguments reads the arguments of an operation.
+func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys []string) error {
 	if of.creates {
 		if err := h.service.RequireSubscription(c.caller); err != nil {
 			return err
 		}
-		c.takeKey(keys)
+		c.parseKey(keys)
 	}
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = []byte("{}")
@@ -82,12 +82,12 @@ func (c *call) take(h *Handler, of *operation, arguments []byte, keys []string) 
 	case of.lists:
 		c.query = url.Values{}
 		for _, name := range of.words {
-			if word := c.body.Optional(name).OrNull(); word.Given() {
+			if word := c.body.Optional(name).OrNull(); word.IsSet() {
 				c.query.Set(name, word.Text(0, len(arguments)))
 			}
 		}
 		for _, name := range of.numbers {
-			if number := c.body.Optional(name).OrNull(); number.Given() {
+			if number := c.body.Optional(name).OrNull(); number.IsSet() {
 				c.query.Set(name, strconv.FormatInt(number.Nearest(), 10))
 			}
 		}

@@ -47,10 +47,10 @@ const (
 	// should it not answer at all. It is shorter than the server's own timeout,
 	// which would cut the client off without a word.
 	answerWithin = 20 * time.Second
-	// maxKept is how large a body may be whose memory is used again, in bytes: about four
+	// maxPooledBody is how large a body may be whose memory is used again, in bytes: about four
 	// pages of a hundred posts. One long answer must not be paid for as long as the
 	// process lives.
-	maxKept = 128 << 10
+	maxPooledBody = 128 << 10
 )
 
 // Limits bound what callers cost. Fields that are nil bound nothing.
@@ -58,10 +58,10 @@ type Limits struct {
 	// Teams counts what the callers of each team ask for, by its namespace: all its keys,
 	// agents and people together.
 	Teams *ratelimit.Limiter
-	// Strangers counts requests without a good token, by address.
-	Strangers *strangers.Guard
+	// Anonymous counts requests without a good token, by address.
+	Anonymous *strangers.Guard
 	// Bodies has room for bodies of requests.
-	Bodies *intake.Gate
+	Bodies *intake.Limiter
 }
 
 // Handler serves everything below Prefix.
@@ -78,12 +78,12 @@ type Handler struct {
 type answer struct {
 	body []byte
 	page []postindex.Summary
-	// made says more of what was created; it is zero for every other operation.
-	made made
+	// created says more of what was created; it is zero for every other operation.
+	created created
 }
 
-// made is what there is to say of what was created, beside the body.
-type made struct {
+// created is what there is to say of what was created, beside the body.
+type created struct {
 	// location is its path, for a post.
 	location string
 	// replayed says that an earlier request under the same Idempotency-Key has made it.
@@ -203,25 +203,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := BearerToken(r)
 	if !ok {
-		return bridge.Caller{}, h.Stranger(r, &bridge.Error{
+		return bridge.Caller{}, h.RejectUnauthenticated(r, &bridge.Error{
 			Code: bridge.CodeUnauthorized, Message: `missing or invalid Authorization header; send "Authorization: Bearer <API key>"`,
 		})
 	}
 	caller, err := h.service.Authenticate(token)
 	if err != nil {
-		return bridge.Caller{}, h.Stranger(r, err)
+		return bridge.Caller{}, h.RejectUnauthenticated(r, err)
 	}
-	return caller, h.Admit(r.Context(), caller)
+	return caller, h.LimitTeam(r.Context(), caller)
 }
 
-// Stranger counts a request whose token is not good, which err says, and returns what it is
+// RejectUnauthenticated counts a request whose token is not good, which err says, and returns what it is
 // answered: err, or 429 if too many came from its address. A good token is taken from every
 // address: who shares one with a stranger is not locked out.
-func (h *Handler) Stranger(r *http.Request, err error) error {
+func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
 		return err
 	}
-	allowed, wait := h.limits.Strangers.Take(r, strangers.Programs)
+	allowed, wait := h.limits.Anonymous.Allow(r, strangers.Programs)
 	if allowed {
 		return err
 	}
@@ -233,7 +233,7 @@ func (h *Handler) Stranger(r *http.Request, err error) error {
 }
 
 // Guard counts what strangers ask of this handler.
-func (h *Handler) Guard() *strangers.Guard { return h.limits.Strangers }
+func (h *Handler) Guard() *strangers.Guard { return h.limits.Anonymous }
 
 // wholeSeconds rounds up, to one at least.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
@@ -244,13 +244,13 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// Admit notes who calls, for the log, and refuses a caller whose team asks for too much. Every
+// LimitTeam notes who calls, for the log, and refuses a caller whose team asks for too much. Every
 // door that lets in callers with tokens counts them here.
-func (h *Handler) Admit(ctx context.Context, caller bridge.Caller) error {
+func (h *Handler) LimitTeam(ctx context.Context, caller bridge.Caller) error {
 	info := request.From(ctx)
 	info.Namespace, info.Key = caller.Namespace, caller.Key
-	info.Know()
-	allowed, wait := h.limits.Teams.Take(caller.Namespace, info.Header)
+	info.MarkAuthenticated()
+	allowed, wait := h.limits.Teams.Allow(caller.Namespace, info.Header)
 	if allowed {
 		return nil
 	}
@@ -276,21 +276,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		c.query, err = readQuery(r)
 	}
 	if err != nil {
-		c.noteIgnored(w)
+		c.setIgnoredHeader(w)
 		WriteFailure(ctx, w, err)
 		return
 	}
 	out, done, err := h.perform(ctx, of, c)
 	defer done()
-	c.noteIgnored(w)
+	c.setIgnoredHeader(w)
 	if err != nil {
 		WriteFailure(ctx, w, err)
 		return
 	}
-	if out.made.location != "" {
-		w.Header().Set("Location", out.made.location)
+	if out.created.location != "" {
+		w.Header().Set("Location", out.created.location)
 	}
-	if out.made.replayed {
+	if out.created.replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	writeJSON(w, of.status, out.body)
@@ -306,14 +306,14 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 		ctx, spent = cost.With(ctx)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
-	out.body, out.made = out.body[:0], made{}
+	out.body, out.created = out.body[:0], created{}
 	err = of.serve(h, ctx, c, out)
 	h.limits.Teams.Charge(c.caller.Namespace, spent.Requests(), request.From(ctx).Header)
 	if err != nil {
 		return nil, func() {}, err
 	}
 	return out, func() {
-		if cap(out.body) <= maxKept {
+		if cap(out.body) <= maxPooledBody {
 			h.answers.Put(out)
 		}
 	}, nil
@@ -321,7 +321,7 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 
 // readBody reads the body and the Idempotency-Key. The body is held until done is called.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
-	c.takeKey(r.Header.Values(KeyHeader))
+	c.parseKey(r.Header.Values(KeyHeader))
 	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
 	if err != nil {
 		return done, err
@@ -346,9 +346,9 @@ func (c *call) refused() error {
 	return invalid("%s", bridge.JoinFirst(c.wrong, c.moreWrong))
 }
 
-// takeKey takes the Idempotency-Key of a request, if it has one. A second key is refused: the same request may come again
+// parseKey takes the Idempotency-Key of a request, if it has one. A second key is refused: the same request may come again
 // with one of the two, and would then be another request.
-func (c *call) takeKey(keys []string) {
+func (c *call) parseKey(keys []string) {
 	switch len(keys) {
 	case 0:
 	case 1:

@@ -27,7 +27,7 @@ type anyKey struct{}
 func (anyKey) Authenticate(string) (*v1alpha1.APIKey, error) { return &v1alpha1.APIKey{}, nil }
 
 // stuckPosts is a Kubernetes API that never answers.
-type stuckPosts struct{ bridge.Posts }
+type stuckPosts struct{ bridge.PostClient }
 
 func (stuckPosts) Get(ctx context.Context, _, _ string) (*v1alpha1.Post, error) {
 	<-ctx.Done()

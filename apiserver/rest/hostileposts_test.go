@@ -37,7 +37,7 @@ import (
 )
 
 // accounts are one for each name: its platform is what stands before the dash.
-type accounts struct{ bridge.Connections }
+type accounts struct{ bridge.ConnectionReader }
 
 func (accounts) Get(_, name string) *v1alpha1.Connection {
 	platform, _, ok := strings.Cut(name, "-")
@@ -63,7 +63,7 @@ func (pictures) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) 
 }
 
 // taken stores posts nowhere.
-type taken struct{ bridge.Posts }
+type taken struct{ bridge.PostClient }
 
 func (taken) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	post.ResourceVersion = "1"
@@ -116,7 +116,7 @@ func items(format string, count int) string {
 // TestHostilePosts bounds what a body of up to 1 MiB costs that is a post in form, and is judged
 // by all rules.
 func TestHostilePosts(t *testing.T) {
-	handler := serving(Limits{Bodies: intake.NewGate(intake.Most)})
+	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
 	caption := func(piece string, bytes int) string { return strings.Repeat(piece, bytes/len(piece)) }
 	tree := func(targets, cards string, more string) string {
 		return `{"category":"tree","targets":[` + targets + `],"tree_cards":[` + cards + `]` + more + `}`
@@ -203,7 +203,7 @@ func (s *stuck) Read([]byte) (int, error) {
 func TestManyBodiesAtOnce(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2
-	gate := intake.NewGate(intake.Most)
+	gate := intake.New(intake.MaxBytes)
 	handler := serving(Limits{Bodies: gate})
 	reading, let := make(chan struct{}, sent), make(chan struct{})
 	var group sync.WaitGroup

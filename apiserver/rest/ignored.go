@@ -39,8 +39,8 @@ func (c *call) ignoredInQuery(r *http.Request, of *operation) {
 // ignoredInBody notes the fields that an operation did not ask for, once it has read its body.
 func (c *call) ignoredInBody() { c.ignored = append(c.ignored, c.body.Ignored(manyIgnored)...) }
 
-// noteIgnored sets the header of an answer.
-func (c *call) noteIgnored(w http.ResponseWriter) {
+// setIgnoredHeader sets the header of an answer.
+func (c *call) setIgnoredHeader(w http.ResponseWriter) {
 	if len(c.ignored) > 0 {
 		w.Header().Set(IgnoredHeader, listed(c.ignored))
 	}

@@ -17,7 +17,7 @@ import (
 // TestIgnored shows that a client learns of fields and parameters that had no effect.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: intake.NewGate(intake.Most)})
+	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
 	target := func(fields string) string {
 		return `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"` + fields + `}]}`
 	}

@@ -18,7 +18,7 @@ import (
 // another.
 func TestAllMistakes(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: intake.NewGate(intake.Most)})
+	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
 	long := strings.Repeat("a", 281)
 	for name, tc := range map[string]struct {
 		reason, method, path, body, key string

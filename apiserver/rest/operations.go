@@ -59,7 +59,7 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	if err != nil {
 		return err
 	}
-	out.made = made{location: Prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
+	out.created = created{location: Prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
 	out.body = wire.AppendPost(out.body, &post)
 	return nil
 }
@@ -75,7 +75,7 @@ func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) e
 	if err != nil {
 		return err
 	}
-	out.made.replayed = upload.Replayed
+	out.created.replayed = upload.Replayed
 	out.body = wire.AppendMediaUpload(out.body, &upload)
 	return nil
 }

@@ -32,7 +32,7 @@ func counted(perMinute int) http.Handler {
 			return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}, nil
 		},
 		Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner, Clock: clock, Log: slog.New(slog.DiscardHandler),
-	}), Limits{Teams: ratelimit.New(perMinute, clock), Bodies: intake.NewGate(intake.Most)})
+	}), Limits{Teams: ratelimit.New(perMinute, clock), Bodies: intake.New(intake.MaxBytes)})
 }
 
 // TestTeamsAreCounted holds that all keys of a team have one limit, and that a request which costs

@@ -15,21 +15,21 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Door is a part of the site. Each counts for itself, so that a program whose key is gone keeps nobody behind its address from
+// Surface is a part of the site. Each counts for itself, so that a program whose key is gone keeps nobody behind its address from
 // signing in.
-type Door string
+type Surface string
 
 // The doors.
 const (
 	// Programs are REST and MCP.
-	Programs Door = "programs"
+	Programs Surface = "programs"
 	// Pages are those of the web application and of the description, and paths where there is nothing.
-	Pages Door = "pages"
+	Pages Surface = "pages"
 	// OAuth is what agents ask before they have a token.
-	OAuth Door = "oauth"
+	OAuth Surface = "oauth"
 	// Preflights are the questions that browsers ask before a page of another site may send a token. They carry none
 	// themselves.
-	Preflights Door = "preflights"
+	Preflights Surface = "preflights"
 )
 
 // Guard counts the requests of strangers, by address and door. A nil Guard lets everything through.
@@ -40,15 +40,15 @@ func New(perMinute int, c clock.PassiveClock) *Guard {
 	return &Guard{limiter: ratelimit.New(perMinute, c)}
 }
 
-// Take counts a request and reports whether it may be answered. The answer to one that may not says when to come back, and its
+// Allow counts a request and reports whether it may be answered. The answer to one that may not says when to come back, and its
 // connection is closed.
-func (g *Guard) Take(r *http.Request, door Door) (allowed bool, wait time.Duration) {
+func (g *Guard) Allow(r *http.Request, door Surface) (allowed bool, wait time.Duration) {
 	if g == nil {
 		return true, 0
 	}
 	// The answer does not say how much is left: other visitors share the address.
 	said := http.Header{}
-	allowed, wait = g.limiter.Take(string(door)+" "+request.Address(r), said)
+	allowed, wait = g.limiter.Allow(string(door)+" "+request.Address(r), said)
 	if allowed {
 		return true, 0
 	}
@@ -59,10 +59,10 @@ func (g *Guard) Take(r *http.Request, door Door) (allowed bool, wait time.Durati
 }
 
 // Handler passes on the requests of those who are known, and as many others as may be answered; refuse answers the rest.
-func (g *Guard) Handler(door Door, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
+func (g *Guard) Handler(door Surface, next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, wait time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !request.From(r.Context()).Known {
-			if allowed, wait := g.Take(r, door); !allowed {
+		if !request.From(r.Context()).Authenticated {
+			if allowed, wait := g.Allow(r, door); !allowed {
 				refuse(w, r, wait)
 				return
 			}

@@ -20,7 +20,7 @@ func TestHandler(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	guard := New(2, clk)
 	refused := time.Duration(0)
-	at := func(door Door) http.Handler {
+	at := func(door Surface) http.Handler {
 		return guard.Handler(door, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
 			func(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 				refused = wait
@@ -29,7 +29,7 @@ func TestHandler(t *testing.T) {
 	}
 	for i, tc := range []struct {
 		reason  string
-		door    Door
+		door    Surface
 		address string
 		known   bool
 		after   time.Duration
@@ -45,7 +45,7 @@ func TestHandler(t *testing.T) {
 	} {
 		clk.SetTime(clk.Now().Add(tc.after))
 		w := httptest.NewRecorder()
-		info := &request.Info{Known: tc.known, Header: w.Header()}
+		info := &request.Info{Authenticated: tc.known, Header: w.Header()}
 		r := httptest.NewRequestWithContext(request.With(t.Context(), info), http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = tc.address
 		at(tc.door).ServeHTTP(w, r)
@@ -59,7 +59,7 @@ func TestHandler(t *testing.T) {
 	for _, none := range []*Guard{nil, New(0, clk)} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		for range 100 {
-			if allowed, _ := none.Take(r, Pages); !allowed {
+			if allowed, _ := none.Allow(r, Pages); !allowed {
 				t.Fatal("without a limit somebody is refused")
 			}
 		}
@@ -69,7 +69,7 @@ func TestHandler(t *testing.T) {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	lines := NewLines(clk)
+	lines := NewLogLimiter(clk)
 	for i, tc := range []struct {
 		reason, kind string
 		after        time.Duration
@@ -88,7 +88,7 @@ func TestLines(t *testing.T) {
 		clk.SetTime(clk.Now().Add(tc.after))
 		written, leftOut := 0, int64(0)
 		for range tc.times {
-			if write, left := lines.Take(tc.kind); write {
+			if write, left := lines.Allow(tc.kind); write {
 				written++
 				leftOut += left
 			}
@@ -103,12 +103,12 @@ func TestLines(t *testing.T) {
 func TestManyKinds(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	lines := NewLines(clk)
+	lines := NewLogLimiter(clk)
 	const asked, minutes = 10_000, 3
 	written, leftOut := int64(0), int64(0)
 	for minute := range minutes {
 		for i := range asked {
-			if write, left := lines.Take(strconv.Itoa(minute*asked + i)); write {
+			if write, left := lines.Allow(strconv.Itoa(minute*asked + i)); write {
 				written++
 				leftOut += left
 			}

@@ -11,7 +11,7 @@ func (v Value) Ignored(most int) []string {
 	for i := 0; i < len(v.doc.nodes) && len(ignored) < most; {
 		n := &v.doc.nodes[i]
 		switch {
-		case n.parent >= 0 && v.doc.nodes[n.parent].entered && !n.asked:
+		case n.parent >= 0 && v.doc.nodes[n.parent].entered && !n.used:
 			ignored = append(ignored, v.doc.path(i))
 			i = n.next
 		case n.kind == object && !n.entered:

@@ -58,8 +58,8 @@ const (
 // begin, so the first member of an object or array directly follows it.
 type node struct {
 	kind kind
-	// asked says that a reader has asked for the value by its name, and entered that one has asked for a member of it.
-	asked, entered bool
+	// used says that a reader has asked for the value by its name, and entered that one has asked for a member of it.
+	used, entered bool
 	// name is the value's name in its object, decoded.
 	name []byte
 	// text is a string, decoded, or another scalar as it is written.
@@ -148,8 +148,8 @@ func (p *parser) more() bool {
 	return false
 }
 
-// take skips white space and reads the byte c, if it follows.
-func (p *parser) take(c byte) bool { return p.more() && p.skip(c) }
+// consume skips white space and reads the byte c, if it follows.
+func (p *parser) consume(c byte) bool { return p.more() && p.skip(c) }
 
 // value reads one value, depth levels deep.
 func (p *parser) value(parent int, name []byte, depth int) error {
@@ -188,7 +188,7 @@ func (p *parser) value(parent int, name []byte, depth int) error {
 // items reads what stands between brackets, up to the closing one: items, separated
 // by commas.
 func (p *parser) items(closing byte, item func() error) error {
-	if p.take(closing) {
+	if p.consume(closing) {
 		return nil
 	}
 	for {
@@ -196,8 +196,8 @@ func (p *parser) items(closing byte, item func() error) error {
 			return err
 		}
 		switch {
-		case p.take(','):
-		case p.take(closing):
+		case p.consume(','):
+		case p.consume(closing):
 			return nil
 		default:
 			return errSyntax
@@ -229,7 +229,7 @@ func (p *parser) object(i, depth int) error {
 			p.nodes = append(p.nodes, node{name: raw, parent: i})
 			return p.refuse(len(p.nodes)-1, "stands twice in its object")
 		}
-		if !p.take(':') {
+		if !p.consume(':') {
 			return errSyntax
 		}
 		return p.value(i, raw, depth)

@@ -19,7 +19,7 @@ var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n
 // the quotes, as it is written, and whether there are escapes in it. Those are
 // well-formed then.
 func (p *parser) quoted() (raw []byte, escaped, ok bool) {
-	if !p.take('"') {
+	if !p.consume('"') {
 		return nil, false, false
 	}
 	first := p.at

@@ -33,7 +33,7 @@ func (v Value) Field(name string) Value {
 		v.doc.nodes[v.node].entered = true
 		for i := v.node + 1; i < v.doc.nodes[v.node].next; i = v.doc.nodes[i].next {
 			if string(v.doc.nodes[i].name) == name {
-				v.doc.nodes[i].asked = true
+				v.doc.nodes[i].used = true
 				return Value{doc: v.doc, node: i}
 			}
 		}
@@ -56,8 +56,8 @@ func (v Value) OrNull() Value {
 	return v
 }
 
-// Given reports whether the value is there, and not a null that is allowed.
-func (v Value) Given() bool {
+// IsSet reports whether the value is there, and not a null that is allowed.
+func (v Value) IsSet() bool {
 	return !v.missing && (!v.nullable || v.doc.nodes[v.node].kind != null)
 }
 
@@ -81,14 +81,14 @@ func (v Value) Text(least, most int) string {
 // OneOf reads a string that is one of those known.
 func OneOf[S ~string](v Value, known ...S) S {
 	switch {
-	case v.Given() && v.doc.nodes[v.node].kind == text:
+	case v.IsSet() && v.doc.nodes[v.node].kind == text:
 		for _, word := range known {
 			if string(v.doc.nodes[v.node].text) == string(word) {
 				return word
 			}
 		}
 		v.Refuse("must be one of " + join(known))
-	case v.Given():
+	case v.IsSet():
 		v.Refuse("must be a string, one of " + join(known))
 	case v.missing && !v.optional:
 		v.Refuse("is missing; it is one of " + join(known))
@@ -181,7 +181,7 @@ func List[T any](v Value, least, most int, item func(Value) T) []T {
 
 // Pointer reads an optional value and returns nil if it was not given.
 func Pointer[T any](v Value, read func(Value) T) *T {
-	if !v.Given() {
+	if !v.IsSet() {
 		return nil
 	}
 	return new(read(v))
@@ -197,7 +197,7 @@ func (v Value) read(want kind, called string) (raw []byte, ok bool) {
 	case v.missing:
 		v.Refuse("is missing")
 		return nil, false
-	case !v.Given():
+	case !v.IsSet():
 		return nil, false
 	}
 	n := &v.doc.nodes[v.node]

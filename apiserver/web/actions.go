@@ -17,7 +17,7 @@ func (s *Site) cancel(w http.ResponseWriter, v *visit) error {
 	if err := s.Service.CancelPost(v.Context(), v.caller, id); err != nil {
 		return err
 	}
-	v.leave(w, "posts/"+id, "cancelled")
+	v.redirect(w, "posts/"+id, "cancelled")
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 		http.Redirect(w, v.Request, back, http.StatusSeeOther) //nolint:gosec // G710: localPath lets no other page through
 		return nil
 	}
-	v.leave(w, "posts/"+id, "moved")
+	v.redirect(w, "posts/"+id, "moved")
 	return nil
 }
 

@@ -34,7 +34,7 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	if !all {
-		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !mine(v, &grant) })
+		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !isOwnGrant(v, &grant) })
 	}
 	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())),
 		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It sends you here to allow it."))
@@ -43,15 +43,17 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 		content = append(content, empty("No agent yet", "Agents that people allow to act for the team are listed here."))
 	} else {
 		content = append(content, h.Ul(h.Class("accounts"), g.Map(grants, func(grant v1alpha1.OAuthGrant) g.Node {
-			return s.agentCard(v, &grant, mayEnd || mine(v, &grant))
+			return s.agentCard(v, &grant, mayEnd || isOwnGrant(v, &grant))
 		})))
 	}
 	s.render(w, v, http.StatusOK, view{title: "Agents", place: placeAgents, content: content})
 	return nil
 }
 
-// mine reports whether the visitor has allowed an agent.
-func mine(v *visit, grant *v1alpha1.OAuthGrant) bool { return grant.Spec.Person.Name == v.person.Name }
+// isOwnGrant reports whether the visitor has allowed an agent.
+func isOwnGrant(v *visit, grant *v1alpha1.OAuthGrant) bool {
+	return grant.Spec.Person.Name == v.person.Name
+}
 
 func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.Node {
 	client, over := &grant.Spec.Client, s.Agents.State(grant)
@@ -75,15 +77,15 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 			fact("Since", v.about(grant.CreationTimestamp.Time)),
 			fact("Last used", lastCall(v, grant)),
 			fact("Ends", v.moment(grant.Spec.ExpiresAt.Time)),
-			g.If(grant.Status.RevokedReason != "", fact("Why it ended", g.Text(endings[grant.Status.RevokedReason]))),
+			g.If(grant.Status.RevokedReason != "", fact("Why it ended", g.Text(revocationReasons[grant.Status.RevokedReason]))),
 		),
 		g.If(mayEnd && over == "", h.Div(h.Class("actions"),
 			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It is refused at once, and has to ask again.", submit("Revoke", "small danger")))),
 	)
 }
 
-// endings are the words for why Herald ended a grant.
-var endings = map[string]string{
+// revocationReasons are the words for why Herald ended a grant.
+var revocationReasons = map[string]string{
 	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
 	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
 	v1alpha1.GrantSignedOff: "The agent ended it itself",
@@ -116,14 +118,14 @@ func lastCall(v *visit, grant *v1alpha1.OAuthGrant) g.Node {
 	return g.Text("never")
 }
 
-// endAgent revokes an agent: one's own, or any with the right to.
-func (s *Site) endAgent(w http.ResponseWriter, v *visit) error {
+// revokeAgent revokes an agent: one's own, or any with the right to.
+func (s *Site) revokeAgent(w http.ResponseWriter, v *visit) error {
 	may, err := s.allowed(v.Context(), v, updateGrants)
 	if err != nil {
 		return err
 	}
-	err = s.Agents.End(v.Context(), v.caller, v.PathValue("id"), func(grant *v1alpha1.OAuthGrant) error {
-		if may || mine(v, grant) {
+	err = s.Agents.RevokeGrant(v.Context(), v.caller, v.PathValue("id"), func(grant *v1alpha1.OAuthGrant) error {
+		if may || isOwnGrant(v, grant) {
 			return nil
 		}
 		return forbidden(updateGrants, v)
@@ -131,6 +133,6 @@ func (s *Site) endAgent(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.leave(w, "agents", "ended")
+	v.redirect(w, "agents", "ended")
 	return nil
 }

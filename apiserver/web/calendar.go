@@ -45,7 +45,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	end := first.AddDate(0, 0, 7*weeks)
 	status, asked := f.states()
 	found, more, err := s.Service.PostsBetween(v.Context(), v.caller,
-		&postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: status, Asked: asked, Platform: f.platform, Max: perMonth})
+		&postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: status, Undecided: asked, Platform: f.platform, Max: perMonth})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
 			narrow,
-			g.If(more, note(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
+			g.If(more, notice(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},
@@ -131,7 +131,7 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 // entry is a post on its day. One that is scheduled can be dragged: the page's script sends the form with the day it was dropped on.
 func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
-	at, stands := p.DisplayAt.In(v.zone), standingOf(p)
+	at, stands := p.DisplayAt.In(v.zone), displayStatusOf(p)
 	return h.Li(h.Class("entry is-"+stands.class), g.If(moves, h.Data("post", p.ID)),
 		h.A(h.Href(v.path("posts/"+p.ID)), h.Draggable("false"),
 			h.Time(h.DateTime(p.DisplayAt.UTC().Format(time.RFC3339)), h.Data("show", "time"), g.Text(at.Format("15:04"))),

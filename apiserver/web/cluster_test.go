@@ -214,7 +214,7 @@ func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alph
 	return media, nil
 }
 
-func (c mediaOf) AwaitUntil(context.Context, string, string, time.Time) error { return nil }
+func (c mediaOf) SetUploadDeadline(context.Context, string, string, time.Time) error { return nil }
 
 type connectionsOf struct{ *cluster }
 

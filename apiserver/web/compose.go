@@ -40,7 +40,7 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 		if err != nil {
 			return err
 		}
-		form.writing, form.left = writingOf(&like.Spec, v.zone), like.LeftOut
+		form.writing, form.omitted = writingOf(&like.Spec, v.zone), like.Omitted
 		for i := range form.targets {
 			form.targets[i].already = like.Already[form.targets[i].connection]
 		}
@@ -49,7 +49,7 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 		if accounts := s.usable(v); len(accounts) == 1 {
 			form.targets = []targetWriting{{connection: accounts[0].Name}}
 		}
-		form.told = s.justSent(v, query.Get("sent"))
+		form.notice = s.justSent(v, query.Get("sent"))
 	}
 	if day, err := time.ParseInLocation(dateForm, query.Get("day"), v.zone); err == nil {
 		form.on(day, v.now)
@@ -81,7 +81,7 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
-	v.leave(w, "posts/"+made.ID, wordFor(written.when))
+	v.redirect(w, "posts/"+made.ID, wordFor(written.when))
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	)
 	switch {
 	case errors.As(err, &repeated):
-		s.askToRepeat(w, v, repeated, form.action)
+		s.confirmRepeat(w, v, repeated, form.action)
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
 		s.render(w, v, httpcode.Of(known.Code), s.composer(v, form))
@@ -163,14 +163,14 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	if !posting.Cancellable(post) {
-		v.leave(w, "posts/"+post.Name, wordFinal)
+		v.redirect(w, "posts/"+post.Name, wordFinal)
 		return nil
 	}
 	if twice(&post.Spec) {
 		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
 	}
 	written := writingOf(&post.Spec, v.zone)
-	if at, _ := wantedAt(post); at != nil {
+	if at, _ := requestedAt(post); at != nil {
 		written.propose(at.Time, v.now)
 	}
 	written.version = bridge.Version(post)
@@ -185,7 +185,7 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 		title = "Edit draft"
 	}
 	at := v.path("posts/" + post.Name)
-	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", kept: true, scheduled: !post.Spec.Draft}
+	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
 }
 
 // twice reports whether a post names an account twice.
@@ -240,7 +240,7 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
-	v.leave(w, "posts/"+id, wordFor(written.when))
+	v.redirect(w, "posts/"+id, wordFor(written.when))
 	return nil
 }
 

@@ -20,16 +20,16 @@ type composer struct {
 	title string
 	// action is where the form is sent to, and check where it is sent while it is written.
 	action, check string
-	// kept says that the post exists: its kind cannot be changed.
-	kept bool
+	// exists says that the post exists: its kind cannot be changed.
+	exists bool
 	// scheduled says that it has a time: it cannot become a draft again.
 	scheduled bool
 	// fresh says that the form is new, so the browser fills in the text that it kept of an earlier attempt.
 	fresh bool
-	// left is what a duplicate cannot take over.
-	left []string
-	// told is what is said before the form: of the post that was sent last, or of the one that is sent again.
-	told g.Node
+	// omitted is what a duplicate cannot take over.
+	omitted []string
+	// notice is what is said before the form: of the post that was sent last, or of the one that is sent again.
+	notice g.Node
 	// problems are the reasons why the server did not take the post.
 	problems []string
 }
@@ -38,15 +38,15 @@ type composer struct {
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.kept, once(v)), h.Method("post"), h.Action(c.action),
+		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Enter in a field presses the first button of a form.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
-				c.told,
+				c.notice,
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
 					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
-				g.If(len(c.left) > 0, note(neutral, h.P(g.Text("Left out:")), items(c.left))),
+				g.If(len(c.omitted) > 0, notice(neutral, h.P(g.Text("Left out:")), items(c.omitted))),
 				s.kindFields(c),
 				s.accountFields(v, c, accounts),
 				s.textFields(c),
@@ -81,7 +81,7 @@ func choice(name, value, label string, chosen bool) g.Node {
 }
 
 func (s *Site) kindFields(c *composer) g.Node {
-	if c.kept {
+	if c.exists {
 		return hidden("category", string(c.category))
 	}
 	return h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
@@ -92,7 +92,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 
 // class marks fields that only some kinds of posts have. The style shows the fields of the chosen kind.
 func (c *composer) class(of string) g.Node {
-	if c.kept {
+	if c.exists {
 		return h.Class(of + " chosen-" + string(c.category))
 	}
 	return h.Class(of)
@@ -100,7 +100,7 @@ func (c *composer) class(of string) g.Node {
 
 func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connection) g.Node {
 	if len(accounts) == 0 {
-		return note(caution, paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
+		return notice(caution, paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
 	}
 	return h.FieldSet(h.Class("pick"), h.Legend(g.Text("Where it goes")),
 		h.Ul(g.Map(accounts, func(a *v1alpha1.Connection) g.Node {
@@ -110,13 +110,13 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 				h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), g.If(chosen, h.Checked())),
 				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
 					g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
-				h.Div(h.Class("options"), s.ownFields(a, &t)),
+				h.Div(h.Class("options"), s.targetFields(a, &t)),
 			)
 		})))
 }
 
-// ownFields are the fields of one account.
-func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
+// targetFields are the fields of one account.
+func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	own, title := "own-"+a.Name, "title-"+a.Name
 	return g.Group{
 		g.El("output", h.ID("count-"+a.Name), h.Class("count"), h.For("caption "+own)),

@@ -34,7 +34,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
 	}
-	started, err := s.Connect.Begin(v.Context(), s.visitor(v.session), v.namespace,
+	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace,
 		v1alpha1.Platform(v.PostForm.Get("platform")), v.PostForm.Get("connection"))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 		s.toSignIn(w, r)
 		return
 	}
-	done, err := s.ownForm(w, r, of.Person)
+	done, err := s.personForm(w, r, of.Person)
 	defer done()
 	if err != nil {
 		s.failure(w, r, nil, err)
@@ -147,7 +147,7 @@ func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
 	}
 	s.Service.Acted(v.Context(), v.caller, bridge.ActDisconnected, out.Connection)
 	s.render(w, v, http.StatusOK, view{title: "Disconnected", place: placeAccounts, content: []g.Node{
-		note(good, paragraph(out.Message)), h.P(link(v.path("connections"), "To the accounts", "primary")),
+		notice(good, paragraph(out.Message)), h.P(link(v.path("connections"), "To the accounts", "primary")),
 	}})
 	return nil
 }

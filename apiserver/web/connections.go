@@ -104,7 +104,7 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 			used++
 		}
 	}
-	text := "The plan has room for " + counted(limit, "account") + "; " + counted(used, "account") + " in use"
+	text := "The plan has room for " + plural(limit, "account") + "; " + plural(used, "account") + " in use"
 	if disabled := len(accounts) - used; disabled > 0 {
 		text += ", not counting " + strconv.Itoa(disabled) + " disabled"
 	}
@@ -115,7 +115,7 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
-		return note(neutral, paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
+		return notice(neutral, paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
 			"They find out how in docs/platform-setup.md."))
 	}
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
@@ -134,7 +134,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 			h.Span(h.Class("account"), h.H2(g.Text(nameOfAccount(c, c.Name))),
 				h.Span(h.Class("soft"), g.Text(handleOn(c)))),
 			h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(state.label))),
-		g.If(state.text != "", note(state.tone, paragraph(state.text))),
+		g.If(state.text != "", notice(state.tone, paragraph(state.text))),
 		h.Dl(h.Class("small"),
 			g.Iff(c.Status.ConnectedAt != nil, func() g.Node { return fact("Connected", v.moment(c.Status.ConnectedAt.Time)) }),
 			g.Iff(c.Status.ReconnectBy != nil, func() g.Node { return fact("Connect again before", v.moment(c.Status.ReconnectBy.Time)) }),

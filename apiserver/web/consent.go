@@ -63,7 +63,7 @@ func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
 	case team == nil:
 		s.chooseTeam(w, asked, teams, query)
 	default:
-		s.askConsent(w, r, of, asked, team, len(teams) > 1)
+		s.renderConsent(w, r, of, asked, team, len(teams) > 1)
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*
 		})))
 }
 
-// askConsent shows who asks for what, and where the answer goes.
-func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Session, asked *oauth.Request, team *v1alpha1.Team, several bool) {
+// renderConsent shows who asks for what, and where the answer goes.
+func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.Session, asked *oauth.Request, team *v1alpha1.Team, several bool) {
 	offered, err := s.Agents.Offer(r.Context(), asked, of.Person, team.Spec.Namespace)
 	if err != nil {
 		s.failure(w, r, nil, err)
@@ -94,7 +94,7 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 	// Browsers hold the redirect that answers this form to the policy too.
 	w.Header().Set("Content-Security-Policy", strings.Replace(s.policy, "form-action 'self'", "form-action 'self' "+oauth.FormAction(asked.Redirect), 1))
 	s.page(w, http.StatusOK, "Allow "+quoted(asked.Client.Shown())+"?",
-		whoAsks(asked),
+		requester(asked),
 		h.Dl(
 			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
 			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
@@ -117,17 +117,17 @@ func (s *Site) askConsent(w http.ResponseWriter, r *http.Request, of session.Ses
 		))
 }
 
-// whoAsks says how far an agent's name can be believed.
-func whoAsks(asked *oauth.Request) g.Node {
+// requester says how far an agent's name can be believed.
+func requester(asked *oauth.Request) g.Node {
 	c := &asked.Client
 	if !c.Verified {
-		return note(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
+		return notice(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
 	}
-	known := note(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+	known := notice(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
 	if !asked.ToComputer() {
 		return known
 	}
-	return g.Group{known, note(caution, h.P(h.Strong(g.Text("Any program on this computer can ask in its name.")),
+	return g.Group{known, notice(caution, h.P(h.Strong(g.Text("Any program on this computer can ask in its name.")),
 		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
@@ -152,7 +152,7 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 		s.toSignIn(w, r)
 		return
 	}
-	done, err := s.ownForm(w, r, of.Person)
+	done, err := s.personForm(w, r, of.Person)
 	defer done()
 	if err != nil {
 		s.failure(w, r, nil, err)
@@ -168,9 +168,9 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, location, http.StatusSeeOther)
 }
 
-// askedWrongly shows what is wrong with a question that comes from a stranger. The address of the answer is a stranger's too: the
+// invalidRequest shows what is wrong with a question that comes from a stranger. The address of the answer is a stranger's too: the
 // person goes on there, and not the browser.
-func (s *Site) askedWrongly(w http.ResponseWriter, refused *oauth.Refused) {
+func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 	known := " (not verified)"
 	if host := refused.Client.Host(); host != "" {
 		known = " (known by its site, " + host + ")"
@@ -189,10 +189,10 @@ func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 		refused *oauth.Refused
 	)
 	switch {
-	case errors.As(err, &refused) && refused.Follow:
+	case errors.As(err, &refused) && refused.AutoRedirect:
 		http.Redirect(w, r, refused.Location, http.StatusSeeOther)
 	case errors.As(err, &refused):
-		s.askedWrongly(w, refused)
+		s.invalidRequest(w, refused)
 	case errors.As(err, &shown):
 		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start", "primary"))
 	default:

@@ -241,7 +241,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 		"com.example.agent:/oauth":              {"the same", true, "the application on this computer that opens com.example.agent:/oauth"},
 	} {
 		asked := &oauth.Request{Client: verified, Redirect: redirect}
-		text := textOf(parsed(t, render(t, whoAsks(asked))))
+		text := textOf(parsed(t, render(t, requester(asked))))
 		if !strings.Contains(text, "agent.example") || strings.Contains(text, "not verified") || strings.Contains(text, anyProgram) != tc.caution {
 			t.Errorf("%s, %s: of a verified agent: %q", redirect, tc.reason, text)
 		}

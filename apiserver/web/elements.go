@@ -113,8 +113,8 @@ const (
 	bad     tone = "bad"
 )
 
-// note is a message in a box.
-func note(of tone, content ...g.Node) g.Node {
+// notice is a message in a box.
+func notice(of tone, content ...g.Node) g.Node {
 	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
 }
 
@@ -158,15 +158,15 @@ func distance(d time.Duration) string {
 	default:
 		n, unit = int(d.Round(24*time.Hour)/(24*time.Hour)), "day"
 	}
-	words := counted(n, unit)
+	words := plural(n, unit)
 	if past {
 		return words + " ago"
 	}
 	return "in " + words
 }
 
-// counted is a number of things.
-func counted(n int, thing string) string {
+// plural is a number of things.
+func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -184,7 +184,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		},
 		Pending:   func(string, []string) (files, bytes int64, known []bool) { return 7, 1<<30 + 1<<29, nil },
 		CountKeys: func(string) int { return 4 },
-		Index:     w.index, Keys: keysOf{c}, Events: events{}, Follow: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
+		Index:     w.index, Keys: keysOf{c}, Events: events{}, Subscribe: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
 	})
 	sessions := session.NewManager(session.Options{
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,
@@ -195,9 +195,9 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		Connect: connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
 		Agents: oauth.New(oauth.Config{
 			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
-			Trail: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
+			AuditLog: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
 		}),
-		PostReader: all().PostReader, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
+		PostReader: all().PostParser, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
 	}
 	for _, edit := range edits {
 		edit(&config)

@@ -45,11 +45,11 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	return done, nil
 }
 
-// ownForm is parseForm for a form that a person sends for no team. Such forms have a limit of the size of a team's, which is the
+// personForm is parseForm for a form that a person sends for no team. Such forms have a limit of the size of a team's, which is the
 // person's own; it is charged for what was read.
-func (s *Site) ownForm(w http.ResponseWriter, r *http.Request, who person.Person) (done func(), err error) {
+func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who person.Person) (done func(), err error) {
 	own := shareOf(who)
-	if err := s.takeOwn(w, own, "you send too many forms at once"); err != nil {
+	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
 		return func() {}, err
 	}
 	ctx, spent := cost.With(r.Context())
@@ -60,9 +60,9 @@ func (s *Site) ownForm(w http.ResponseWriter, r *http.Request, who person.Person
 	return done, err
 }
 
-// takeOwn counts what a person asks for by a limit of their own. Its error says what there is too much of, and when to come again.
-func (s *Site) takeOwn(w http.ResponseWriter, own, tooMuch string) error {
-	allowed, wait := s.Teams.Take(own, http.Header{}) // pages have no use for what is left
+// limitPerson counts what a person asks for by a limit of their own. Its error says what there is too much of, and when to come again.
+func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
+	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages have no use for what is left
 	if allowed {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (s *Site) takeOwn(w http.ResponseWriter, own, tooMuch string) error {
 // takes nothing of its team's room.
 func shareOf(who person.Person) string { return "person\x00" + who.Name }
 
-// leaveForm gives back the room of a form.
-func (v *visit) leaveForm() {
+// releaseForm gives back the room of a form.
+func (v *visit) releaseForm() {
 	if v.done != nil {
 		v.done()
 	}

@@ -47,7 +47,7 @@ func TestHostileForms(t *testing.T) {
 		"parts":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Site{Config: Config{Bodies: intake.NewGate(intake.Most)}}
+			s := &Site{Config: Config{Bodies: intake.New(intake.MaxBytes)}}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(tc.body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			if tc.kind != "" {
@@ -75,7 +75,7 @@ func TestHostileForms(t *testing.T) {
 func TestFullForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = intake.NewGate(intake.Most)
+	w.site.Bodies = intake.New(intake.MaxBytes)
 	form := url.Values{"category": {"text"}, "caption": {"hi"}, "when": {"draft"}, "target": {"our-x"}, "key": {"k"}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
@@ -96,7 +96,7 @@ func TestFullForms(t *testing.T) {
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = intake.NewGate(intake.Most)
+	w.site.Bodies = intake.New(intake.MaxBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestFormsAreCharged(t *testing.T) {
 			}
 			for who, want := range map[string]int{acme: tc.team, own: tc.person} {
 				left := http.Header{}
-				w.site.Teams.Take(who, left)
+				w.site.Teams.Allow(who, left)
 				if got := left.Get("RateLimit-Remaining"); got != strconv.Itoa(perMinute-want-1) {
 					t.Errorf("%s: %d %.100s; %q has %s of %d left after one more, want %d charged", tc.reason, answer.Code, answer.Body, who, got, perMinute, want)
 				}
@@ -199,7 +199,7 @@ func TestPagesLeaveHalf(t *testing.T) {
 		}
 	}
 	for i := range 6 {
-		if allowed, _ := w.site.Teams.Take(acme, http.Header{}); allowed != (i < 5) {
+		if allowed, _ := w.site.Teams.Allow(acme, http.Header{}); allowed != (i < 5) {
 			t.Errorf("request %d of a program: %t", i+1, allowed)
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Site) showKeys(w http.ResponseWriter, v *visit, status int, first ...g.
 	} else {
 		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.Key) g.Node { return s.keyCard(v, k) })))
 	}
-	if v.may.makeKeys {
+	if v.may.createKeys {
 		content = append(content, s.keyForm(v))
 	}
 	s.render(w, v, status, view{title: "API keys", place: placeKeys, content: content})
@@ -108,8 +108,8 @@ func lastUsed(v *visit, k bridge.Key) g.Node {
 	return v.about(k.LastUsedAt)
 }
 
-// makeKey makes a key and shows its token. No other page shows it.
-func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
+// createKey makes a key and shows its token. No other page shows it.
+func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func (s *Site) changeKey(w http.ResponseWriter, v *visit) error {
 		if err := s.Service.RemoveToken(v.Context(), v.caller, id, v.PostForm.Get("token")); err != nil {
 			return err
 		}
-		v.leave(w, "keys", "dropped")
+		v.redirect(w, "keys", "dropped")
 	case "revoke":
 		if err := s.Service.RevokeKey(v.Context(), v.caller, id); err != nil {
 			return err
 		}
-		v.leave(w, "keys", "revoked")
+		v.redirect(w, "keys", "revoked")
 	default:
 		s.absent(w, v.Request)
 	}

@@ -66,10 +66,10 @@ func (s *Site) sendAgain(v *visit, form *composer, id, target string) error {
 	if err != nil {
 		return err
 	}
-	form.writing, form.left, form.title = writingOf(&again.Spec, v.zone), again.LeftOut, "Send again"
+	form.writing, form.omitted, form.title = writingOf(&again.Spec, v.zone), again.Omitted, "Send again"
 	if title == "" {
 		title = "the first post"
 	}
-	form.told = note(neutral, h.P(g.Text("This goes only where "), h.A(h.Href(v.path("posts/"+id)), g.Text(quoted(title))), g.Text(" was not published.")))
+	form.notice = notice(neutral, h.P(g.Text("This goes only where "), h.A(h.Href(v.path("posts/"+id)), g.Text(quoted(title))), g.Text(" was not published.")))
 	return nil
 }

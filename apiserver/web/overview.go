@@ -33,7 +33,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	asked, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Asked: postindex.AskedOnly, Page: 1, Limit: fewPosts})
+	asked, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Undecided: postindex.OnlyUndecided, Page: 1, Limit: fewPosts})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	}
 	recent := map[v1alpha1.PostPhase][]postindex.Summary{}
 	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhasePosted, v1alpha1.PhaseDraft} {
-		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Asked: postindex.NotAsked, Page: 1, Limit: fewPosts})
+		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Undecided: postindex.ExcludeUndecided, Page: 1, Limit: fewPosts})
 		if err != nil {
 			return err
 		}
@@ -85,9 +85,9 @@ func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
 		return h.Li(h.A(h.Class(classes("tile", n > 0, "is-"+string(state))), h.Href(v.path("posts")+filters{status: state}.query()),
 			h.Strong(g.Text(strconv.Itoa(n))), h.Span(g.Text(label))))
 	}
-	asked := counts.AllAsked()
+	asked := counts.AllUndecided()
 	return h.Ul(h.Class("tiles"), g.If(asked > 0, tile(stateUndecided, needsAnswer.word, asked)),
-		g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tile(phase, phases[phase], counts.NotAsked(phase)) }))
+		g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tile(phase, phases[phase], counts.Decided(phase)) }))
 }
 
 // few are some posts of one kind; nothing if there are none.
@@ -107,12 +107,12 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 		if v.may.update {
 			action = "Answer"
 		}
-		out = append(out, note(caution,
+		out = append(out, notice(caution,
 			h.P(h.Strong(g.Text(needsAnswer.word+": ")), g.Text("it is not known whether "+quoted(titleOfPost(p))+" was published on "+inDoubt(p)+". Do not post it again before you have looked.")),
 			h.P(h.A(h.Class("button small"), h.Href(v.path("posts/"+p.ID)), g.Text(action), h.Span(h.Class("hidden"), g.Text(": "+titleOfPost(p)))))))
 	}
 	if more := of.Total - len(of.Posts); more > 0 {
-		out = append(out, note(caution, h.P(g.Text("More posts need your answer: "+strconv.Itoa(more)+". "),
+		out = append(out, notice(caution, h.P(g.Text("More posts need your answer: "+strconv.Itoa(more)+". "),
 			h.A(h.Href(v.path("posts")+filters{status: stateUndecided}.query()), g.Text("All that need it")))))
 	}
 	return out
@@ -137,7 +137,7 @@ func (s *Site) attention(v *visit) g.Node {
 		if state.tone == good || state.tone == neutral {
 			continue
 		}
-		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+account.Spec.Platform.Title()+": ")), g.Text(state.text)),
+		out = append(out, notice(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+account.Spec.Platform.Title()+": ")), g.Text(state.text)),
 			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
 	}
 	if trial := s.trial(v); trial != nil {

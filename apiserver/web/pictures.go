@@ -46,7 +46,7 @@ func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference, most int) g.Nod
 	shown := files[:min(len(files), most)]
 	return g.Group{
 		h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(shown), 4))), g.Map(shown, func(f v1alpha1.LocalReference) g.Node { return v.thumb(s, f.Name) })),
-		g.If(len(files) > most, h.P(h.Class("soft"), g.Text("and "+counted(len(files)-len(shown), "more file")))),
+		g.If(len(files) > most, h.P(h.Class("soft"), g.Text("and "+plural(len(files)-len(shown), "more file")))),
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 
 // onTab returns a prefix for the title of a post's page.
 func onTab(summary *postindex.Summary) string {
-	if standingOf(summary) == needsAnswer {
+	if displayStatusOf(summary) == needsAnswer {
 		return needsAnswer.word + ": "
 	}
 	return ""
@@ -117,13 +117,13 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	summary := s.Service.Summarise(post)
 	return g.Group{
 		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.PhaseOf(post)), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
-			fact("State", standingOf(&summary).badge()),
+			fact("State", displayStatusOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(posting.Created(post)), author(post)),
 		)),
 		s.refusal(post),
-		s.wanted(v, post),
+		s.requestedTime(v, post),
 		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
 			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i, summary.Archived) }))),
 		h.Section(h.Class("card"), h.H2(g.Text("What happened")), s.timeline(v, post)),
@@ -149,9 +149,9 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// wanted says when an agent wanted a post to go out that waits for a person, and what becomes of it.
-func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
-	at, now := wantedAt(post)
+// requestedTime says when an agent wanted a post to go out that waits for a person, and what becomes of it.
+func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
+	at, now := requestedAt(post)
 	if at == nil && !now {
 		return nil
 	}
@@ -163,12 +163,12 @@ func (s *Site) wanted(v *visit, post *v1alpha1.Post) g.Node {
 	if !bridge.IsCreated(post.Name) {
 		claim = " It claims that the agent "
 	}
-	return note(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(claim), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
+	return notice(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(claim), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
-// wantedAt is the time at which an agent wanted a draft to be published; now says that it was at once.
-func wantedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
+// requestedAt is the time at which an agent wanted a draft to be published; now says that it was at once.
+func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
 	if !post.Spec.Draft || posting.Cancelled(post) || value == "" {
 		return nil, false
@@ -205,7 +205,7 @@ func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	for i := range post.Status.Conditions {
 		c := &post.Status.Conditions[i]
 		if c.Type == v1alpha1.ConditionAccepted && c.Status == "False" {
-			return note(caution, paragraph(sentence(c.Message)))
+			return notice(caution, paragraph(sentence(c.Message)))
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 	undecided := mark == v1alpha1.MarkUndecided
 	return h.Li(h.Class("target"),
 		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
-			standingOfTarget(postindex.PlatformStatus{Platform: platform, Status: phase, Mark: mark}, archived).badge(),
+			targetStatusOf(postindex.PlatformStatus{Platform: platform, Status: phase, Mark: mark}, archived).badge(),
 			g.Iff(status != nil && status.ExternalURL != "", func() g.Node { return elsewhere(status.ExternalURL, "Open on "+platform.Title()) }),
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
@@ -249,7 +249,7 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 	if phase == v1alpha1.PhaseFailed && !attempt.Undecided(status) {
 		how = bad
 	}
-	return note(how, paragraph(v.explain(status)),
+	return notice(how, paragraph(v.explain(status)),
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),

@@ -38,14 +38,14 @@ type filters struct {
 }
 
 // states are the phase and the question that lists are narrowed to. Each post that needs an answer is under that state alone.
-func (f filters) states() (v1alpha1.PostPhase, postindex.Asked) {
+func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	if f.status == "" {
-		return "", postindex.AskedOrNot
+		return "", postindex.IncludeUndecided
 	}
 	if f.status == stateUndecided {
-		return "", postindex.AskedOnly
+		return "", postindex.OnlyUndecided
 	}
-	return f.status, postindex.NotAsked
+	return f.status, postindex.ExcludeUndecided
 }
 
 // filtersOf reads the filters of an address. It ignores unknown values.
@@ -84,7 +84,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	f := filtersOf(query)
 	number, _ := strconv.Atoi(query.Get("page"))
 	status, asked := f.states()
-	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Asked: asked, Platform: f.platform, Page: number, Limit: pageSize})
+	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Undecided: asked, Platform: f.platform, Page: number, Limit: pageSize})
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node,
 		return h.Li(h.A(h.Href(v.path(page)+to.query(more...)), g.If(status == f.status, h.Aria("current", "true")),
 			g.Text(label), h.Span(h.Class("count"), g.Text(strconv.Itoa(n)))))
 	}
-	asked := counts.AllAsked()
+	asked := counts.AllUndecided()
 	return h.Div(h.Class("narrow"),
 		h.Nav(h.Aria("label", "Posts by state"), h.Ul(h.Class("tabs"),
 			tab("", "All", counts.All()),
 			g.If(asked > 0 || f.status == stateUndecided, tab(stateUndecided, needsAnswer.word, asked)),
-			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts.NotAsked(phase)) }),
+			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts.Decided(phase)) }),
 		)),
 		h.Form(h.Method("get"), h.Action(v.path(page)), h.Class("inline"),
 			g.If(f.status != "", hidden("status", string(f.status))),
@@ -175,7 +175,7 @@ func (s *Site) nothingYet(v *visit) g.Node {
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
 		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
-		h.Span(h.Class("when"), standingOf(p).badge(), v.moment(p.DisplayAt)),
+		h.Span(h.Class("when"), displayStatusOf(p).badge(), v.moment(p.DisplayAt)),
 	))
 }
 

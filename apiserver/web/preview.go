@@ -21,7 +21,7 @@ import (
 // check answers what a post would look like on each platform, how much of its text each takes, and what is in the way: while it is
 // being written. The rules are those that decide when it is sent.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
-	if allowed, wait := s.checks.Take(v.person.Name, http.Header{}); !allowed {
+	if allowed, wait := s.checks.Allow(v.person.Name, http.Header{}); !allowed {
 		s.tooOften(w, v, wait)
 		return nil
 	}
@@ -38,7 +38,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = []string{sentence(errNoTime.Error())}
 	}
 	if err != nil {
-		s.write(w, http.StatusOK, note(caution, paragraph(sentence(err.Error()))))
+		s.write(w, http.StatusOK, notice(caution, paragraph(sentence(err.Error()))))
 		return nil
 	}
 	if err := audienceChosen(&spec); err != nil {
@@ -51,7 +51,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		warnings(&found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, &spec, &found, i) }),
-		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return count(&spec, &found, i) }),
+		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return lengthMeter(&spec, &found, i) }),
 	})
 	return nil
 }
@@ -67,7 +67,7 @@ func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 		status = http.StatusOK
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-	s.write(w, status, note(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
+	s.write(w, status, notice(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
 }
 
 // stops are what keeps a post from being published that no account or part has by itself.
@@ -86,7 +86,7 @@ func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *b
 	if written.when == whenDraft {
 		title = "It can be kept as a draft. Before it can be published:"
 	}
-	return note(neutral, h.P(h.Strong(g.Text(title))), items(problems))
+	return notice(neutral, h.P(h.Strong(g.Text(title))), items(problems))
 }
 
 // warnings are what a platform may refuse of some accounts.
@@ -98,11 +98,11 @@ func warnings(found *bridge.Check) g.Node {
 	for _, w := range found.Warnings {
 		texts = append(texts, sentence(w))
 	}
-	return note(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
+	return notice(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
 }
 
-// count says how much of a platform's room a text takes. It replaces what the form shows beside the account.
-func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
+// lengthMeter says how much of a platform's room a text takes. It replaces what the form shows beside the account.
+func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	texts, class := []string{}, "count"
 	add := func(name string, l bridge.Length) {
 		if l.Unit == "" {

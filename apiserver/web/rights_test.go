@@ -24,11 +24,11 @@ func TestShippedRolesSuffice(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	asked := map[right]bool{}
 	for _, page := range w.site.pages() {
-		for _, need := range page.needs {
+		for _, need := range page.requires {
 			asked[need] = true
 		}
 	}
-	for need := range new(rights).needs() {
+	for need := range new(rights).byRight() {
 		asked[need] = true
 	}
 	for need := range asked {

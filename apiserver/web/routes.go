@@ -28,18 +28,18 @@ func (s *Site) routes() {
 		s.mux.HandleFunc("GET "+oauth.AuthorizePath, s.authorize)
 		s.mux.HandleFunc("POST "+oauth.AuthorizePath, s.decide)
 		s.mux.HandleFunc("GET /teams/{namespace}/agents", s.team([]right{seePosts}, s.agents))
-		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team([]right{seePosts}, s.endAgent))
+		s.mux.HandleFunc("POST /teams/{namespace}/agents/{id}/revoke", s.team([]right{seePosts}, s.revokeAgent))
 	}
 	for pattern, page := range s.pages() {
 		method, path, _ := strings.Cut(pattern, " ")
-		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.needs, page.handle))
+		s.mux.HandleFunc(method+" /teams/{namespace}"+path, s.team(page.requires, page.handle))
 	}
 }
 
 // page is one of a team's: it is for people who have all rights that it needs.
 type page struct {
-	handle handler
-	needs  []right
+	handle   handler
+	requires []right
 }
 
 // pages are those of a team, by method and path. Who connects an account needs the right to create a connection, or to patch one that
@@ -66,7 +66,7 @@ func (s *Site) pages() map[string]page {
 		"POST /connections/connect":         of(s.connect, seeConnections),
 		"POST /connections/{id}/disconnect": of(s.disconnect, deleteConnection),
 		"GET /keys":                         of(s.keys, seeKeys),
-		"POST /keys":                        of(s.makeKey, createKeys),
+		"POST /keys":                        of(s.createKey, createKeys),
 		"POST /keys/{id}/{act}":             of(s.changeKey, updateKeys),
 		"GET /team":                         of(s.teamPage, seePosts),
 	}

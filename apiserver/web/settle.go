@@ -19,7 +19,7 @@ const (
 	verdictPosted    = "posted"
 	verdictUnnamed   = "unnamed"
 	verdictNotSent   = "not-sent"
-	verdictLookAgain = "look-again"
+	verdictRelist    = "look-again"
 )
 
 // settle takes a person's word on what became of a target.
@@ -44,11 +44,11 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 		verdict.Unnamed = true
 	case verdictNotSent:
 		verdict.Posted = false
-	case verdictLookAgain:
+	case verdictRelist:
 		if err := s.Service.ListCandidates(v.Context(), v.caller, id); err != nil {
 			return err
 		}
-		v.leave(w, "posts/"+id, "looking")
+		v.redirect(w, "posts/"+id, "looking")
 		return nil
 	default: // what may be sent again is said in words
 		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say whether the post was published; load the page again"}
@@ -56,7 +56,7 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 	if err := s.Service.Settle(v.Context(), v.caller, id, target, verdict); err != nil {
 		return err
 	}
-	v.leave(w, "posts/"+id, "settled")
+	v.redirect(w, "posts/"+id, "settled")
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 	if connection := s.account(v, of.Spec.Targets[target].ConnectionRef.Name); connection != nil {
 		account = platforms.Account{ID: connection.Spec.AccountID, Username: connection.Status.Username}
 	}
-	name, ok := reader.ReadPost(account, entered)
+	name, ok := reader.ParsePost(account, entered)
 	if !ok {
 		return none, &bridge.Error{Code: bridge.CodeValidation, Message: "what you entered names no post of " + platform.Title() + ". Enter " + reader.PostHint()}
 	}
@@ -90,7 +90,7 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 }
 
 // reader reads the names of posts on a platform; nil if this installation has nothing that does.
-func (s *Site) reader(p v1alpha1.Platform) platforms.PostReader {
+func (s *Site) reader(p v1alpha1.Platform) platforms.PostParser {
 	if s.PostReader == nil {
 		return nil
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// standing is how a post, or one of its targets, stands: in a word, and in a class for styles.
-type standing struct{ class, word string }
+// displayStatus is how a post, or one of its targets, stands: in a word, and in a class for styles.
+type displayStatus struct{ class, word string }
 
 // Standings that no phase has.
 var (
-	needsAnswer = standing{string(stateUndecided), "Needs your answer"}
+	needsAnswer = displayStatus{string(stateUndecided), "Needs your answer"}
 	// notKnown is for a post that has left the cluster, about which no answer is taken any more.
-	notKnown          = standing{string(stateUndecided), "Not known"}
-	waitsForAnAccount = standing{"waiting", "Waiting for an account"}
+	notKnown          = displayStatus{string(stateUndecided), "Not known"}
+	waitsForAnAccount = displayStatus{"waiting", "Waiting for an account"}
 )
 
 // stateUndecided narrows lists to the posts that need an answer. It is no phase.
 const stateUndecided v1alpha1.PostPhase = "undecided"
 
-// standingOf is how a post stands. Its phase is failed while a person is asked about it, when a part of its targets failed, and processing while
+// displayStatusOf is how a post stands. Its phase is failed while a person is asked about it, when a part of its targets failed, and processing while
 // it waits for an account.
-func standingOf(p *postindex.Summary) standing {
+func displayStatusOf(p *postindex.Summary) displayStatus {
 	posted, waits := 0, false
 	for _, t := range p.Platforms {
 		switch {
@@ -48,28 +48,28 @@ func standingOf(p *postindex.Summary) standing {
 	case waits && p.Status == v1alpha1.PhaseProcessing:
 		return waitsForAnAccount
 	case posted > 0 && p.Status == v1alpha1.PhaseFailed:
-		return standing{"partly", fmt.Sprintf("Partly posted (%d of %d)", posted, len(p.Platforms))}
+		return displayStatus{"partly", fmt.Sprintf("Partly posted (%d of %d)", posted, len(p.Platforms))}
 	default:
-		return standing{string(p.Status), phases[p.Status]}
+		return displayStatus{string(p.Status), phases[p.Status]}
 	}
 }
 
-// standingOfTarget is how one target of a post stands.
-func standingOfTarget(t postindex.PlatformStatus, archived bool) standing {
+// targetStatusOf is how one target of a post stands.
+func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	switch {
 	case t.Mark == v1alpha1.MarkUndecided && archived:
 		return notKnown
 	case t.Mark == v1alpha1.MarkUndecided:
 		return needsAnswer
 	case t.Mark == v1alpha1.MarkWaiting:
-		return standing{waitsForAnAccount.class, "Waiting for the account"}
+		return displayStatus{waitsForAnAccount.class, "Waiting for the account"}
 	default:
-		return standing{string(t.Status), phases[t.Status]}
+		return displayStatus{string(t.Status), phases[t.Status]}
 	}
 }
 
 // badge shows how something stands.
-func (s standing) badge() g.Node { return h.Span(h.Class("badge is-"+s.class), g.Text(s.word)) }
+func (s displayStatus) badge() g.Node { return h.Span(h.Class("badge is-"+s.class), g.Text(s.word)) }
 
 // signs say on the chip of a platform what became of a target there. A target that goes its way has none.
 var signs = map[string]string{
@@ -98,7 +98,7 @@ func chips(p *postindex.Summary) g.Node {
 		}
 	}
 	return g.Map(accounts, func(a account) g.Node {
-		of := standingOfTarget(a.PlatformStatus, p.Archived)
+		of := targetStatusOf(a.PlatformStatus, p.Archived)
 		label := a.Platform.Title()
 		if a.times > 1 {
 			label = strconv.Itoa(a.times) + " accounts on " + label

@@ -49,7 +49,7 @@ func TestStandings(t *testing.T) {
 		},
 	} {
 		p := &postindex.Summary{Status: tc.status, Platforms: tc.targets, Archived: tc.archived}
-		if got := standingOf(p).word; got != tc.want {
+		if got := displayStatusOf(p).word; got != tc.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, tc.want, tc.reason)
 		}
 		var html strings.Builder

@@ -30,11 +30,11 @@ const (
 	streamPause = 250 * time.Millisecond
 	// heartbeat keeps a quiet connection open: load balancers end those that are silent for a minute.
 	heartbeat = 20 * time.Second
-	// askAgain is how often it is asked whether a person may still follow a post. The session is asked in memory. An answer about a
+	// recheckInterval is how often it is asked whether a person may still follow a post. The session is asked in memory. An answer about a
 	// right is used for five seconds (package access), for all pages of a person in a team: this often, a right that is gone
 	// ends a stream a second after the answer, and costs the Kubernetes API one question in five seconds for each person and
 	// team, however many pages follow.
-	askAgain = time.Second
+	recheckInterval = time.Second
 	// readAgain is how soon a page that may not follow asks how its post stands.
 	readAgain = 30 * time.Second
 )
@@ -70,8 +70,8 @@ func (s *streams) enter(who string) error {
 	return nil
 }
 
-// leave counts it no more.
-func (s *streams) leave(who string) {
+// release counts it no more.
+func (s *streams) release(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
@@ -92,14 +92,14 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return nil
 	}
-	defer s.streams.leave(v.person.Name)
-	changes, stop, err := s.Service.FollowPost(v.caller, id)
+	defer s.streams.release(v.person.Name)
+	changes, stop, err := s.Service.SubscribePost(v.caller, id)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return nil
 	}
 	defer stop()
-	out.begin()
+	out.setHeaders()
 	end := s.Clock.After(streamFor)
 	for s.stays(v) {
 		post, err := s.Service.ReadPost(v.Context(), v.caller, id)
@@ -110,7 +110,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 		if err := out.send(s.live(v, post)); err != nil || finished(post) {
 			return out.stop(err)
 		}
-		if !s.awaitChange(v, out, changes, end) {
+		if !s.waitForChange(v, out, changes, end) {
 			return nil
 		}
 	}
@@ -119,7 +119,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 
 // glance tells how a post stands, and when the page may ask again: for a person who has too many pages that follow posts.
 func (s *Site) glance(v *visit, out *stream, id string) error {
-	out.begin()
+	out.setHeaders()
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
 	if err != nil {
 		return out.fail(err)
@@ -132,16 +132,16 @@ func (s *Site) glance(v *visit, out *stream, id string) error {
 
 // stays reports whether a person may go on following a post: neither the session nor the right to see posts has ended.
 func (s *Site) stays(v *visit) bool {
-	if !s.Sessions.Holds(v.session) {
+	if !s.Sessions.IsValid(v.session) {
 		return false
 	}
 	may, err := s.allowed(v.Context(), v, seePosts)
 	return may && err == nil // what is not known allows nothing
 }
 
-// awaitChange waits until a post may have changed; false means that the page is gone, may not follow any more, or has to connect
+// waitForChange waits until a post may have changed; false means that the page is gone, may not follow any more, or has to connect
 // anew.
-func (s *Site) awaitChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
+func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
 	pause := s.Clock.After(streamPause)
 	select {
 	case <-v.Context().Done():
@@ -167,7 +167,7 @@ func (s *Site) awaitChange(v *visit, out *stream, changes <-chan struct{}, end <
 		case <-changes:
 			return true
 		case <-sessions:
-		case <-s.Clock.After(askAgain):
+		case <-s.Clock.After(recheckInterval):
 		case <-beat:
 			if out.beat() != nil {
 				return false
@@ -192,8 +192,8 @@ type stream struct {
 	clock   interface{ Now() time.Time }
 }
 
-// begin says what follows.
-func (o *stream) begin() {
+// setHeaders says what follows.
+func (o *stream) setHeaders() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
 	o.w.Header().Set("X-Accel-Buffering", "no") // NGINX's Ingress would hold events back

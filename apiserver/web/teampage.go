@@ -79,12 +79,12 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 // trial tells of a trial that runs, or why the team may create nothing.
 func (s *Site) trial(v *visit) g.Node {
 	if err := s.Service.RequireSubscription(v.caller); err != nil {
-		return note(bad, paragraph(sentence(err.Error())))
+		return notice(bad, paragraph(sentence(err.Error())))
 	}
 	if v.team.Spec.Subscription.State != v1alpha1.SubscriptionTrialing {
 		return nil
 	}
-	return note(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
+	return notice(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
 // suspended says on every page of a team that nothing of it is published, and since when; nothing if it is.
@@ -96,7 +96,7 @@ func (v *visit) suspended() g.Node {
 	if last := len(v.team.Status.Suspensions) - 1; last >= 0 && v.team.Status.Suspensions[last].Until == nil {
 		since = g.Group{g.Text(" since "), v.moment(v.team.Status.Suspensions[last].From.Time)}
 	}
-	return note(caution, h.P(h.Strong(g.Text("Publishing is suspended")), since, g.Text(".")),
+	return notice(caution, h.P(h.Strong(g.Text("Publishing is suspended")), since, g.Text(".")),
 		paragraph("Posts are taken and prepared, and none is sent. They go out once it is lifted; the time until then does not make them too late. The people who run Herald decide this."))
 }
 
@@ -156,7 +156,7 @@ func (v *visit) abilities() []string {
 		{v.may.connect, "connect accounts"},
 		{v.may.reconnect, "connect accounts again"},
 		{v.may.disconnect, "disconnect accounts"},
-		{v.may.makeKeys, "make API keys"},
+		{v.may.createKeys, "make API keys"},
 		{v.may.changeKeys, "replace and revoke API keys"},
 	} {
 		if ability.may {

@@ -20,12 +20,12 @@ import (
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
-		return note(neutral, paragraph("Herald is taking over what you said."))
+		return notice(neutral, paragraph("Herald is taking over what you said."))
 	}
 	status := posting.Target(post, i)
-	to := asking{s: s, v: v, post: post, target: i}
+	to := verdictForm{s: s, v: v, post: post, target: i}
 	return h.Div(h.Class("verdict"),
-		g.If(status.AnswerProblem != "", note(caution, paragraph("Herald could not take over your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
+		g.If(status.AnswerProblem != "", notice(caution, paragraph("Herald could not take over your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
 		to.candidates(status.Candidates),
 		h.H3(g.Text("Is it another one?")),
 		to.byName(),
@@ -43,8 +43,8 @@ func inPlainWords(problem string) string {
 
 var notation = regexp.MustCompile(`^target [0-9]+: | \("[0-9]+=posted"\)|: "[0-9]+=posted:<[^>]*>"`)
 
-// asking is the question about one target.
-type asking struct {
+// verdictForm is the question about one target.
+type verdictForm struct {
 	s      *Site
 	v      *visit
 	post   *v1alpha1.Post
@@ -52,13 +52,13 @@ type asking struct {
 }
 
 // form is a form that answers with a verdict. confirm is as in form.
-func (a *asking) form(verdict, confirm string, content ...g.Node) g.Node {
+func (a *verdictForm) form(verdict, confirm string, content ...g.Node) g.Node {
 	return form(a.v.path("posts/"+a.post.Name+"/settle"), confirm, hidden("target", strconv.Itoa(a.target)), hidden("verdict", verdict), g.Group(content))
 }
 
 // candidates shows the account's posts that may be the one in doubt.
-func (a *asking) candidates(found []v1alpha1.Candidate) g.Node {
-	again := a.form(verdictLookAgain, "", submit("Look again", "small"))
+func (a *verdictForm) candidates(found []v1alpha1.Candidate) g.Node {
+	again := a.form(verdictRelist, "", submit("Look again", "small"))
 	if a.post.Annotations[v1alpha1.ListCandidatesAnnotation] != "" {
 		again = h.P(h.Class("soft"), g.Text("Herald is looking at the account now. What it finds is shown here in a few seconds; load the page again if nothing changes."))
 	}
@@ -73,7 +73,7 @@ func (a *asking) candidates(found []v1alpha1.Candidate) g.Node {
 	}
 }
 
-func (a *asking) candidate(c v1alpha1.Candidate) g.Node {
+func (a *verdictForm) candidate(c v1alpha1.Candidate) g.Node {
 	words := c.Text
 	if words == "" {
 		words = "A post without text"
@@ -88,7 +88,7 @@ func (a *asking) candidate(c v1alpha1.Candidate) g.Node {
 }
 
 // byName takes the address of a post.
-func (a *asking) byName() g.Node {
+func (a *verdictForm) byName() g.Node {
 	id := "found-" + strconv.Itoa(a.target)
 	help := "the platform's own id of the post"
 	if reader := a.s.reader(a.s.platformOf(a.v, a.post, a.target)); reader != nil {
@@ -104,7 +104,7 @@ func (a *asking) byName() g.Node {
 
 // unnamed takes that a post is out of which the person has no address. The next part of a thread replies to the part in doubt, for which
 // Herald needs its id.
-func (a *asking) unnamed(partsFollow bool) g.Node {
+func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
 		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to go on."))
 	}
@@ -113,7 +113,7 @@ func (a *asking) unnamed(partsFollow bool) g.Node {
 }
 
 // notSent takes that a post is not out.
-func (a *asking) notSent() g.Node {
+func (a *verdictForm) notSent() g.Node {
 	return g.Group{
 		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),
 		a.form(verdictNotSent, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",

@@ -42,7 +42,7 @@ type visit struct {
 
 // rights say what a page offers to a person.
 type rights struct {
-	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, makeKeys, changeKeys, seeUsage bool
+	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage bool
 }
 
 // compose and edit are those of the form for posts, in which people choose among the accounts.
@@ -50,12 +50,12 @@ func (has *rights) compose() bool { return has.create && has.seeAccounts }
 
 func (has *rights) edit() bool { return has.update && has.seeAccounts }
 
-// needs says of each of the rights what Kubernetes is asked.
-func (has *rights) needs() map[right]*bool {
+// byRight says of each of the rights what Kubernetes is asked.
+func (has *rights) byRight() map[right]*bool {
 	return map[right]*bool{
 		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
 		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
-		seeKeys: &has.listKeys, createKeys: &has.makeKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage,
+		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage,
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 			s.absent(w, r)
 			return
 		default:
-			err = s.counted(w, v, handle) //nolint:contextcheck // the visit has that of the request
+			err = s.serveLimited(w, v, handle) //nolint:contextcheck // the visit has that of the request
 		}
 		if err != nil {
 			s.failure(w, r, v, err)
@@ -119,12 +119,12 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// counted handles a visit and charges the team and the person for what it cost. The limit that refuses a visit is the person's own,
+// serveLimited handles a visit and charges the team and the person for what it cost. The limit that refuses a visit is the person's own,
 // of the same size: a program that uses up the team's does not close the pages to the people who want to see what it does. Nor do people stop the team's
 // programs, whatever they may do else: pages leave half of the team's limit.
-func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
+func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) error {
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
-	if err := s.takeOwn(w, own, "you open too many pages at once"); err != nil {
+	if err := s.limitPerson(w, own, "you open too many pages at once"); err != nil {
 		return err
 	}
 	s.Teams.ChargeSparing(v.namespace, 1)
@@ -133,7 +133,7 @@ func (s *Site) counted(w http.ResponseWriter, v *visit, handle handler) error {
 	defer func() {
 		s.Teams.ChargeSparing(v.namespace, spent.Requests())
 		s.Teams.Charge(own, spent.Requests(), http.Header{})
-		v.leaveForm()
+		v.releaseForm()
 	}()
 	return handle(w, v)
 }
@@ -158,7 +158,7 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	}
 	// Side by side: each may be a question to the Kubernetes API.
 	group, ctx := errgroup.WithContext(ctx)
-	for need, has := range v.may.needs() {
+	for need, has := range v.may.byRight() {
 		group.Go(func() (err error) {
 			*has, err = s.allowed(ctx, v, need)
 			return err

@@ -56,11 +56,11 @@ type Config struct {
 	// Agents lets agents act for teams; nil if this installation serves none.
 	Agents *oauth.Server
 	// PostReader returns what reads the names of posts on a platform; nil if nothing does. It may be nil itself.
-	PostReader func(v1alpha1.Platform) platforms.PostReader
+	PostReader func(v1alpha1.Platform) platforms.PostParser
 	// Teams counts what is asked for in the name of each team, and what each person asks for; nil counts nothing.
 	Teams *ratelimit.Limiter
 	// Bodies has room for forms; nil has room for all.
-	Bodies *intake.Gate
+	Bodies *intake.Limiter
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and
@@ -132,7 +132,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request.From(r.Context()).Operation = "web " + pattern
-	if request.TakesGzip(r) {
+	if request.AcceptsGzip(r) {
 		w = packing{w}
 	}
 	s.mux.ServeHTTP(w, r)
@@ -149,7 +149,7 @@ func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
 		// The answer replaces a preview. A redirect would lose the text that the person is writing.
-		s.write(w, http.StatusOK, note(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
+		s.write(w, http.StatusOK, notice(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return
 	}
@@ -197,13 +197,13 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return
 	}
-	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
+	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{notice(bad, paragraph(message)), backLink(r)}})
 }
 
 // TooMany answers a stranger from whose address too much was asked.
 func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
 	s.page(w, http.StatusTooManyRequests, "Too many requests",
-		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+counted(int(math.Ceil(wait.Seconds())), "second")+"."))
+		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+plural(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
 // absent is the answer for an address without a page.

@@ -69,9 +69,9 @@ func backLink(r *http.Request) g.Node {
 	return h.P(link(from.RequestURI(), "Back", ""))
 }
 
-// said are the messages that a page shows once after something was done. An address names one by its word and never holds the text,
+// flashMessages are the messages that a page shows once after something was done. An address names one by its word and never holds the text,
 // so that no link can put words into our mouth.
-var said = map[string]string{
+var flashMessages = map[string]string{
 	"ended":        "The agent is revoked. It may do nothing here any more.",
 	wordCreated:    "The post is on its way.",
 	"scheduled":    "The post is scheduled.",
@@ -99,7 +99,7 @@ const (
 // flash is the message that the address asks for.
 func (v *visit) flash() g.Node {
 	word := v.URL.Query().Get("said")
-	text, ok := said[word]
+	text, ok := flashMessages[word]
 	if !ok || word == wordCreated && v.settled {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (v *visit) flash() g.Node {
 }
 
 // go leads to a page of the team, which says what was done.
-func (v *visit) leave(w http.ResponseWriter, page, word string) {
+func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	if word != "" {
 		page += "?said=" + word
 	}

@@ -33,7 +33,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	spec.Category = strictjson.OneOf(body.Field("category"),
 		v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo)
 	spec.Draft = body.Optional("draft").Bool()
-	if at := body.Optional("scheduled_at").OrNull(); at.Given() {
+	if at := body.Optional("scheduled_at").OrNull(); at.IsSet() {
 		spec.ScheduledAt = v1alpha1.NewTimePtr(at.Time())
 	}
 	target := treeTarget
@@ -51,7 +51,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, target)
 	switch spec.Category {
 	case "":
-		known(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
+		accept(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
 	case v1alpha1.CategoryImage:
 		spec.Image = &v1alpha1.ImageContent{MediaRefs: strictjson.List(body.Field("media_ids"), 1, maxImages, reference)}
 	case v1alpha1.CategoryVideo:
@@ -116,13 +116,13 @@ func unsortedTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
 	}
-	known(v, "caption", "youtube_title")
-	known(v, tiktokFields...)
+	accept(v, "caption", "youtube_title")
+	accept(v, tiktokFields...)
 	return anyTarget(v)
 }
 
-// known marks members that some category has, so that they do not count as ignored.
-func known(v strictjson.Value, names ...string) {
+// accept marks members that some category has, so that they do not count as ignored.
+func accept(v strictjson.Value, names ...string) {
 	for _, name := range names {
 		v.Optional(name)
 	}
@@ -135,7 +135,7 @@ func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 		return v1alpha1.PostTarget{}
 	}
 	for _, name := range []string{"caption", "youtube_title", "is_ai_generated", "tiktok_draft", "tiktok_auto_add_music"} {
-		if field := v.Optional(name); field.Given() {
+		if field := v.Optional(name); field.IsSet() {
 			field.Refuse("the target of a tree cannot have it; leave it out")
 		}
 	}
@@ -155,7 +155,7 @@ func postTarget(v strictjson.Value) v1alpha1.PostTarget {
 		target.YouTube = &v1alpha1.YouTubeOptions{Title: title}
 	}
 	for _, name := range tiktokFields {
-		if v.Optional(name).Given() {
+		if v.Optional(name).IsSet() {
 			target.TikTok = tiktokOptions(v)
 			break
 		}
@@ -190,7 +190,7 @@ func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alp
 	}
 	var problems []string
 	refuse := func(name, problem string) { problems = append(problems, v.Field(name).Path()+": "+problem) }
-	if category != v1alpha1.CategoryImage && v.Optional("tiktok_auto_add_music").Given() {
+	if category != v1alpha1.CategoryImage && v.Optional("tiktok_auto_add_music").IsSet() {
 		refuse("tiktok_auto_add_music", "only a post of category image may have it; leave it out")
 	}
 	if category != v1alpha1.CategoryVideo && options.AllowDuet != nil {

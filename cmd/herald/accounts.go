@@ -34,7 +34,7 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
 		Platforms: registry, Store: store, Renewed: tokens.Cache.Renewed, Owned: teams.Owned, Owner: teams.Owner, Namespaces: c.Namespaces,
-		Safe: folder, Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), Unlisted: errs,
+		Spool: folder, Grace: c.ShutdownTimeout.Duration, Metrics: connection.NewMetrics(metrics.Registry, now), Unlisted: errs,
 		MaxConcurrentReconciles: c.Concurrency.Connections,
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 }
 
 // unsavedTokens opens the folder of renewed tokens that are not stored yet; nil without one, which it says.
-func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*safe.Folder, error) {
+func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*safe.Spool, error) {
 	if c.Off() {
 		log.Info("a renewed token that the Kubernetes API does not take before this process ends is lost, and its account has to be connected again: " +
 			"there is no folder for it (name one in credentials.unsaved)")

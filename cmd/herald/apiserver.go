@@ -52,20 +52,20 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	process.take(ctx, &c.Log)
-	live := &file[*configv1alpha1.APIServerConfiguration]{path: f.config, from: config.APIServer, take: liveAPIServer(process), log: log}
-	go live.follow(ctx, clock.RealClock{})
+	process.applyLevel(ctx, &c.Log)
+	live := &configWatcher[*configv1alpha1.APIServerConfiguration]{path: f.config, load: config.APIServer, apply: reloadAPIServer(process), log: log}
+	go live.watch(ctx, clock.RealClock{})
 	tracer, flush := startTracing(ctx, &c.Tracing, kube.FieldOwner, log)
 	defer flush()
 	cluster, err := f.kubeConfig(kube.FieldOwner)
 	if err != nil {
 		return err
 	}
-	cluster.followClock(ctx, log)
-	if err := awaitCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
+	cluster.syncClock(ctx, log)
+	if err := waitForCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	cluster.tellClock(ctx, log)
+	cluster.reportClock(ctx, log)
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	server, err := newAPIServer(running, end, c, f.config, cluster, tracer, log)
@@ -112,7 +112,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Namespaces: c.Namespaces,
 		MCP:        c.MCP.Enabled,
 		Version:    version,
-		Started:    keepHeadroom,
+		Started:    tuneGC,
 	}
 	if c.Media != nil {
 		options.Files, options.Requests, options.Bucket = files, archive.New(files), files
@@ -194,11 +194,11 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	return nil
 }
 
-// keepHeadroom makes the process collect garbage less often, unless the environment
+// tuneGC makes the process collect garbage less often, unless the environment
 // sets GOGC. It runs after the start, whose garbage does not count.
-func keepHeadroom() {
+func tuneGC() {
 	if os.Getenv("GOGC") == "" {
-		headroom.Keep(apiserverHeadroom)
+		headroom.SetMinHeapGrowth(apiserverHeadroom)
 	}
 }
 

@@ -29,26 +29,26 @@ const (
 	apiSilence = time.Minute
 )
 
-// awaitCluster waits until the Kubernetes API answers, and refuses one that is too old
+// waitForCluster waits until the Kubernetes API answers, and refuses one that is too old
 // for this version, or that serves resource definitions of an older one.
-func awaitCluster(ctx context.Context, health configv1alpha1.Endpoint, config *rest.Config, log *slog.Logger) error {
+func waitForCluster(ctx context.Context, health configv1alpha1.Endpoint, config *rest.Config, log *slog.Logger) error {
 	stop, err := serveWaiting(ctx, health, log)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	return await(ctx, clock.RealClock{}, log, func() error { return checkCluster(ctx, config, log) })
+	return waitForAPI(ctx, clock.RealClock{}, log, func() error { return checkCluster(ctx, config, log) })
 }
 
-// await repeats a check until the Kubernetes API answers it, or ctx ends, which is no error.
-func await(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() error) error {
+// waitForAPI repeats a check until the Kubernetes API answers it, or ctx ends, which is no error.
+func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() error) error {
 	begun := clk.Now()
 	var told time.Time
 	for ctx.Err() == nil {
 		err := check()
 		waited := clk.Since(begun)
 		switch {
-		case !errors.Is(err, preflight.ErrAway):
+		case !errors.Is(err, preflight.ErrUnavailable):
 			if err == nil && !told.IsZero() {
 				log.InfoContext(ctx, "The Kubernetes API can be used; starting", "waited", waited)
 			}

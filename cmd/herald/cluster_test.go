@@ -29,7 +29,7 @@ func (c hurriedClock) After(d time.Duration) <-chan time.Time {
 
 // TestAwait starts while the Kubernetes API is away.
 func TestAwait(t *testing.T) {
-	away := fmt.Errorf("%w: connection refused", preflight.ErrAway)
+	away := fmt.Errorf("%w: connection refused", preflight.ErrUnavailable)
 	for name, tc := range map[string]struct {
 		reason string
 		// until is when the API answers, and with what.
@@ -55,7 +55,7 @@ func TestAwait(t *testing.T) {
 			begun := time.Unix(0, 0)
 			clock := hurriedClock{clocktesting.NewFakeClock(begun)}
 			var out bytes.Buffer
-			err := await(ctx, clock, slog.New(slog.NewTextHandler(&out, nil)), func() error {
+			err := waitForAPI(ctx, clock, slog.New(slog.NewTextHandler(&out, nil)), func() error {
 				now := clock.Since(begun)
 				if tc.ends > 0 && now >= tc.ends {
 					cancel()

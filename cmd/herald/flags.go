@@ -97,9 +97,9 @@ type kubernetes struct {
 	clock *apiclock.Clock
 }
 
-// followClock has a process go by the clock of the Kubernetes API, from its first answer on. What is made of the
+// syncClock has a process go by the clock of the Kubernetes API, from its first answer on. What is made of the
 // configuration from then on measures, until ctx ends at least once a minute.
-func (k *kubernetes) followClock(ctx context.Context, log *slog.Logger) {
+func (k *kubernetes) syncClock(ctx context.Context, log *slog.Logger) {
 	k.clock = apiclock.New(apiclock.Options{Base: baseClock(), Registerer: metrics.Registry, Log: log})
 	k.Wrap(k.clock.Wrap)
 	config := rest.CopyConfig(k.Config)
@@ -113,8 +113,8 @@ func (k *kubernetes) followClock(ctx context.Context, log *slog.Logger) {
 // podVariable is what tells a process the name of its pod: the chart has Kubernetes set it (the downward API).
 const podVariable = "HERALD_POD_NAME"
 
-// tellClock has the pod of this process say, until ctx ends, whether its machine's clock agrees with that of the Kubernetes API.
-func (k *kubernetes) tellClock(ctx context.Context, log *slog.Logger) {
+// reportClock has the pod of this process say, until ctx ends, whether its machine's clock agrees with that of the Kubernetes API.
+func (k *kubernetes) reportClock(ctx context.Context, log *slog.Logger) {
 	if k.pod == "" {
 		return
 	}
@@ -123,7 +123,7 @@ func (k *kubernetes) tellClock(ctx context.Context, log *slog.Logger) {
 		log.ErrorContext(ctx, "The condition of this pod cannot tell whether its clock agrees", "error", err)
 		return
 	}
-	writer := clockcondition.Writer{Pods: client.Pods(k.namespace), Pod: k.pod, State: k.clock.State, Clock: k.clock, Log: log}
+	writer := clockcondition.Writer{Pods: client.Pods(k.namespace), Pod: k.pod, State: k.clock.Measurement, Clock: k.clock, Log: log}
 	go writer.Run(ctx)
 }
 

@@ -49,12 +49,12 @@ func TestTellClock(t *testing.T) {
 		Config: &rest.Config{Host: api.URL}, namespace: "social", pod: "outreach-manager-1",
 		clock: apiclock.New(apiclock.Options{Base: clock.RealClock{}}),
 	}
-	cluster.tellClock(t.Context(), slog.New(slog.DiscardHandler))
+	cluster.reportClock(t.Context(), slog.New(slog.DiscardHandler))
 	if got, want := <-asked, "PATCH /api/v1/namespaces/social/pods/outreach-manager-1/status"; got != want {
 		t.Errorf("the Kubernetes API is asked to %s, want %s", got, want)
 	}
 
 	cluster.pod = ""
 	cluster.Config = nil // it would be needed for a request
-	cluster.tellClock(t.Context(), slog.New(slog.DiscardHandler))
+	cluster.reportClock(t.Context(), slog.New(slog.DiscardHandler))
 }

@@ -5,9 +5,9 @@ package main
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// leads is the metric that says whether this process works, which it does once elected is closed and until stopping is:
+// newLeaderMetric is the metric that says whether this process works, which it does once elected is closed and until stopping is:
 // then it has given its lease back.
-func leads(elected, stopping <-chan struct{}) prometheus.Collector {
+func newLeaderMetric(elected, stopping <-chan struct{}) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_leader", Help: "1 if this manager holds the lease and works, 0 if it waits to take over.",
 	}, func() float64 {

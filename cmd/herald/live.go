@@ -25,30 +25,30 @@ import (
 // reading the file again follows.
 const rereadEvery = 5 * time.Second
 
-// liveFields are those of a configuration that a running process takes over.
-var liveFields = []string{"log", "suspend"}
+// reloadableFields are those of a configuration that a running process takes over.
+var reloadableFields = []string{"log", "suspend"}
 
-// file is the configuration of a running process.
-type file[T any] struct {
+// configWatcher is the configuration of a running process.
+type configWatcher[T any] struct {
 	path string
-	// from reads it, and take takes over what is live of it.
-	from func(path string) (T, error)
-	take func(ctx context.Context, c T)
-	log  *slog.Logger
+	// load reads it, and take takes over what is live of it.
+	load  func(path string) (T, error)
+	apply func(ctx context.Context, c T)
+	log   *slog.Logger
 
-	// begun is what the process began with, and waiting names the fields that are different
+	// initial is what the process began with, and waiting names the fields that are different
 	// now and wait for a restart.
-	begun   map[string]json.RawMessage
+	initial map[string]json.RawMessage
 	waiting string
 }
 
-// follow takes over what is live in the file when it changes, until ctx ends. A file with a mistake
+// watch takes over what is live in the file when it changes, until ctx ends. A file with a mistake
 // changes nothing, and that is told.
-func (f *file[T]) follow(ctx context.Context, clk clock.WithTicker) {
+func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 	ticker := clk.NewTicker(rereadEvery)
 	defer ticker.Stop()
-	if c, err := f.from(f.path); err == nil {
-		f.begun = fieldsOf(c)
+	if c, err := f.load(f.path); err == nil {
+		f.initial = fieldsOf(c)
 	}
 	var known []byte
 	unread := false
@@ -66,9 +66,9 @@ func (f *file[T]) follow(ctx context.Context, clk clock.WithTicker) {
 		if err == nil {
 			known = data
 			var c T
-			if c, err = f.from(f.path); err == nil {
-				f.take(ctx, c)
-				f.compare(ctx, c)
+			if c, err = f.load(f.path); err == nil {
+				f.apply(ctx, c)
+				f.warnRestart(ctx, c)
 				continue
 			}
 		}
@@ -76,16 +76,16 @@ func (f *file[T]) follow(ctx context.Context, clk clock.WithTicker) {
 	}
 }
 
-// compare tells which fields are different from those that the process works with.
-func (f *file[T]) compare(ctx context.Context, c T) {
+// warnRestart tells which fields are different from those that the process works with.
+func (f *configWatcher[T]) warnRestart(ctx context.Context, c T) {
 	now := fieldsOf(c)
 	var different []string
 	for name := range now {
-		if f.begun != nil && !bytes.Equal(now[name], f.begun[name]) {
+		if f.initial != nil && !bytes.Equal(now[name], f.initial[name]) {
 			different = append(different, name)
 		}
 	}
-	for name := range f.begun {
+	for name := range f.initial {
 		if _, still := now[name]; !still {
 			different = append(different, name)
 		}
@@ -104,25 +104,25 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 	if err != nil || json.Unmarshal(data, &fields) != nil {
 		return nil
 	}
-	for _, name := range liveFields {
+	for _, name := range reloadableFields {
 		delete(fields, name)
 	}
 	return fields
 }
 
-// followBrake returns the brake of the configuration, which follows its file until ctx ends, as all of it does that is live.
-func followBrake(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *brake.Brake {
-	suspend := &brake.Brake{}
+// watchConfig returns the brake of the configuration, which follows its file until ctx ends, as all of it does that is live.
+func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *brake.Switch {
+	suspend := &brake.Switch{}
 	suspend.Set(c.Suspend)
-	live := &file[*configv1alpha1.ManagerConfiguration]{path: f.config, from: config.Manager, take: liveManager(process, suspend), log: process.Logger}
-	go live.follow(ctx, clock.RealClock{})
+	live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: f.config, load: config.Manager, apply: reloadManager(process, suspend), log: process.Logger}
+	go live.watch(ctx, clock.RealClock{})
 	return suspend
 }
 
-// liveManager takes over what is live of a manager's configuration.
-func liveManager(log *processLog, stop *brake.Brake) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+// reloadManager takes over what is live of a manager's configuration.
+func reloadManager(log *processLog, stop *brake.Switch) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
-		log.take(ctx, &c.Log)
+		log.applyLevel(ctx, &c.Log)
 		if !stop.Set(c.Suspend) {
 			return
 		}
@@ -134,7 +134,7 @@ func liveManager(log *processLog, stop *brake.Brake) func(ctx context.Context, c
 	}
 }
 
-// liveAPIServer takes over what is live of an apiserver's configuration.
-func liveAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
-	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.take(ctx, &c.Log) }
+// reloadAPIServer takes over what is live of an apiserver's configuration.
+func reloadAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
+	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
 }

@@ -37,15 +37,15 @@ func (f *commonFlags) setupLog() (*processLog, error) {
 		return nil, err
 	}
 	log := logr.FromSlogHandler(l.Handler())
-	giveKlog.Do(func() { klog.SetLogger(log) })
+	setKlogOnce.Do(func() { klog.SetLogger(log) })
 	ctrl.SetLogger(log)
 	// net/http writes there what it has to say of the servers of libraries.
 	slog.SetDefault(l.Logger)
 	return l, nil
 }
 
-// giveKlog makes klog take its logger once: goroutines of Kubernetes' libraries read it without a lock.
-var giveKlog sync.Once
+// setKlogOnce makes klog take its logger once: goroutines of Kubernetes' libraries read it without a lock.
+var setKlogOnce sync.Once
 
 func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	l := &processLog{level: &slog.LevelVar{}, start: f.logLevel}
@@ -108,8 +108,8 @@ func isOfLibrary(line *slog.Record) (is bool) {
 	return is
 }
 
-// take logs from a level of the file on; from that of the flag if the file has none.
-func (l *processLog) take(ctx context.Context, c *configv1alpha1.Log) {
+// applyLevel logs from a level of the file on; from that of the flag if the file has none.
+func (l *processLog) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
 	level := l.start
 	if c.Level != "" {
 		if err := level.UnmarshalText([]byte(c.Level)); err != nil {

@@ -73,12 +73,12 @@ func TestLive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	fake := clocktesting.NewFakeClock(time.Now())
-	stop := &brake.Brake{}
+	stop := &brake.Switch{}
 	var following sync.WaitGroup
 	waits := make(chan struct{})
 	following.Go(func() {
-		live := &file[*configv1alpha1.ManagerConfiguration]{path: path, from: config.Manager, take: liveManager(log, stop), log: log.Logger}
-		live.follow(ctx, tellingClock{fake, waits})
+		live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: path, load: config.Manager, apply: reloadManager(log, stop), log: log.Logger}
+		live.watch(ctx, tellingClock{fake, waits})
 	})
 	defer following.Wait()
 	defer cancel()

@@ -66,7 +66,7 @@ func (e usageError) Unwrap() error { return e.err }
 const profiledEvery = 4 << 20
 
 func main() {
-	if decode.Wanted(os.Args[1:]) {
+	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
 	}
 	runtime.MemProfileRate = profiledEvery

@@ -99,19 +99,19 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	process.take(ctx, &c.Log)
-	suspend := followBrake(ctx, f, c, process)
+	process.applyLevel(ctx, &c.Log)
+	suspend := watchConfig(ctx, f, c, process)
 	tracer, flush := startTracing(ctx, &c.Tracing, managerName, logger)
 	defer flush()
 	cluster, err := f.kubeConfig(managerName)
 	if err != nil {
 		return err
 	}
-	cluster.followClock(ctx, logger)
-	if err := awaitCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
+	cluster.syncClock(ctx, logger)
+	if err := waitForCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
 		return err
 	}
-	cluster.tellClock(ctx, logger)
+	cluster.reportClock(ctx, logger)
 	cluster.QPS, cluster.Burst = float32(c.Kubernetes.QPS), c.Kubernetes.Burst
 	identity, err := f.identity()
 	if err != nil {
@@ -134,12 +134,12 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
+	metrics.Registry.MustRegister(newLeaderMetric(mgr.Elected(), ctx.Done()))
 	apps := appsOf(&c.Platforms, secrets)
 	if err := setup(ctx, mgr, hook, c, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
 		return err
 	}
-	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {
+	if err := mgr.Add(stopOnError{watchCluster(cluster.Config, logger), stop}); err != nil {
 		return fmt.Errorf("cannot look after the resource definitions: %w", err)
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
@@ -147,16 +147,16 @@ func runManager(ctx context.Context, args []string) error {
 	return work(ctx, mgr)
 }
 
-// orderly is a watch whose error stops the process as if it were told to. The manager would keep the lease
+// stopOnError is a watch whose error stops the process as if it were told to. The manager would keep the lease
 // until the calls under way have ended.
-type orderly struct {
+type stopOnError struct {
 	*preflight.Watch
 
 	stop context.CancelCauseFunc
 }
 
 // Start implements manager.Runnable.
-func (o orderly) Start(ctx context.Context) error {
+func (o stopOnError) Start(ctx context.Context) error {
 	if err := o.Watch.Start(ctx); err != nil {
 		o.stop(err)
 	}
@@ -211,7 +211,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		// So far as they are teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
-	options.Cache.DefaultNamespaces = cached.In(c.Namespaces)
+	options.Cache.DefaultNamespaces = cached.ByNamespace(c.Namespaces)
 	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
@@ -236,14 +236,14 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, held
 		alive = held.Check
 		// A process that stops claims nothing more; another one need not wait for the calls that this one has begun.
-		context.AfterFunc(ctx, func() { giveBack(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
+		context.AfterFunc(ctx, func() { releaseLease(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
 	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(cluster.Config)
-	config.Wrap(pages.Count)
+	config.Wrap(pages.WrapTransport)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
@@ -271,8 +271,8 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 	return client.New(config, options)
 }
 
-// giveBack gives the lease back. If it cannot, the election does when the process has stopped.
-func giveBack(ctx context.Context, held *lease.Lock, within time.Duration) {
+// releaseLease gives the lease back. If it cannot, the election does when the process has stopped.
+func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := held.Release(ctx); err != nil {

@@ -84,9 +84,9 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 	return bucket, nil
 }
 
-// addClock returns what tells whether the cluster was put back to an earlier state, and adds what counts for that to the manager; nil
+// addRollbackDetector returns what tells whether the cluster was put back to an earlier state, and adds what counts for that to the manager; nil
 // without a store, where nothing could tell.
-func addClock(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rewound.State, error), error) {
+func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rewound.Status, error), error) {
 	if files.Absent() {
 		return nil, nil //nolint:nilnil // without a store nothing is noticed, which is no error
 	}
@@ -97,7 +97,7 @@ func addClock(mgr ctrl.Manager, files *store.Store, release, namespace string, n
 	if err := mgr.Add(counter); err != nil {
 		return nil, fmt.Errorf("cannot count for whether the cluster is put back to an earlier state: %w", err)
 	}
-	return counter.State, nil
+	return counter.Status, nil
 }
 
 // hostOf takes apart an address: the client of the store wants host and port, and whether to do without TLS.

@@ -69,7 +69,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	rewound.New(rewound.Options{Registerer: manager})
 	team.NewMetrics(manager)
 	retention.NewMetrics(manager)
-	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil, nil))
+	manager.MustRegister(webhookServed(nil), &webhookTrust{}, newLeaderMetric(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 		Web: &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
@@ -285,7 +285,7 @@ func TestPromisesHaveMetrics(t *testing.T) {
 func TestLeads(t *testing.T) {
 	elected, stopping := make(chan struct{}), make(chan struct{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(leads(elected, stopping))
+	registry.MustRegister(newLeaderMetric(elected, stopping))
 	for _, tc := range []struct {
 		reason string
 		then   func()

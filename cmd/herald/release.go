@@ -80,14 +80,14 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	if err := parse(flags, args); err != nil {
 		return nil, err
 	}
-	if err := f.judge(); err != nil {
+	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// judge refuses what cannot be meant.
-func (f *releaseFlags) judge() error {
+// validate refuses what cannot be meant.
+func (f *releaseFlags) validate() error {
 	switch {
 	case f.wait < 0:
 		return usageError{fmt.Errorf("--wait=%s: want a time such as 3m", f.wait)}
@@ -117,7 +117,7 @@ func runRelease(ctx context.Context, args []string) error {
 		Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
 	}
 	if !f.dryRun {
-		if options.Working, err = f.stopManager(ctx, clients, os.Stdout); err != nil {
+		if options.ActiveManager, err = f.stopManager(ctx, clients, os.Stdout); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 	observer := lease.Observer{Leases: clients.coordination, Clock: clock.RealClock{}}
 	watch := &lease.Watch{Observer: observer, Find: func(ctx context.Context) ([]types.NamespacedName, error) { return f.leases(ctx, clients) }}
 	for _, name := range leases {
-		holder, err := observer.Free(ctx, name, f.wait)
+		holder, err := observer.WaitFree(ctx, name, f.wait)
 		switch {
 		case err != nil:
 			return nil, err
@@ -168,7 +168,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 			return nil, err
 		}
 	}
-	return watch.Back, watch.Begin(ctx)
+	return watch.NewHolder, watch.Snapshot(ctx)
 }
 
 // leases are those that a manager of this installation may hold.

@@ -35,7 +35,7 @@ func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Po
 // finished. Both keep records, and enter in lists what is deleted, where there is a bucket.
 func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *archive.Archive, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
 	now, told := posts.Clock, retention.NewMetrics(metrics.Registry)
-	shelf := retention.NewShelf(retention.ShelfOptions{
+	shelf := retention.NewArchiver(retention.ArchiverOptions{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Policy: retentionPolicy(c), Archive: kept, Lists: lists.NewWriter(files, now),
 		MayDelete: bucket.MayDelete,
 	})
@@ -47,22 +47,22 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 		}
 		return shelf.List(ctx, owner, p)
 	}}
-	posts.Leaps = apiclock.NewLeaps(now, nil)
+	posts.Jumps = apiclock.NewJumps(now, nil)
 	reconciler, err := post.New(posts)
 	if err != nil {
 		return err
 	}
-	shelf.Record = reconciler.KeepRecord
+	shelf.Record = reconciler.SaveRecord
 	leaving := retention.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Owner: teams.Owner, Namespaces: c.Namespaces,
 		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, ClockMargin: posts.ClockMargin, Metrics: told, Failpoint: posts.Failpoint,
 	}
 	if !kept.Absent() {
 		leaving.Archive = shelf
-		err = (&retention.Teller{Shelf: shelf, Metrics: told}).SetupWithManager(mgr)
+		err = (&retention.ListReporter{Archiver: shelf, Metrics: told}).SetupWithManager(mgr)
 	}
 	sweeper, wrong := retention.New(leaving)
-	return errors.Join(err, mgr.Add(posts.Leaps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
+	return errors.Join(err, mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
 }
 
 // recordsOf are what the archive in a bucket holds of teams; nil without one. It is that of those

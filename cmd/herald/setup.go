@@ -35,7 +35,7 @@ import (
 
 // setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, stop *brake.Brake, now *apiclock.Clock,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, stop *brake.Switch, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
@@ -50,7 +50,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *brake.Brake, now *apiclock.Clock,
+	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *brake.Switch, now *apiclock.Clock,
 ) error {
 	files, err := openStore(c.Media)
 	if err != nil {
@@ -66,18 +66,18 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		return err
 	}
 	store := credentials.NewStore(live, cached, now, identity, apps)
-	counts := quota.NewStore(quota.NewAPI(live, cached))
-	images := rendition.NewMaker(files)
+	counts := quota.NewUsageStore(quota.NewAPI(live, cached))
+	images := rendition.NewRenderer(files)
 	program, err := findFFmpeg(c.Thumbnails.FFmpeg)
 	if err != nil {
 		return err
 	}
 	pictures := thumbnails(mgr.GetLogger(), files, program, images)
 	films, unconverted := conversions(files, program, images)
-	images.LeaveRoom()
+	images.LimitOwnMemory()
 	kept := archive.New(files)
 	posts := postOptions(c)
-	if posts.Rewound, err = addClock(mgr, files, c.ReleaseName, namespace, now); err != nil {
+	if posts.Rollback, err = addRollbackDetector(mgr, files, c.ReleaseName, namespace, now); err != nil {
 		return err
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
@@ -85,7 +85,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Conversions, posts.Unconverted = films, unconverted
-	posts.Owned, posts.TeamMedia, posts.Suspension, posts.Brake = teams.Owned, teams.Media, teams.Suspension, stop
+	posts.Owned, posts.TeamMedia, posts.Suspension, posts.SuspendAll = teams.Owned, teams.Media, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, posts.Unlisted, now)
 	if err != nil {
@@ -96,7 +96,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
-			Wanting: teams.Wanting, Owner: teams.Owner, Quota: counts, Brake: stop, KeepSuspensions: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
+			Claimants: teams.Claimants, Owner: teams.Owner, Quota: counts, SuspendAll: stop, SuspensionRetention: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
 			Records:                 recordsOf(kept, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
@@ -135,23 +135,23 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 }
 
 // thumbnails returns what takes pictures out of videos with a program; nil without one.
-func thumbnails(log logr.Logger, files rendition.Store, program string, images *rendition.Maker) post.Thumbnails {
+func thumbnails(log logr.Logger, files rendition.FileStore, program string, images *rendition.Renderer) post.Thumbnails {
 	if program == "" {
 		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
 		return nil
 	}
-	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: program}, images.Beside(thumbnail.MostData))
+	return thumbnail.NewThumbnailer(files, thumbnail.FFmpeg{Path: program}, images.ReserveSlots(thumbnail.MostData))
 }
 
 // conversions returns what converts videos with a program; nil where that cannot be done, and why. A team has to ask for it.
-func conversions(files rendition.Store, program string, images *rendition.Maker) (converts post.Conversions, why string) {
+func conversions(files rendition.FileStore, program string, images *rendition.Renderer) (converts post.Conversions, why string) {
 	switch {
 	case program == "":
 		return nil, "its manager has no ffmpeg (install it, or name it in thumbnails.ffmpeg of the manager's configuration)"
-	case !images.HasRoom(transcode.MostData):
+	case !images.HasMemoryFor(transcode.MostData):
 		return nil, fmt.Sprintf("the memory of its manager is limited to less than a conversion and the manager take, which is %d MiB (resources.limits.memory of the chart)",
-			images.RoomFor(transcode.MostData)>>20)
+			images.MemoryFor(transcode.MostData)>>20)
 	default:
-		return transcode.NewMaker(files, transcode.FFmpeg{Path: program}, images.Beside(transcode.MostData)), ""
+		return transcode.NewTranscoder(files, transcode.FFmpeg{Path: program}, images.ReserveSlots(transcode.MostData)), ""
 	}
 }

@@ -106,7 +106,7 @@ func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, er
 	}
 }
 
-func printLink(ctx context.Context, out io.Writer, secrets session.Secrets, name, namespace, site string, valid time.Duration) error {
+func printLink(ctx context.Context, out io.Writer, secrets session.SecretClient, name, namespace, site string, valid time.Duration) error {
 	token, err := session.AddLink(ctx, secrets, name, clock.RealClock{}, valid)
 	if err != nil {
 		return fmt.Errorf("cannot make a link in namespace %s (another one is named with --namespace): %w", namespace, err)

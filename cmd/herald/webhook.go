@@ -30,7 +30,7 @@ type admissionWebhook struct {
 	release, namespace string
 	clock              *apiclock.Clock
 	// keeper maintains the certificate; nil if CertDir holds one.
-	keeper *webhookcert.Keeper
+	keeper *webhookcert.Rotator
 }
 
 // service is the Service of the webhook, and certificate the Secret.
@@ -71,7 +71,7 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 		hosts, path := h.Hosts, ""
 		if len(hosts) == 0 {
 			// With hosts of its own the configuration holds an address, which belongs to those who applied it.
-			path, called = admission.PostPath, func() string { return h.keeper.Called() }
+			path, called = admission.PostPath, func() string { return h.keeper.CallPath() }
 			service := h.service() + "." + h.namespace + ".svc"
 			hosts = []string{service, service + ".cluster.local"}
 		}
@@ -99,11 +99,11 @@ func (h *admissionWebhook) setup(ctx context.Context, mgr ctrl.Manager, c *confi
 	}
 	budgets := &admission.Budgets{
 		Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
-		Usage: quota.NewStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
+		Usage: quota.NewUsageStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
 	}
 	return admission.SetupWithManager(mgr, admission.Options{
 		Budgets: budgets,
 		Reader:  mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: h.clock,
-		Called: called, Namespaces: c.Namespaces,
+		SecretPath: called, Namespaces: c.Namespaces,
 	})
 }

@@ -94,11 +94,11 @@ func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 		value = 0
 	}
 	out <- prometheus.MustNewConstMetric(webhookTrusted, prometheus.GaugeValue, value)
-	w.tell(err)
+	w.logChange(err)
 }
 
-// tell logs that the webhook is not called any more, and that it is again.
-func (w *webhookTrust) tell(err error) {
+// logChange logs that the webhook is not called any more, and that it is again.
+func (w *webhookTrust) logChange(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// forgottenAfter is when a record ends that no count has replaced: none comes while
+	// recordTTL is when a record ends that no count has replaced: none comes while
 	// what a team uses is as it was, or while no apiserver runs.
-	forgottenAfter = 2 * time.Minute
+	recordTTL = 2 * time.Minute
 	// seenLate is how far a count may be behind its own time: a watch tells a moment
 	// later, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
@@ -45,12 +45,12 @@ type growing struct {
 
 // counted reports whether a count, or its age, has replaced a record.
 func (g *growing) counted(countedAt, now time.Time) bool {
-	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= forgottenAfter
+	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= recordTTL
 }
 
-// begin enters a change of a post unless fits refuses it. fits learns what else was admitted
+// reserve enters a change of a post unless fits refuses it. fits learns what else was admitted
 // since the last count. undo takes the change back if something else refuses it.
-func (a *admitted) begin(namespace, name string, change growing, countedAt time.Time, fits func(posts, bytes int64) bool) (undo func()) {
+func (a *admitted) reserve(namespace, name string, change growing, countedAt time.Time, fits func(posts, bytes int64) bool) (undo func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sweep(change.at)
@@ -126,7 +126,7 @@ func (a *admitted) locked(do func()) func() {
 
 // sweep forgets, once in a while, namespaces in which nothing is admitted any more.
 func (a *admitted) sweep(now time.Time) {
-	if now.Sub(a.swept) < forgottenAfter {
+	if now.Sub(a.swept) < recordTTL {
 		return
 	}
 	a.swept = now

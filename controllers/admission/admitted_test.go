@@ -73,13 +73,13 @@ func TestAdmitted(t *testing.T) {
 		}},
 		{"what no count ever replaces is forgotten", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
-			{forgottenAfter, "b", 0, 50, 1, never, false, 0, 0},
+			{recordTTL, "b", 0, 50, 1, never, false, 0, 0},
 		}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			var a admitted
 			for i, s := range tt.steps {
-				undo := a.begin("team", s.post, growing{s.was, s.is, s.created, start.Add(s.after)}, start.Add(s.countedAt), func(posts, bytes int64) bool {
+				undo := a.reserve("team", s.post, growing{s.was, s.is, s.created, start.Add(s.after)}, start.Add(s.countedAt), func(posts, bytes int64) bool {
 					if posts != s.posts || bytes != s.bytes {
 						t.Errorf("step %d: told %d posts of %d bytes, want %d of %d", i, posts, bytes, s.posts, s.bytes)
 					}
@@ -101,25 +101,25 @@ func TestAdmittedIsBounded(t *testing.T) {
 	yes := func(int64, int64) bool { return true }
 	const flood = 3 * maxAdmitted
 	for i := range flood {
-		a.begin("team", fmt.Sprint("p-", i), growing{0, 10, 1, now}, time.Time{}, yes)
+		a.reserve("team", fmt.Sprint("p-", i), growing{0, 10, 1, now}, time.Time{}, yes)
 	}
 	if got := len(a.namespaces["team"].posts); got != maxAdmitted {
 		t.Errorf("%d records are kept, want %d", got, maxAdmitted)
 	}
-	refused := a.begin("team", "last", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
+	refused := a.reserve("team", "last", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
 		if posts != flood || bytes != 10*flood {
 			t.Errorf("told %d posts of %d bytes, want %d of %d", posts, bytes, flood, 10*flood)
 		}
 		return false
 	})
 	refused()
-	a.begin("other", "p", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
+	a.reserve("other", "p", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
 		if posts != 0 || bytes != 0 {
 			t.Errorf("another namespace is told of %d posts of %d bytes", posts, bytes)
 		}
 		return true
 	})
-	a.begin("later", "p", growing{0, 10, 1, now.Add(forgottenAfter)}, time.Time{}, yes)
+	a.reserve("later", "p", growing{0, 10, 1, now.Add(recordTTL)}, time.Time{}, yes)
 	if len(a.namespaces) != 1 {
 		t.Errorf("%d namespaces are kept, want the latest", len(a.namespaces))
 	}

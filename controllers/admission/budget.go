@@ -41,10 +41,10 @@ type Budgets struct {
 	admitted admitted
 }
 
-// refuse returns why there is no room for a post: for a new one if before is nil. What makes
+// reserve returns why there is no room for a post: for a new one if before is nil. What makes
 // a post smaller always has room. A post for which there is room is counted from now on,
 // unless the request is a dry run; undo takes that back if something else refuses the post.
-func (b *Budgets) refuse(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
+func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
 	undo = func() {}
 	if b == nil {
 		return nil, undo, nil
@@ -63,12 +63,12 @@ func (b *Budgets) refuse(ctx context.Context, now time.Time, before, post *v1alp
 		change.was, change.created = posting.Footprint(before), 0
 	}
 	dry := dryRun(ctx)
-	undo = b.admitted.begin(post.Namespace, post.Name, change, used.countedAt, func(posts, bytes int64) bool {
+	undo = b.admitted.reserve(post.Namespace, post.Name, change, used.countedAt, func(posts, bytes int64) bool {
 		used.of[v1alpha1.BudgetPostBytes] += bytes
 		if !used.live {
 			used.of[v1alpha1.BudgetPosts] += posts
 		}
-		if lacks := budget.Lacks(team.Name, wants(before, post, change, used.of)...); lacks != "" {
+		if lacks := budget.Shortage(team.Name, requirements(before, post, change, used.of)...); lacks != "" {
 			full = field.Forbidden(field.NewPath("spec"), lacks)
 		}
 		return full == nil && !dry
@@ -82,10 +82,10 @@ func dryRun(ctx context.Context) bool {
 	return err == nil && req.DryRun != nil && *req.DryRun
 }
 
-// wants lists what a post needs that it did not need before.
-func wants(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Want) {
+// requirements lists what a post needs that it did not need before.
+func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Demand) {
 	want := func(item v1alpha1.BudgetItem, more int64) {
-		needs = append(needs, plan.Want{Item: item, Used: used[item], More: more})
+		needs = append(needs, plan.Demand{Item: item, Used: used[item], More: more})
 	}
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
@@ -104,21 +104,21 @@ func wants(before, post *v1alpha1.Post, change growing, used map[v1alpha1.Budget
 	return needs
 }
 
-// cancelling is how many bytes a post may take more as it is cancelled, once in its life: the
+// cancelAllowance is how many bytes a post may take more as it is cancelled, once in its life: the
 // field, who did it, and both again in what kubectl apply keeps of it.
-const cancelling = 1 << 10
+const cancelAllowance = 1 << 10
 
 // growth is how many of the bytes that a change adds to a post need room; 0 or less if there
 // is room for it anyway.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
-	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelling {
+	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelAllowance {
 		return 0
 	}
 	return more
 }
 
-// use is what a team uses of its budget.
-type use struct {
+// budgetUse is what a team uses of its budget.
+type budgetUse struct {
 	of map[v1alpha1.BudgetItem]int64
 	// countedAt is when the apiserver wrote that, and live that Kubernetes itself counted
 	// the posts, with each that it stores.
@@ -127,8 +127,8 @@ type use struct {
 }
 
 // used returns what a team uses, as far as others have told this process.
-func (b *Budgets) used(ctx context.Context, namespace string) (*use, error) {
-	used := &use{of: map[v1alpha1.BudgetItem]int64{}}
+func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error) {
+	used := &budgetUse{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell what the team uses of its budget: %w", err)
@@ -144,7 +144,7 @@ func (b *Budgets) used(ctx context.Context, namespace string) (*use, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("cannot tell what Kubernetes counted of the team: %w", err)
 	}
-	if posts, counted := q.Status.Used[quota.CountOf("posts")]; counted {
+	if posts, counted := q.Status.Used[quota.ResourceNameOf("posts")]; counted {
 		used.of[v1alpha1.BudgetPosts], used.live = posts.Value(), true
 	}
 	used.of[v1alpha1.BudgetUnfinishedPosts] = b.Unfinished(namespace)

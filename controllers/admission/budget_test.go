@@ -158,7 +158,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(change(ctx, first, saying("longer than before, by far too much to fit beside the others"), func(s *v1alpha1.PostSpec) {
 			s.Targets[0].Caption += strings.Repeat("a", 1000)
 		})).To(refusedWith("5,000 bytes"))
-		Expect(quota.NewStore(quota.NewAPI(user, user)).Count(ctx, t.name, []v1alpha1.BudgetUse{
+		Expect(quota.NewUsageStore(quota.NewAPI(user, user)).RecordBudget(ctx, t.name, []v1alpha1.BudgetUse{
 			{Item: v1alpha1.BudgetPostBytes, Used: 2500, Limit: 5000},
 		}, time.Now().Add(time.Minute), 0)).To(Succeed())
 		Expect(create(ctx, t)()).To(Succeed(), "the count holds them, and one was deleted")
@@ -166,10 +166,10 @@ var _ = Describe("The budget of a team", func() {
 
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: new(resource.MustParse("5000"))})
-		store := quota.NewStore(quota.NewAPI(user, user))
+		store := quota.NewUsageStore(quota.NewAPI(user, user))
 		count := func(posts, bytes int64, at time.Time) {
 			GinkgoHelper()
-			Expect(store.Count(ctx, t.name, []v1alpha1.BudgetUse{
+			Expect(store.RecordBudget(ctx, t.name, []v1alpha1.BudgetUse{
 				{Item: v1alpha1.BudgetPosts, Used: posts, Limit: 10}, {Item: v1alpha1.BudgetPostBytes, Used: bytes, Limit: 5000},
 			}, at, 0)).To(Succeed())
 		}

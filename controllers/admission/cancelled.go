@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// stays is the warning about an update of a cancelled post. It names the time and the author of the cancel.
-func stays(stored *v1alpha1.Post) string {
+// cancelledWarning is the warning about an update of a cancelled post. It names the time and the author of the cancel.
+func cancelledWarning(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {
 		when = " at " + at.String()
@@ -31,7 +31,7 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	}
 	var managers []string
 	for _, entry := range stored.ManagedFields {
-		if !slices.Contains(managers, entry.Manager) && owns(entry.FieldsV1, cancelledField) {
+		if !slices.Contains(managers, entry.Manager) && hasField(entry.FieldsV1, cancelledField) {
 			managers = append(managers, entry.Manager)
 		}
 	}
@@ -48,8 +48,8 @@ func cancelledBy(stored *v1alpha1.Post) string {
 // cancelledField is where a cancel stands in an object.
 var cancelledField = fieldpath.MakePathOrDie("spec", "cancelled")
 
-// owns reports whether a set of managed fields has the field at a path.
-func owns(set *metav1.FieldsV1, path fieldpath.Path) bool {
+// hasField reports whether a set of managed fields has the field at a path.
+func hasField(set *metav1.FieldsV1, path fieldpath.Path) bool {
 	var fields fieldpath.Set
 	return set != nil && fields.FromJSON(set.GetRawReader()) == nil && fields.Has(path)
 }

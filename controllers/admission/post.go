@@ -57,20 +57,20 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
-	// Called returns the path below PostPath that only the API server knows; empty answers nobody. What the webhook says of
+	// SecretPath returns the path below PostPath that only the API server knows; empty answers nobody. What the webhook says of
 	// a post tells of the accounts and files of its namespace, and the API server shows no certificate to webhooks. A nil
 	// Called answers everyone, at PostPath.
-	Called func() string
+	SecretPath func() string
 	// Budgets hold posts to the budgets of their teams; nil holds none.
 	Budgets *Budgets
 	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
 	Namespaces configv1alpha1.Namespaces
 }
 
-// Posts judges posts. It implements admission.Validator.
-type Posts struct{ Options }
+// PostValidator judges posts. It implements admission.Validator.
+type PostValidator struct{ Options }
 
-var _ admission.Validator[*v1alpha1.Post] = (*Posts)(nil)
+var _ admission.Validator[*v1alpha1.Post] = (*PostValidator)(nil)
 
 // SetupWithManager serves the webhook on the manager's webhook server. Every
 // replica answers, not only the leader.
@@ -78,20 +78,20 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
 	}
-	hook := admission.WithValidator(mgr.GetScheme(), &Posts{o})
-	hook.LogConstructor = passlog.Admission
-	if o.Called == nil {
+	hook := admission.WithValidator(mgr.GetScheme(), &PostValidator{o})
+	hook.LogConstructor = passlog.ForWebhook
+	if o.SecretPath == nil {
 		mgr.GetWebhookServer().Register(PostPath, hook)
 		return nil
 	}
 	for _, path := range []string{PostPath, PostPath + "/"} { // without the first, the second would redirect
-		mgr.GetWebhookServer().Register(path, only(o.Called, hook))
+		mgr.GetWebhookServer().Register(path, requirePath(o.SecretPath, hook))
 	}
 	return nil
 }
 
-// only answers those who know the path, and tells others that there is nothing.
-func only(path func() string, next http.Handler) http.Handler {
+// requirePath answers those who know the path, and tells others that there is nothing.
+func requirePath(path func() string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := path()
 		if known == "" || subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(known)) != 1 {
@@ -103,25 +103,25 @@ func only(path func() string, next http.Handler) http.Handler {
 }
 
 // ValidateCreate judges a new post.
-func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
-	return p.judge(ctx, nil, post)
+func (p *PostValidator) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
+	return p.validate(ctx, nil, post)
 }
 
 // ValidateUpdate judges a post that was changed.
-func (p *Posts) ValidateUpdate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
-	return p.judge(ctx, stored, post)
+func (p *PostValidator) ValidateUpdate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
+	return p.validate(ctx, stored, post)
 }
 
 // ValidateDelete allows every deletion.
-func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warnings, error) {
+func (p *PostValidator) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// judge refuses a post that contradicts existing objects, that is larger than a post may be,
+// validate refuses a post that contradicts existing objects, that is larger than a post may be,
 // or for which the team's budget has no room. For missing objects it only warns, since a
 // GitOps tool applies a whole set at once. stored is the post before a change; nil for a new
 // one.
-func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
+func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 		}
 	}
 	var refused field.ErrorList
-	full, undo, err := p.Budgets.refuse(ctx, p.Clock.Now(), stored, post)
+	full, undo, err := p.Budgets.reserve(ctx, p.Clock.Now(), stored, post)
 	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget")
@@ -143,15 +143,15 @@ func (p *Posts) judge(ctx context.Context, stored, post *v1alpha1.Post) (admissi
 		refused = append(refused, full)
 	}
 	if stored != nil && posting.Cancelled(stored) && !posting.Started(stored) && post.DeletionTimestamp.IsZero() {
-		return admission.Warnings{stays(stored)}, refusedWhole(post, refused, undo)
+		return admission.Warnings{cancelledWarning(stored)}, reject(post, refused, undo)
 	}
-	warnings, wrong := p.contents(ctx, stored, post)
-	return warnings, refusedWhole(post, append(refused, wrong...), undo)
+	warnings, wrong := p.validateContents(ctx, stored, post)
+	return warnings, reject(post, append(refused, wrong...), undo)
 }
 
-// refusedWhole returns the refusal of a post, and gives back what the budget counted for it. It returns nil if there are
+// reject returns the refusal of a post, and gives back what the budget counted for it. It returns nil if there are
 // no errors.
-func refusedWhole(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
+func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	if len(errs) == 0 {
 		return nil
 	}
@@ -164,10 +164,10 @@ func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, errs)
 }
 
-// contents judges what is to be published, and warns of what is missing yet. It ignores a
+// validateContents judges what is to be published, and warns of what is missing yet. It ignores a
 // post that is cancelled, deleted, or already on its way, whose spec the schema fixes, and
 // one of which only the metadata were changed.
-func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
+func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
 	settled := posting.Cancelled(post) || !post.DeletionTimestamp.IsZero()
 	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
 		return nil, nil
@@ -194,7 +194,7 @@ func (p *Posts) contents(ctx context.Context, stored, post *v1alpha1.Post) (warn
 
 // lateness warns of a time that has passed. That is no error: a repository may hold
 // posts that were published long ago.
-func (p *Posts) lateness(post *v1alpha1.Post) admission.Warnings {
+func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(
 			"spec.scheduledAt: %s has passed by more than %s; a post that was not published yet fails with reason MissedSchedule", at, p.StartingDeadline)}
@@ -203,7 +203,7 @@ func (p *Posts) lateness(post *v1alpha1.Post) admission.Warnings {
 }
 
 // env reads the objects that the post refers to.
-func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error) {
+func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error) {
 	connections := map[string]*v1alpha1.Connection{}
 	for i := range post.Spec.Targets {
 		name := post.Spec.Targets[i].ConnectionRef.Name
@@ -237,7 +237,7 @@ func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error)
 }
 
 // converts reports whether the team of a namespace has its videos converted.
-func (p *Posts) converts(ctx context.Context, namespace string) (bool, error) {
+func (p *PostValidator) converts(ctx context.Context, namespace string) (bool, error) {
 	if p.Budgets == nil || p.Budgets.Owner == nil {
 		return false, nil
 	}

@@ -72,7 +72,7 @@ var (
 	// asked counts the requests that reach the webhook.
 	asked atomic.Int64
 	// serving is the keeper of the certificate that the webhook serves with.
-	serving *webhookcert.Keeper
+	serving *webhookcert.Rotator
 	config  = filepath.Join("..", "..", "config")
 )
 
@@ -139,7 +139,7 @@ var _ = BeforeSuite(func() {
 
 // keeper looks after the certificate under the manager's own rights, for the
 // address of the webhook and other hosts.
-func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Keeper {
+func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Rotator {
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{
 		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
@@ -176,9 +176,9 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	Expect(admission.SetupWithManager(mgr, admission.Options{
 		Budgets: &admission.Budgets{
 			Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
-			Usage: quota.NewStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
+			Usage: quota.NewUsageStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
 		},
-		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, Called: serving.Called,
+		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, SecretPath: serving.CallPath,
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX: x.New(x.Config{}, outgoing), v1alpha1.PlatformThreads: threads.New(threads.Config{}, outgoing),
 			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, outgoing), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, outgoing),

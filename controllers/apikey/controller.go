@@ -98,7 +98,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "apikey")).
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "apikey")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -126,13 +126,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.status.Report(ctx, &key, before, &key.Status); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.status.Wake(&key, nextCheck(&key, trouble, now))}, nil
+	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&key, nextCheck(&key, trouble, now))}, nil
 }
 
 // sync brings status.tokens to what the spec wants. It returns a refusal if a token
 // cannot be activated; errors are retried.
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
-	if err := r.withdraw(ctx, key); err != nil || key.Spec.Revoked {
+	if err := r.revoke(ctx, key); err != nil || key.Spec.Revoked {
 		return nil, err
 	}
 	if owned, err := r.Owned(ctx, key.Namespace); err != nil {
@@ -192,10 +192,10 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey, name strin
 	return adopt(key, name, secret), nil
 }
 
-// withdraw ends the tokens that the key is not to have any more, and deletes their
+// revoke ends the tokens that the key is not to have any more, and deletes their
 // Secrets.
-func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
-	for _, name := range withdrawn(key) {
+func (r *Reconciler) revoke(ctx context.Context, key *v1alpha1.APIKey) error {
+	for _, name := range revoked(key) {
 		err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, key, secretName(key, name))
 		// Without the right to Secrets, the token is withdrawn all the same.
 		if err != nil && !apierrors.IsForbidden(err) {
@@ -210,8 +210,8 @@ func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
 func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	if apierrors.IsForbidden(err) {
 		return &refusal{
-			message: fmt.Sprintf("Herald may not keep Secrets in namespace %q; is there a Team that owns it, and is it ready?", secret.Namespace),
-			again:   forbiddenPause,
+			message:    fmt.Sprintf("Herald may not keep Secrets in namespace %q; is there a Team that owns it, and is it ready?", secret.Namespace),
+			retryAfter: forbiddenPause,
 		}
 	}
 	var status apierrors.APIStatus

@@ -29,8 +29,8 @@ type refusal struct {
 	// noTeam is set if no team owns the namespace; one that comes to own it wakes the key.
 	noTeam  bool
 	message string
-	// again is how soon to try again; zero if only a person can help.
-	again time.Duration
+	// retryAfter is how soon to try again; zero if only a person can help.
+	retryAfter time.Duration
 }
 
 // secretName is the name of the Secret of one of a key's tokens. Of a key whose name is so long that both do not fit into
@@ -45,8 +45,8 @@ func secretName(key *v1alpha1.APIKey, token string) string {
 	return strings.TrimRight(key.Name[:validation.DNS1123SubdomainMaxLength-len(end)], "-.") + end
 }
 
-// withdrawn returns the names of the tokens that the key is not to have any more.
-func withdrawn(key *v1alpha1.APIKey) []string {
+// revoked returns the names of the tokens that the key is not to have any more.
+func revoked(key *v1alpha1.APIKey) []string {
 	var names []string
 	if key.Spec.Revoked {
 		// The Secret of a token may be there before its status is.
@@ -94,14 +94,14 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 		return conditions.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: conditions.Stuck}
 	case trouble != nil && trouble.noTeam:
 		return conditions.NoTeam(key.Namespace)
-	case trouble != nil && trouble.again > 0:
+	case trouble != nil && trouble.retryAfter > 0:
 		return conditions.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: conditions.Underway}
 	case trouble != nil:
 		return conditions.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: conditions.Stuck}
 	case expired(key, now):
 		return conditions.Summary{
 			Reason:   v1alpha1.ReasonKeyExpired,
-			Message:  fmt.Sprintf("the key expired at %s; set expiresAt to a later time, list another token, or create a new APIKey", lastEnd(key)),
+			Message:  fmt.Sprintf("the key expired at %s; set expiresAt to a later time, list another token, or create a new APIKey", lastExpiry(key)),
 			Progress: conditions.Stuck,
 		}
 	default:
@@ -129,12 +129,12 @@ func secretsOf(key *v1alpha1.APIKey) string {
 
 // expired reports whether no token of a key works any more.
 func expired(key *v1alpha1.APIKey, now time.Time) bool {
-	end := lastEnd(key)
+	end := lastExpiry(key)
 	return end != nil && !now.Before(end.Time)
 }
 
-// lastEnd returns when the last token of a key stops working; nil if one never does.
-func lastEnd(key *v1alpha1.APIKey) *v1alpha1.Time {
+// lastExpiry returns when the last token of a key stops working; nil if one never does.
+func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	var last *v1alpha1.Time
 	for _, token := range key.WantedTokens() {
 		end := key.EndOf(token)
@@ -150,12 +150,12 @@ func lastEnd(key *v1alpha1.APIKey) *v1alpha1.Time {
 
 // nextCheck returns how long the state of a key lasts; zero if for ever.
 func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
-	end := lastEnd(key)
+	end := lastExpiry(key)
 	switch {
 	case key.Spec.Revoked:
 		return 0
 	case trouble != nil:
-		return trouble.again
+		return trouble.retryAfter
 	case end != nil && !expired(key, now):
 		return end.Sub(now) + wakeMargin
 	default:

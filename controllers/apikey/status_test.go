@@ -85,7 +85,7 @@ func TestWithdrawn(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec, Status: v1alpha1.APIKeyStatus{Tokens: tc.found}}
-			if diff := cmp.Diff(tc.want, withdrawn(key)); diff != "" {
+			if diff := cmp.Diff(tc.want, revoked(key)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -116,7 +116,7 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		"revoked":           {"revoked outweighs everything", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
 		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
 		"Secret refused":    {"a person has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", conditions.Stuck, 0}},
-		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", again: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
+		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", retryAfter: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

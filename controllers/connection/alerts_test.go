@@ -78,7 +78,7 @@ func exported(t *testing.T) map[string][]string {
 	m := NewMetrics(registry, clocktesting.NewFakePassiveClock(noon))
 	c := ending(conn("Connected"), time.Hour)
 	c.Status.ReconnectBy = v1alpha1.NewTimePtr(noon.Add(time.Hour))
-	m.show(c)
+	m.set(c)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

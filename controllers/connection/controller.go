@@ -92,9 +92,9 @@ type Options struct {
 	Unlisted *unlisted.Counter
 	// Namespaces are those that are watched; empty means all.
 	Namespaces configv1alpha1.Namespaces
-	// Safe keeps renewed tokens over the end of the process until they are stored; nil keeps
+	// Spool keeps renewed tokens over the end of the process until they are stored; nil keeps
 	// none.
-	Safe *safe.Folder
+	Spool *safe.Spool
 	// Grace is how long the manager takes to stop at most: as long renewed tokens are stored.
 	Grace time.Duration
 	// MaxConcurrentReconciles is how many connections are examined at once, most of
@@ -110,17 +110,17 @@ type Reconciler struct {
 	// unsaved holds renewed tokens that could not be stored yet, by the name of the
 	// working copy that they belong into.
 	unsaved sync.Map
-	// left are those of a process before this one, and leftAll is false if some of them could
+	// inherited are those of a process before this one, and leftAll is false if some of them could
 	// not be read so far.
-	left    []unsaved
-	leftAll bool
-	// turns has each working copy examined once at a time, and verdicts are what the platform
+	inherited    []unsaved
+	inheritedAll bool
+	// locks has each working copy examined once at a time, and verdicts are what the platform
 	// said lately of inputs that were not taken over.
-	turns    turns
+	locks    keyedLock
 	verdicts *cache.LRUExpireCache
-	// entered are the working copies that stand in the register, and deleted the connections
+	// registered are the working copies that stand in the register, and deleted the connections
 	// that were deleted a moment ago, by their names.
-	entered, deleted sync.Map
+	registered, deleted sync.Map
 	// stopping is set once the manager was told to stop.
 	stopping atomic.Bool
 }
@@ -138,7 +138,7 @@ func New(o Options) (*Reconciler, error) {
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
-	r.left, r.leftAll = r.takeOut()
+	r.inherited, r.inheritedAll = r.loadSpooled()
 	return r, nil
 }
 
@@ -149,21 +149,21 @@ func New(o Options) (*Reconciler, error) {
 // namespace, and by the clock; never because of its own status.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitMoved()))).
+		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "connection"))
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "connection"))
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
 			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changed).
 			Watches(&v1alpha1.Team{}, handler.EnqueueRequestsFromMapFunc(r.connectionsOfTeam), changed)
 	}
-	if err := ctl.Watches(&v1alpha1.Connection{}, r.noteDeleted()).Complete(r); err != nil {
+	if err := ctl.Watches(&v1alpha1.Connection{}, r.recordDeleted()).Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
 	sweep := sweeps.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: deadline.Sweep, Clock: r.Clock}
-	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Keeper())); err != nil {
+	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Flusher())); err != nil {
 		return fmt.Errorf("cannot set up what looks after tokens: %w", err)
 	}
 	return nil
@@ -195,13 +195,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	declaredLead := r.declaredLead(&conn)
 	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
-		return r.leave(ctx, &conn, declaredLead, now)
+		return r.reconcileIdle(ctx, &conn, declaredLead, now)
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
 	o := held
 	if o.reason == "" {
 		var again time.Duration
-		if o, again = r.examineInTurn(ctx, &conn); again > 0 {
+		if o, again = r.examineLocked(ctx, &conn); again > 0 {
 			return reconcile.Result{RequeueAfter: again}, nil
 		}
 	}
@@ -211,17 +211,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(writing, &conn, o, probe); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.Metrics.show(&conn)
+	r.Metrics.set(&conn)
 	if o.reason == v1alpha1.ReasonConnected {
-		r.tidy(ctx, &conn, o.input)
-		r.sweep(ctx, &conn)
+		r.deleteOldSecret(ctx, &conn, o.input)
+		r.sweepSecrets(ctx, &conn)
 	}
 	now := r.Clock.Now()
-	return reconcile.Result{RequeueAfter: r.status.Wake(&conn, restOfLimit(&conn, next(&conn, o, declaredLead, now), now))}, nil
+	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&conn, requeueForLimit(&conn, requeueAfterOutcome(&conn, o, declaredLead, now), now))}, nil
 }
 
-// leave does for a connection that is not examined now what needs no platform.
-func (r *Reconciler) leave(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
+// reconcileIdle does for a connection that is not examined now what needs no platform.
+func (r *Reconciler) reconcileIdle(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
 	if isLimitStale(conn, now) {
 		if err := r.reportLimit(ctx, conn, now); apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: conflictPause}, nil // the cache shows the change in a moment
@@ -232,12 +232,12 @@ func (r *Reconciler) leave(ctx context.Context, conn *v1alpha1.Connection, decla
 	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // a warning that was held back
 		return reconcile.Result{}, err
 	}
-	r.Metrics.show(conn)
+	r.Metrics.set(conn)
 	again, err := r.copyEarly(ctx, conn)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.status.Wake(conn, restOfLimit(conn, cmp.Or(again, rest(conn, declaredLead, now)), now))}, nil
+	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(conn, requeueForLimit(conn, cmp.Or(again, requeueAfter(conn, declaredLead, now)), now))}, nil
 }
 
 func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
@@ -263,7 +263,7 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 		return true
 	}
 	_, told := r.verdicts.Get(verdictKey(conn, found.Input.Hash))
-	return found.Input.Standing == credentials.New && !told
+	return found.Input.Freshness == credentials.New && !told
 }
 
 // report writes the outcome of an examination into the status. Clients change the

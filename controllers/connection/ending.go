@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/internal/namespaces"
 )
 
-// isLost reports whether an error of a working copy says no more than that the namespace is gone,
+// isNamespaceTerminating reports whether an error of a working copy says no more than that the namespace is gone,
 // or ends: Herald's right to its Secrets goes with it, before them, so that they are forbidden
 // and not absent.
-func (r *Reconciler) isLost(ctx context.Context, namespace string, err error) (bool, error) {
+func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace string, err error) (bool, error) {
 	switch {
 	case err == nil:
 		return false, nil
@@ -27,13 +27,13 @@ func (r *Reconciler) isLost(ctx context.Context, namespace string, err error) (b
 	case !apierrors.IsForbidden(err):
 		return false, nil
 	}
-	return namespaces.Ends(ctx, r.APIReader, namespace) //nolint:wrapcheck // it says what was being done
+	return namespaces.IsTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // it says what was being done
 }
 
-// abandoned forgets a token that could not be stored because of an error, if the namespace of its
+// dropIfNamespaceGone forgets a token that could not be stored because of an error, if the namespace of its
 // account is gone, and reports whether it did. One that only ends is not enough: its Secrets may
 // still be there, and what is wrong with them is not known.
-func (r *Reconciler) abandoned(ctx context.Context, pending unsaved, problem error) bool {
+func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, problem error) bool {
 	if !apierrors.IsForbidden(problem) {
 		return false
 	}
@@ -41,7 +41,7 @@ func (r *Reconciler) abandoned(ctx context.Context, pending unsaved, problem err
 	if found, err := namespaces.Read(ctx, r.APIReader, namespace); err != nil || found != nil {
 		return false
 	}
-	r.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
+	r.discardSaved(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
 	ctrl.LoggerFrom(ctx).Info("a renewed token was dropped that this container could not store before it ended: the namespace of its account is gone",
 		"namespace", namespace, "platform", pending.conn.Spec.Platform, "account", pending.conn.Spec.AccountID)
 	return true

@@ -28,9 +28,9 @@ import (
 
 // What becomes of the namespaces of the specs.
 const (
-	lives = "lives"
-	ends  = "ends"
-	gone  = "is gone"
+	lives             = "lives"
+	ends              = "ends"
+	deletedConnection = "is gone"
 	// untold is gone, and the API server does not say so.
 	untold = "is not told of"
 )
@@ -86,7 +86,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		if state != lives {
 			Expect(k8s.Delete(ctx, namespace)).To(Succeed())
 		}
-		if state == gone || state == untold {
+		if state == deletedConnection || state == untold {
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
 			namespace.Spec.Finalizers = nil
 			Expect(k8s.SubResource("finalize").Update(ctx, namespace)).To(Succeed())
@@ -116,13 +116,13 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 	},
 		Entry(nil, lives, true, "a Team that becomes ready gives the right back"),
 		Entry(nil, ends, false, "nothing of it stays"),
-		Entry(nil, gone, false, "its tokens went with it"),
+		Entry(nil, deletedConnection, false, "its tokens went with it"),
 		Entry(nil, untold, true, "it is not known whether it is gone"),
 	)
 
 	DescribeTable("decides on a sealed token", func(ctx SpecContext, state string, kept int, reason string) {
 		p := pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()}
-		Expect(p.open().Put(safe.Entry{
+		Expect(p.open().Save(safe.UnsavedToken{
 			Account: safe.AccountOf(connectionIn(ctx, state)), Token: credentials.Token{Access: "new", Refresh: "new-refresh", ExpiresAt: time.Now().Add(time.Hour)}, From: "the one before",
 		})).To(Succeed())
 		running, stop := context.WithCancel(ctx)
@@ -140,7 +140,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 	},
 		Entry(nil, lives, 1, "a Team that becomes ready gives the right back"),
 		Entry(nil, ends, 1, "its Secrets may be there still"),
-		Entry(nil, gone, 0, "no account is there that it could be of"),
+		Entry(nil, deletedConnection, 0, "no account is there that it could be of"),
 		Entry(nil, untold, 1, "it is not known whether it is gone"),
 	)
 })

@@ -55,10 +55,10 @@ type examination struct {
 	replaced bool
 }
 
-// examineInTurn examines an account, or returns after how long to try again if it is being
+// examineLocked examines an account, or returns after how long to try again if it is being
 // examined for another connection.
-func (r *Reconciler) examineInTurn(ctx context.Context, conn *v1alpha1.Connection) (o outcome, again time.Duration) {
-	done, again := r.turns.try(workingKey(conn))
+func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connection) (o outcome, again time.Duration) {
+	done, again := r.locks.tryAcquire(workingKey(conn))
 	if again > 0 {
 		return outcome{}, again
 	}
@@ -76,17 +76,17 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
 	rescued, err := r.rescue(ctx, conn)
 	if err != nil {
-		return ofCredentials(err)
+		return credentialsOutcome(err)
 	}
 	found, err := r.Store.Find(ctx, conn)
 	if err != nil {
-		return ofCredentials(err)
+		return credentialsOutcome(err)
 	}
 	e.input, e.loaded = found.Input, found.Input.Version
 	if found.Working != nil {
 		e.read, e.loaded = *found.Working, found.Working.Version
 	}
-	o := e.of(ctx, found)
+	o := e.examineFound(ctx, found)
 	o.loaded, o.input, o.adopted = e.loaded, &e.input, e.adopted
 	if e.read.Version != "" {
 		read := renewable(e.read, platform.Capabilities())
@@ -96,25 +96,25 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// ask asks the platform whose token it is. It renews the token before if its end is
+// probe asks the platform whose token it is. It renews the token before if its end is
 // near, and afterwards if the platform does not accept it. It renews at most once:
 // the first answer may have been lost.
-func (e *examination) ask(ctx context.Context) outcome {
+func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
 	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.Clock.Now()) {
 		early = e.renew(ctx)
 		// As long as the old token works, a renewal that failed for the moment
 		// does no harm.
-		if early != nil && (!passes(early.reason) || !e.Clock.Now().Before(e.read.Token.ExpiresAt)) {
+		if early != nil && (!isTransient(early.reason) || !e.Clock.Now().Before(e.read.Token.ExpiresAt)) {
 			return *early
 		}
 	}
 	identity, failure := e.identify(ctx)
-	if refused(failure) && early != nil {
+	if isTokenRefused(failure) && early != nil {
 		return *early
 	}
-	if refused(failure) && !e.renewed && e.read.Token.Refresh != "" {
+	if isTokenRefused(failure) && !e.renewed && e.read.Token.Refresh != "" {
 		if failed := e.renew(ctx); failed != nil {
 			return *failed
 		}
@@ -122,40 +122,40 @@ func (e *examination) ask(ctx context.Context) outcome {
 	}
 	switch {
 	case failure == nil:
-		return e.inspected(ctx, ofIdentity(e.conn, identity))
-	case refused(failure) && e.renewed:
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: msgStillRefused}
+		return e.addInspection(ctx, identityOutcome(e.conn, identity))
+	case isTokenRefused(failure) && e.renewed:
+		return outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: msgStillRefused}
 	default:
 		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
-		return ofFailure(failure)
+		return failureOutcome(failure)
 	}
 }
 
-// inspected adds what else the platform tells about a good account. The platform may
+// addInspection adds what else the platform tells about a good account. The platform may
 // refuse that although it answered whose account it is.
-func (e *examination) inspected(ctx context.Context, o outcome) outcome {
+func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
 	}
 	found, failure := e.inspect(ctx)
 	switch {
-	case refused(failure):
+	case isTokenRefused(failure):
 		// The token was good a moment ago; the next examination asks again.
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error() + triesAgain}
+		return outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error() + triesAgain}
 	case failure != nil:
-		return ofFailure(failure)
+		return failureOutcome(failure)
 	}
 	o.account = found
 	return o
 }
 
-// passes reports whether a reason says nothing about the account.
-func passes(reason string) bool {
+// isTransient reports whether a reason says nothing about the account.
+func isTransient(reason string) bool {
 	return reason == v1alpha1.ReasonPlatformUnavailable || reason == v1alpha1.ReasonCredentialsUnavailable
 }
 
-// refused reports whether the platform does not accept the access token.
-func refused(failure *platforms.Error) bool {
+// isTokenRefused reports whether the platform does not accept the access token.
+func isTokenRefused(failure *platforms.Error) bool {
 	return failure != nil && failure.Class == platforms.ClassRefresh
 }
 
@@ -169,14 +169,14 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	defer cancel()
 	identity, err := e.platform.Identify(ctx, platforms.Token(e.read.Token))
 	if err != nil {
-		return platforms.Identity{}, e.failed(unlisted.Identify, err)
+		return platforms.Identity{}, e.countError(unlisted.Identify, err)
 	}
 	return identity, nil
 }
 
-// failed returns the error of a call as a *platforms.Error, and counts one whose code
+// countError returns the error of a call as a *platforms.Error, and counts one whose code
 // is in no table.
-func (e *examination) failed(operation string, err error) *platforms.Error {
+func (e *examination) countError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
 		e.Unlisted.Count(string(e.conn.Spec.Platform), operation, failure.Code)
@@ -217,10 +217,10 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		ID: e.conn.Spec.AccountID, Username: e.conn.Status.Username, Token: platforms.Token(e.read.Token),
 	})
 	if err == nil {
-		found.RateLimits = ratelimit.BelieveLimits(found.RateLimits, platforms.Token(e.read.Token))
+		found.RateLimits = ratelimit.SanitizeLimits(found.RateLimits, platforms.Token(e.read.Token))
 		return &found, nil
 	}
-	failure := e.failed(unlisted.Inspect, err)
+	failure := e.countError(unlisted.Inspect, err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
 		// Asked too often: the previous answer is good enough.

@@ -155,7 +155,7 @@ var _ = Describe("A renewal while the Kubernetes API is away", func() {
 		By("telling the manager to stop")
 		stop()
 		kept := make(chan error, 1)
-		go func() { kept <- r.Keeper().Start(running) }()
+		go func() { kept <- r.Flusher().Start(running) }()
 		Eventually(away).Should(Receive(), "it is tried on")
 		Consistently(kept, 200*time.Millisecond).ShouldNot(Receive(), "the manager waits for it")
 		down.Store(false)

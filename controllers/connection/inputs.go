@@ -29,9 +29,9 @@ const (
 )
 
 const (
-	// askAgain is how long the platform's word about an input that is not taken over is good
+	// verdictTTL is how long the platform's word about an input that is not taken over is good
 	// enough.
-	askAgain = time.Hour
+	verdictTTL = time.Hour
 	// mostVerdicts is how many are remembered.
 	mostVerdicts = 10_000
 	// longestMessage keeps a condition's message within the schema's bound of 32,768 bytes,
@@ -66,27 +66,27 @@ func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	})
 }
 
-// of examines an account, of which this was found: it decides which tokens the account works
+// examineFound examines an account, of which this was found: it decides which tokens the account works
 // with, and asks the platform about them.
-func (e *examination) of(ctx context.Context, found credentials.Found) outcome {
-	if err := e.enter(ctx, e.conn); err != nil {
-		return ofWorking(err)
+func (e *examination) examineFound(ctx context.Context, found credentials.Found) outcome {
+	if err := e.register(ctx, e.conn); err != nil {
+		return workingCopyOutcome(err)
 	}
 	switch {
 	case found.Working == nil:
-		return e.take(ctx, e.Store.Seed)
+		return e.adoptAndProbe(ctx, e.Store.Seed)
 	case !found.Known:
 		return e.join(ctx)
 	}
 	var err error
-	if e.read, err = e.Store.Use(ctx, e.conn, e.read); err != nil {
-		return ofWorking(err)
+	if e.read, err = e.Store.RecordUse(ctx, e.conn, e.read); err != nil {
+		return workingCopyOutcome(err)
 	}
-	switch e.input.Standing {
+	switch e.input.Freshness {
 	case credentials.New:
 		return e.replace(ctx)
 	case credentials.Superseded:
-		o := e.ask(ctx)
+		o := e.probe(ctx)
 		o.ignored = ignored{
 			v1alpha1.ConditionCredentialsSuperseded, v1alpha1.ReasonCredentialsReplaced,
 			fmt.Sprintf(msgSuperseded, e.input.Secret, credentials.WorkingName(e.conn)),
@@ -94,27 +94,27 @@ func (e *examination) of(ctx context.Context, found credentials.Found) outcome {
 		return o
 	case credentials.Current:
 	}
-	return e.ask(ctx)
+	return e.probe(ctx)
 }
 
-// take has the account work with its input from now on, and asks the platform about that.
-func (e *examination) take(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) outcome {
+// adoptAndProbe has the account work with its input from now on, and asks the platform about that.
+func (e *examination) adoptAndProbe(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) outcome {
 	if e.input.Err != nil {
-		return ofCredentials(e.input.Err)
+		return credentialsOutcome(e.input.Err)
 	}
-	if failed := e.takeOver(ctx, how); failed != nil {
+	if failed := e.adoptWith(ctx, how); failed != nil {
 		return *failed
 	}
-	return e.ask(ctx)
+	return e.probe(ctx)
 }
 
-func (e *examination) takeOver(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) *outcome {
+func (e *examination) adoptWith(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) *outcome {
 	first := e.read.Version == ""
 	taken, err := how(ctx, e.conn, e.input)
 	if err != nil {
-		return new(ofWorking(err))
+		return new(workingCopyOutcome(err))
 	}
-	e.read, e.adopted, e.input.Standing = taken, !first, credentials.Current
+	e.read, e.adopted, e.input.Freshness = taken, !first, credentials.Current
 	return nil
 }
 
@@ -134,10 +134,10 @@ func (e *examination) join(ctx context.Context) outcome {
 	o := e.verdict(ctx)
 	e.read = copied
 	if o.reason == v1alpha1.ReasonConnected {
-		if failed := e.takeOver(ctx, e.adopt); failed != nil {
+		if failed := e.adoptWith(ctx, e.adopt); failed != nil {
 			return *failed
 		}
-		return e.inspected(ctx, o)
+		return e.addInspection(ctx, o)
 	}
 	if e.renewable(o) {
 		shared, err := e.shared(ctx)
@@ -145,10 +145,10 @@ func (e *examination) join(ctx context.Context) outcome {
 			return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: err.Error()}
 		}
 		if !shared {
-			left := e.askAnew(ctx)
+			left := e.reprobe(ctx)
 			switch {
 			case needsReconnect(left.reason):
-				return e.takeRefused(ctx)
+				return e.adoptRefused(ctx)
 			case left.reason == v1alpha1.ReasonConnected:
 				o.message = fmt.Sprintf(msgLeft, o.message, credentials.WorkingName(e.conn))
 			default:
@@ -166,17 +166,17 @@ func (e *examination) renewable(verdict outcome) bool {
 	return verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
 }
 
-// askAnew asks the platform about the tokens of the working copy, after it was asked about the input.
-func (e *examination) askAnew(ctx context.Context) outcome {
+// reprobe asks the platform about the tokens of the working copy, after it was asked about the input.
+func (e *examination) reprobe(ctx context.Context) outcome {
 	e.started = e.Clock.Now()
-	return e.ask(ctx)
+	return e.probe(ctx)
 }
 
-// takeRefused takes an input over whose access token the platform does not accept, for its refresh
+// adoptRefused takes an input over whose access token the platform does not accept, for its refresh
 // token, when the tokens of the working copy do not work either.
-func (e *examination) takeRefused(ctx context.Context) outcome {
+func (e *examination) adoptRefused(ctx context.Context) outcome {
 	e.started, e.renewed = e.Clock.Now(), false
-	return e.take(ctx, e.adopt)
+	return e.adoptAndProbe(ctx, e.adopt)
 }
 
 // contested returns the name of a connection of another account that names the same input, as
@@ -229,12 +229,12 @@ func (e *examination) replace(ctx context.Context) outcome {
 	verdict := e.verdict(ctx)
 	e.read = copied
 	if verdict.reason == v1alpha1.ReasonConnected {
-		if failed := e.takeOver(ctx, e.adopt); failed != nil {
+		if failed := e.adoptWith(ctx, e.adopt); failed != nil {
 			return *failed
 		}
-		return e.inspected(ctx, verdict)
+		return e.addInspection(ctx, verdict)
 	}
-	o, renewable := e.askAnew(ctx), e.renewable(verdict)
+	o, renewable := e.reprobe(ctx), e.renewable(verdict)
 	if !needsReconnect(o.reason) {
 		message := verdict.message
 		if renewable {
@@ -244,7 +244,7 @@ func (e *examination) replace(ctx context.Context) outcome {
 		return o
 	}
 	if renewable {
-		return e.takeRefused(ctx)
+		return e.adoptRefused(ctx)
 	}
 	if needsReconnect(verdict.reason) || verdict.reason == v1alpha1.ReasonCredentialsInvalid {
 		return verdict
@@ -261,12 +261,12 @@ func verdictKey(conn *v1alpha1.Connection, hash string) string {
 // that it is no good. Nothing is renewed for it.
 func (e *examination) verdict(ctx context.Context) outcome {
 	if e.input.Err != nil {
-		return ofCredentials(e.input.Err)
+		return credentialsOutcome(e.input.Err)
 	}
 	key := verdictKey(e.conn, e.input.Hash)
 	if known, _ := e.verdicts.Get(key); known != nil {
 		if o, ok := known.(outcome); ok {
-			o.asked = false
+			o.probed = false
 			return o
 		}
 	}
@@ -274,13 +274,13 @@ func (e *examination) verdict(ctx context.Context) outcome {
 	identity, failure := e.identify(ctx)
 	var o outcome
 	if failure == nil {
-		o = ofIdentity(e.conn, identity)
+		o = identityOutcome(e.conn, identity)
 	} else {
 		ctrl.LoggerFrom(ctx).Info("the platform did not confirm new credentials", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
-		o = ofFailure(failure)
+		o = failureOutcome(failure)
 	}
 	if needsReconnect(o.reason) {
-		e.verdicts.Add(key, o, askAgain)
+		e.verdicts.Add(key, o, verdictTTL)
 	}
 	return o
 }
@@ -293,7 +293,7 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
 		return 0, nil
 	}
-	done, again := r.turns.try(workingKey(conn))
+	done, again := r.locks.tryAcquire(workingKey(conn))
 	if again > 0 {
 		return again, nil
 	}
@@ -303,7 +303,7 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (
 		// The next examination sees to it.
 		return 0, nil
 	}
-	err = r.enter(ctx, conn)
+	err = r.register(ctx, conn)
 	var made credentials.Credentials
 	if err == nil {
 		made, err = r.Store.Seed(ctx, conn, found.Input)

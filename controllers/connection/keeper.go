@@ -13,30 +13,30 @@ import (
 	"github.com/herald-social/herald/internal/credentials/safe"
 )
 
-// keeper stores, while the manager stops, the renewed tokens that are not stored yet: examinations
+// flusher stores, while the manager stops, the renewed tokens that are not stored yet: examinations
 // have ended by then, and the Kubernetes API may come back before the process has to go.
-type keeper struct{ *Reconciler }
+type flusher struct{ *Reconciler }
 
-// Keeper returns what stores, when the manager stops, the renewed tokens that are not stored yet.
+// Flusher returns what stores, when the manager stops, the renewed tokens that are not stored yet.
 // SetupWithManager adds it.
-func (r *Reconciler) Keeper() manager.Runnable { return keeper{r} }
+func (r *Reconciler) Flusher() manager.Runnable { return flusher{r} }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: who leads has renewed them.
-func (keeper) NeedLeaderElection() bool { return true }
+func (flusher) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. The manager waits for it until its time to stop is over.
-func (k keeper) Start(ctx context.Context) error {
+func (k flusher) Start(ctx context.Context) error {
 	<-ctx.Done()
 	k.stopping.Store(true)
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.Grace)
 	defer cancel()
-	k.keep(saving)
+	k.flush(saving)
 	return nil
 }
 
-// keep stores what is not stored yet, until ctx ends. An examination that is being finished may
+// flush stores what is not stored yet, until ctx ends. An examination that is being finished may
 // store the same, which is no conflict.
-func (k keeper) keep(ctx context.Context) {
+func (k flusher) flush(ctx context.Context) {
 	var saving sync.WaitGroup
 	k.unsaved.Range(func(key, value any) bool {
 		pending, ok := value.(unsaved)
@@ -48,7 +48,7 @@ func (k keeper) keep(ctx context.Context) {
 				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored while the manager stopped; the account may have to be connected again", "copy", key)
 				return
 			}
-			k.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
+			k.discardSaved(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
 		})
 		return true
 	})

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// limitMoved passes updates that change status.rateLimitedUntil. A person may have cleared it.
-func limitMoved() predicate.Predicate {
+// limitChanged passes updates that change status.rateLimitedUntil. A person may have cleared it.
+func limitChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Connection)
 		after, is := e.ObjectNew.(*v1alpha1.Connection)
@@ -40,8 +40,8 @@ func limitOf(conn *v1alpha1.Connection) *metav1.Condition {
 	return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 }
 
-// restOfLimit returns after how long a connection whose limit holds is looked at again, in place of a rest; zero is no time.
-func restOfLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
+// requeueForLimit returns after how long a connection whose limit holds is looked at again, in place of a rest; zero is no time.
+func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
 	until := ratelimit.BlockedUntil(&conn.Status, now)
 	if until.IsZero() {
 		return rest

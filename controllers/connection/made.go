@@ -17,17 +17,17 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 )
 
-// comesIntoUse is how long a Secret that the apiserver has noted may take to become
+// adoptionTimeout is how long a Secret that the apiserver has noted may take to become
 // that of its connection. The apiserver gives itself less than a minute, with clocks
 // that differ.
-const comesIntoUse = 10 * time.Minute
+const adoptionTimeout = 10 * time.Minute
 
-// sweep deletes the Secrets that the apiserver made for a connection and that are not
+// sweepSecrets deletes the Secrets that the apiserver made for a connection and that are not
 // in use: those of accounts that were connected again, and those of an apiserver that
 // ended in between. Each is noted in an annotation of the connection, because Secrets
 // cannot be listed. It runs once the credentials in use are known to work. What fails
 // is tried again with the next examination.
-func (r *Reconciler) sweep(ctx context.Context, conn *v1alpha1.Connection) {
+func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection) {
 	gone := map[string]any{}
 	for key, since := range conn.Annotations {
 		name, noted := strings.CutPrefix(key, v1alpha1.MadeSecretPrefix)
@@ -35,7 +35,7 @@ func (r *Reconciler) sweep(ctx context.Context, conn *v1alpha1.Connection) {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, since)
-		if err == nil && r.Clock.Now().Before(at.Add(comesIntoUse)) {
+		if err == nil && r.Clock.Now().Before(at.Add(adoptionTimeout)) {
 			continue
 		}
 		// The annotation may name any Secret: only one of this connection goes.

@@ -25,12 +25,12 @@ type Metrics struct {
 	reconnect *prometheus.Desc
 	ignored   *prometheus.Desc
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]standing
+	mu          sync.Mutex
+	connections map[types.NamespacedName]connectionMetrics
 }
 
-// standing is what is exposed of one connection.
-type standing struct {
+// connectionMetrics is what is exposed of one connection.
+type connectionMetrics struct {
 	platform string
 	disabled bool
 	ready    bool
@@ -65,7 +65,7 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 		ignored: prometheus.NewDesc("herald_connections_ignoring_credentials",
 			"Connections that go on with the tokens that they have, and not with those in the Secret that they name, by the team's namespace and by why: "+
 				"superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).", []string{"namespace", "why"}, nil),
-		known: map[types.NamespacedName]standing{},
+		connections: map[types.NamespacedName]connectionMetrics{},
 	}
 	if r != nil {
 		r.MustRegister(m)
@@ -87,7 +87,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ignoring := map[[2]string]int{}
-	for name, s := range m.known {
+	for name, s := range m.connections {
 		for _, why := range []string{ignoresSuperseded, ignoresRefused} {
 			if key := [2]string{name.Namespace, why}; s.ignores == why {
 				ignoring[key]++
@@ -113,9 +113,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// show records the state of a connection.
-func (m *Metrics) show(conn *v1alpha1.Connection) {
-	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
+// set records the state of a connection.
+func (m *Metrics) set(conn *v1alpha1.Connection) {
+	s := connectionMetrics{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {
 		s.expires = ends.Time
 	}
@@ -130,12 +130,12 @@ func (m *Metrics) show(conn *v1alpha1.Connection) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known[types.NamespacedName{Namespace: conn.Namespace, Name: conn.Name}] = s
+	m.connections[types.NamespacedName{Namespace: conn.Namespace, Name: conn.Name}] = s
 }
 
 // drop forgets a connection that is gone.
 func (m *Metrics) drop(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.known, name)
+	delete(m.connections, name)
 }

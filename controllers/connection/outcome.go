@@ -30,8 +30,8 @@ const (
 type outcome struct {
 	reason  string
 	message string
-	// asked is true if the platform was asked.
-	asked bool
+	// probed is true if the platform was asked.
+	probed bool
 	// loaded is the version of the working copy when the examination began; read is
 	// what it held at the end, after claims and renewals. Empty and nil if it
 	// could not be read.
@@ -72,8 +72,8 @@ func needsReconnect(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
 }
 
-// ofCredentials maps an error of the credentials to an outcome.
-func ofCredentials(err error) outcome {
+// credentialsOutcome maps an error of the credentials to an outcome.
+func credentialsOutcome(err error) outcome {
 	o := outcome{message: err.Error()}
 	switch credentials.ReasonOf(err) {
 	case credentials.NotFound:
@@ -86,27 +86,27 @@ func ofCredentials(err error) outcome {
 	return o
 }
 
-// ofWorking maps an error of the working copy to an outcome: one that is gone is made again.
-func ofWorking(err error) outcome {
-	o := ofCredentials(err)
+// workingCopyOutcome maps an error of the working copy to an outcome: one that is gone is made again.
+func workingCopyOutcome(err error) outcome {
+	o := credentialsOutcome(err)
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
 		o.reason, o.message = v1alpha1.ReasonCredentialsUnavailable, msgCopyGone
 	}
 	return o
 }
 
-// ofIdentity compares the owner of the token with the connection's account.
-func ofIdentity(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
+// identityOutcome compares the owner of the token with the connection's account.
+func identityOutcome(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
 	if identity.AccountID != conn.Spec.AccountID {
 		return outcome{
-			asked:  true,
+			probed: true,
 			reason: v1alpha1.ReasonAccountMismatch,
 			message: fmt.Sprintf("the token belongs to account %q, but spec.accountID is %q; connect the right account, or create another Connection for this one",
 				identity.AccountID, conn.Spec.AccountID),
 		}
 	}
 	return outcome{
-		asked: true, identity: &identity, reason: v1alpha1.ReasonConnected,
+		probed: true, identity: &identity, reason: v1alpha1.ReasonConnected,
 		message: fmt.Sprintf("connected as %s", nameOf(identity)),
 	}
 }
@@ -126,11 +126,11 @@ func nameOf(identity platforms.Identity) string {
 // the next examination needs no person.
 const triesAgain = "; Herald tries again"
 
-// ofFailure maps a platform's error to an outcome. Only a fault that a person can
+// failureOutcome maps a platform's error to an outcome. Only a fault that a person can
 // mend disconnects the account; everything else passes. A code that Herald does not
 // know says nothing about the account.
-func ofFailure(failure *platforms.Error) outcome {
-	o := outcome{asked: true, message: failure.Error()}
+func failureOutcome(failure *platforms.Error) outcome {
+	o := outcome{probed: true, message: failure.Error()}
 	class := failure.Class
 	if failure.Unlisted {
 		class = platforms.ClassUnknown
@@ -156,10 +156,10 @@ func ofFailure(failure *platforms.Error) outcome {
 // request that was there when the examination began.
 func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
-	o = keepKnown(status, o)
+	o = preserveDisconnected(status, o)
 	newCredentials := o.loaded != status.CredentialsVersion && status.ObservedGeneration != conn.Generation
 	reconnected := newCredentials || o.adopted || needsReconnect(conditions.Reason(status.Conditions))
-	if o.asked {
+	if o.probed {
 		status.LastProbedAt = v1alpha1.NewTimePtr(now)
 	}
 	if probe != "" {
@@ -229,9 +229,9 @@ func reconnectBy(token credentials.Token) time.Time {
 	return token.RefreshExpiresAt
 }
 
-// keepKnown keeps a disconnected connection disconnected while its platform does not
+// preserveDisconnected keeps a disconnected connection disconnected while its platform does not
 // answer.
-func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
+func preserveDisconnected(status *v1alpha1.ConnectionStatus, o outcome) outcome {
 	known := conditions.Reason(status.Conditions)
 	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.adopted || o.loaded == "" || o.loaded != status.CredentialsVersion {
 		return o

@@ -62,7 +62,7 @@ func TestOfFailure(t *testing.T) {
 		platforms.ClassRestricted:  v1alpha1.ReasonAccountRestricted,
 	}
 	for class, want := range tests {
-		if got := ofFailure(platforms.Errorf(class, "what it says")); got.reason != want || !got.asked || !strings.HasPrefix(got.message, "what it says") {
+		if got := failureOutcome(platforms.Errorf(class, "what it says")); got.reason != want || !got.probed || !strings.HasPrefix(got.message, "what it says") {
 			t.Errorf("%s: got %+v, want reason %s and the platform's words", class, got, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestOfFailure(t *testing.T) {
 // not know: the account is not disconnected for that.
 func TestUnlistedFailure(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassUnknown} {
-		if got := ofFailure(&platforms.Error{Class: class, Problem: "code 999", Code: "999", Unlisted: true}); got.reason != v1alpha1.ReasonPlatformUnavailable {
+		if got := failureOutcome(&platforms.Error{Class: class, Problem: "code 999", Code: "999", Unlisted: true}); got.reason != v1alpha1.ReasonPlatformUnavailable {
 			t.Errorf("%s: got %+v", class, got)
 		}
 	}
@@ -86,7 +86,7 @@ func TestUnlistedFailuresAreCounted(t *testing.T) {
 		&platforms.Error{Class: platforms.ClassUnknown, Problem: "code 999", Code: "999", Unlisted: true},
 		&platforms.Error{Class: platforms.ClassReconnect, Problem: "a permission", Code: "220"}, errors.New("no answer"),
 	} {
-		if failure := e.failed(unlisted.Identify, err); failure == nil || failure.Problem == "" {
+		if failure := e.countError(unlisted.Identify, err); failure == nil || failure.Problem == "" {
 			t.Errorf("%v became %+v", err, failure)
 		}
 	}
@@ -97,7 +97,7 @@ func TestUnlistedFailuresAreCounted(t *testing.T) {
 
 func TestApply(t *testing.T) {
 	identity := &platforms.Identity{AccountID: "42", DisplayName: "Acme Inc", Username: "acmeinc", IconURL: "https://example.com/b.png"}
-	good := outcome{asked: true, reason: v1alpha1.ReasonConnected, message: "connected as @acmeinc", loaded: "8", read: readAs("8"), identity: identity}
+	good := outcome{probed: true, reason: v1alpha1.ReasonConnected, message: "connected as @acmeinc", loaded: "8", read: readAs("8"), identity: identity}
 	hourAgo, earlier := noon.Add(-time.Hour), noon.Add(-2*time.Hour)
 	type want struct {
 		Ready, Reason, Message string
@@ -131,19 +131,19 @@ func TestApply(t *testing.T) {
 		},
 		"no answer": {
 			"what was known stays known", conn("Connected"),
-			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("7")},
+			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("7")},
 			"p1",
 			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "7", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer about a revoked account": {
 			"an outage does not mend an account", conn("Revoked"),
-			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("9")},
+			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("9")},
 			"p1",
 			want{Ready: "False", Reason: "Revoked", Message: "as before", Stalled: true, Name: "Acme", Version: "9", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer about new credentials": {
 			"what was known spoke of the old ones", conn("Revoked"),
-			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "8", read: readAs("8")},
+			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "8", read: readAs("8")},
 			"",
 			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
@@ -155,7 +155,7 @@ func TestApply(t *testing.T) {
 		},
 		"revoked": {
 			"a person has to act", conn("Connected"),
-			outcome{asked: true, reason: v1alpha1.ReasonRevoked, message: "connect again", loaded: "7", read: readAs("7")},
+			outcome{probed: true, reason: v1alpha1.ReasonRevoked, message: "connect again", loaded: "7", read: readAs("7")},
 			"",
 			want{Ready: "False", Reason: "Revoked", Message: "connect again", Stalled: true, Name: "Acme", Version: "7", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
@@ -202,7 +202,7 @@ func TestApplyFitsTheSchema(t *testing.T) {
 	read := readAs("8")
 	read.Token.ExpiresAt = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	apply(c, outcome{
-		asked: true, reason: v1alpha1.ReasonConnected, loaded: "8", read: read,
+		probed: true, reason: v1alpha1.ReasonConnected, loaded: "8", read: read,
 		identity: &platforms.Identity{DisplayName: strings.Repeat("ä", 600), Username: strings.Repeat("u", 600), IconURL: "https://example.com/" + strings.Repeat("i", 3000)},
 	}, strings.Repeat("p", 300), noon)
 	s := c.Status
@@ -214,10 +214,10 @@ func TestApplyFitsTheSchema(t *testing.T) {
 
 func TestOfIdentity(t *testing.T) {
 	c := conn("")
-	if got := ofIdentity(c, platforms.Identity{AccountID: "42", Username: "acme"}); got.reason != v1alpha1.ReasonConnected || got.message != "connected as @acme" {
+	if got := identityOutcome(c, platforms.Identity{AccountID: "42", Username: "acme"}); got.reason != v1alpha1.ReasonConnected || got.message != "connected as @acme" {
 		t.Errorf("got %+v", got)
 	}
-	got := ofIdentity(c, platforms.Identity{AccountID: "43", Username: "evil"})
+	got := identityOutcome(c, platforms.Identity{AccountID: "43", Username: "evil"})
 	if got.reason != v1alpha1.ReasonAccountMismatch || got.identity != nil || !strings.Contains(got.message, `"43"`) || !strings.Contains(got.message, `"42"`) {
 		t.Errorf("the token of another account must not be used, nor its name be shown: %+v", got)
 	}
@@ -230,7 +230,7 @@ func TestOfCredentials(t *testing.T) {
 		credentials.Conflict:    v1alpha1.ReasonCredentialsUnavailable,
 		credentials.Unavailable: v1alpha1.ReasonCredentialsUnavailable,
 	} {
-		if got := ofCredentials(&credentials.Error{Reason: reason, Message: "m"}); got.reason != want || got.message != "m" || got.asked {
+		if got := credentialsOutcome(&credentials.Error{Reason: reason, Message: "m"}); got.reason != want || got.message != "m" || got.probed {
 			t.Errorf("%s: got %+v, want %s", reason, got, want)
 		}
 	}
@@ -250,7 +250,7 @@ func TestApplyVerified(t *testing.T) {
 		return &credentials.Credentials{Version: version, Token: credentials.Token{Access: "a"}}
 	}
 	down := func(loaded, now string, known bool) outcome {
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, loaded: loaded, known: known, read: read(now)}
+		return outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, loaded: loaded, known: known, read: read(now)}
 	}
 	for _, tc := range []struct {
 		reason string
@@ -267,7 +267,7 @@ func TestApplyVerified(t *testing.T) {
 		{"or did so while it was examined", before("1", "1"), down("1", "3", false), false},
 		{
 			"the platform told that it is another account's", before("1", "1"),
-			outcome{asked: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")},
+			outcome{probed: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")},
 			false,
 		},
 		{"there is no Secret", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},

@@ -25,25 +25,25 @@ const (
 
 	// While a platform does not answer, each pause is the time since it stopped
 	// answering, within these bounds: the pauses double.
-	soonest = 10 * time.Second
-	latest  = 10 * time.Minute
+	minBackoff = 10 * time.Second
+	maxBackoff = 10 * time.Minute
 
 	// Secrets are not watched. A missing or invalid one is read again after
 	// secretSoonest, backing off to secretLatest; one whose account needs other
 	// credentials, every secretLatest.
-	secretSoonest = 2 * time.Second
-	secretLatest  = time.Minute
+	secretMinBackoff = 2 * time.Second
+	secretMaxBackoff = time.Minute
 
-	// renewAgain bounds how soon a failed renewal is tried again, and renewSoonest
+	// renewRetryPause bounds how soon a failed renewal is tried again, and renewSoonest
 	// how soon a new token is renewed.
-	renewAgain   = 15 * time.Second
-	renewSoonest = 2 * time.Second
+	renewRetryPause = 15 * time.Second
+	minRenewPause   = 2 * time.Second
 
-	// askedSoonest is how soon after an examination that ended badly another one is made
+	// minRequestedPause is how soon after an examination that ended badly another one is made
 	// because a client asks. A bad answer is not given twice, so that each post to a broken
 	// account asks anew; those that come meanwhile wait, within the five seconds that a
 	// request has, for the answer to the next question.
-	askedSoonest = 2 * time.Second
+	minRequestedPause = 2 * time.Second
 )
 
 // spreadLead returns how long before its end a token is renewed: what the platform
@@ -83,26 +83,26 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	switch {
 	case conditions.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
 		return true
-	case isAsked(conn) && untilAsked(status, now) <= 0:
+	case isProbeRequested(conn) && untilRequested(status, now) <= 0:
 		return true
 	default:
 		return !now.Before(dueAt(conn, declaredLead))
 	}
 }
 
-// isAsked reports whether a client waits for an examination.
-func isAsked(conn *v1alpha1.Connection) bool {
+// isProbeRequested reports whether a client waits for an examination.
+func isProbeRequested(conn *v1alpha1.Connection) bool {
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
 }
 
-// untilAsked returns after how long a connection is examined for a client; zero or less for
+// untilRequested returns after how long a connection is examined for a client; zero or less for
 // at once. A time by another process's clock, which is ahead, delays nobody.
-func untilAsked(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
+func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
 	if status.LastProbedAt == nil || status.LastProbedAt.After(now) || conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected {
 		return 0
 	}
-	return status.LastProbedAt.Add(askedSoonest).Sub(now)
+	return status.LastProbedAt.Add(minRequestedPause).Sub(now)
 }
 
 // never is a time that never comes.
@@ -130,7 +130,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		}
 		return at
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return status.LastProbedAt.Add(pause(conditions.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
+		return status.LastProbedAt.Add(backoff(conditions.Since(status.Conditions), status.LastProbedAt.Time, minBackoff, maxBackoff))
 	case needsReconnect(reason), reason == v1alpha1.ReasonAccountRestricted:
 		return status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
 	default:
@@ -138,30 +138,30 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	}
 }
 
-// rest returns how long until a connection that is not due is looked at again.
-func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
+// requeueAfter returns how long until a connection that is not due is looked at again.
+func requeueAfter(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
 	at := dueAt(conn, declaredLead)
 	switch {
-	case isAsked(conn):
-		return untilAsked(&conn.Status, now)
+	case isProbeRequested(conn):
+		return untilRequested(&conn.Status, now)
 	case at.Equal(never):
 		return 0
 	case needsReconnect(conditions.Reason(conn.Status.Conditions)):
-		return min(at.Sub(now), jitter.Around(secretLatest, conn.UID))
+		return min(at.Sub(now), jitter.Around(secretMaxBackoff, conn.UID))
 	default:
 		return at.Sub(now)
 	}
 }
 
-// pause returns how long to wait after a failure at now, if the first failure was at
+// backoff returns how long to wait after a failure at now, if the first failure was at
 // since.
-func pause(since, now time.Time, shortest, longest time.Duration) time.Duration {
+func backoff(since, now time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(now.Sub(since), shortest), longest)
 }
 
-// next returns how long until an examined connection is looked at again; zero for
+// requeueAfterOutcome returns how long until an examined connection is looked at again; zero for
 // never.
-func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
+func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
 	case reason == v1alpha1.ReasonDisabled, withheldBy(conn) != "":
@@ -171,13 +171,13 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		// However long a platform wants to be left alone: no answer is believed for
 		// longer than that.
-		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
+		return max(jitter.Around(backoff(since, now, minBackoff, maxBackoff), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
 	case needsReconnect(reason):
-		return jitter.Around(secretLatest, conn.UID)
+		return jitter.Around(secretMaxBackoff, conn.UID)
 	case reason == v1alpha1.ReasonAccountRestricted:
 		return jitter.Around(probeEvery, conn.UID)
 	default:
-		return jitter.Around(pause(since, now, secretSoonest, secretLatest), conn.UID)
+		return jitter.Around(backoff(since, now, secretMinBackoff, secretMaxBackoff), conn.UID)
 	}
 }
 
@@ -188,10 +188,10 @@ func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Durati
 	case o.read == nil || !o.read.Token.ExpiresAt.After(now):
 		return probeEvery
 	case o.read.Token.Refresh == "":
-		return max(o.read.Token.ExpiresAt.Sub(now), renewSoonest)
+		return max(o.read.Token.ExpiresAt.Sub(now), minRenewPause)
 	case renewalDue(declaredLead, *o.read, conn.UID, now):
-		return max(o.read.Token.ExpiresAt.Sub(now)/4, renewAgain)
+		return max(o.read.Token.ExpiresAt.Sub(now)/4, renewRetryPause)
 	default:
-		return max(o.read.Token.ExpiresAt.Add(-lead(declaredLead, *o.read, conn.UID)).Sub(now), renewSoonest)
+		return max(o.read.Token.ExpiresAt.Add(-lead(declaredLead, *o.read, conn.UID)).Sub(now), minRenewPause)
 	}
 }

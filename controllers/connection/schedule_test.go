@@ -115,9 +115,9 @@ func TestNext(t *testing.T) {
 		"two hours":            {"the hour comes before the renewal", conn("Connected"), token(2*time.Hour, "r"), 54 * time.Minute, 66 * time.Minute},
 		"half an hour":         {"the renewal comes before the hour", conn("Connected"), token(30*time.Minute, "r"), 11*time.Minute + 15*time.Second, quarter},
 		"short life":           {"a token of a minute is renewed after three quarters of it", conn("Connected"), short, 45 * time.Second, 45 * time.Second},
-		"shortest life":        {"but not all the time", conn("Connected"), shortest, renewSoonest, renewSoonest},
+		"shortest life":        {"but not all the time", conn("Connected"), shortest, minRenewPause, minRenewPause},
 		"renewal overdue":      {"a renewal that failed is tried again, ever sooner", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
-		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewAgain, renewAgain},
+		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewRetryPause, renewRetryPause},
 		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
 		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
 		"nothing left":         {"whether there is more is asked before the hold ends", holding(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
@@ -137,7 +137,7 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for i := range 50 {
 				tc.conn.UID = types.UID(fmt.Sprint("u", i))
-				if got := next(tc.conn, tc.found, quarter, noon); got < tc.low || got > tc.high {
+				if got := requeueAfterOutcome(tc.conn, tc.found, quarter, noon); got < tc.low || got > tc.high {
 					t.Fatalf("%s: got %s, want %s to %s", tc.reason, got, tc.low, tc.high)
 				}
 			}
@@ -150,7 +150,7 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 		probed(conn("Connected"), time.Minute), ending(probed(conn("Connected"), time.Minute), 20*time.Minute),
 		probed(conn("PlatformUnavailable"), 5*time.Second), probed(conn("Revoked"), time.Minute),
 	} {
-		wait := rest(c, quarter, noon)
+		wait := requeueAfter(c, quarter, noon)
 		if wait <= 0 || due(c, quarter, noon) {
 			t.Errorf("%v: waits %s", c.Status.Conditions[0].Reason, wait)
 		}
@@ -158,10 +158,10 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 			t.Errorf("%v: due at %v, but left alone until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
 		}
 	}
-	if got := rest(asked(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
+	if got := requeueAfter(asked(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
 		t.Errorf("one whose account is broken, and that somebody asks about, rests %s", got)
 	}
-	if got := rest(conn("Disabled"), quarter, noon); got != 0 {
+	if got := requeueAfter(conn("Disabled"), quarter, noon); got != 0 {
 		t.Errorf("a disabled connection wakes after %s", got)
 	}
 }
@@ -179,9 +179,9 @@ func TestMetrics(t *testing.T) {
 	for _, why := range []string{v1alpha1.ConditionCredentialsRefused, v1alpha1.ConditionCredentialsSuperseded} {
 		meta.SetStatusCondition(&bad.Status.Conditions, metav1.Condition{Type: why, Status: metav1.ConditionTrue, Reason: "Because"})
 	}
-	m.show(good)
-	m.show(bad)
-	m.show(off)
+	m.set(good)
+	m.set(bad)
+	m.set(off)
 	now.SetTime(noon.Add(time.Minute))
 	const want = `
 # HELP herald_connection_ready 1 if the account can be published to, else 0. Absent while the connection is disabled.

@@ -23,34 +23,34 @@ import (
 // token was spent; elsewhere the token is renewed once more.
 func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	before, renewed := pending.renewal.Before.Token, pending.renewal.Token
-	if pending.left || before.Refresh == "" || before.Refresh == renewed.Refresh {
+	if pending.inherited || before.Refresh == "" || before.Refresh == renewed.Refresh {
 		return
 	}
-	if err := r.Safe.Put(safe.Entry{Account: safe.AccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
+	if err := r.Spool.Save(safe.UnsavedToken{Account: safe.AccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is in memory alone until it is stored; see to the folder credentials.unsaved.directory")
 	}
 }
 
-// settled forgets a renewed token, which is stored, or of no use any more.
-func (r *Reconciler) settled(ctx context.Context, key types.NamespacedName, account safe.Account) {
+// discardSaved forgets a renewed token, which is stored, or of no use any more.
+func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account safe.Account) {
 	r.unsaved.Delete(key)
-	if err := r.Safe.Remove(account); err != nil {
+	if err := r.Spool.Remove(account); err != nil {
 		// The next start finds that the working copy holds it, or a newer one.
 		ctrl.LoggerFrom(ctx).Error(err, "nothing is lost", "copy", key)
 	}
 }
 
-// takeOut takes over the tokens that a process before this one left, so that no examination
+// loadSpooled takes over the tokens that a process before this one left, so that no examination
 // renews with a token that was spent for one of them. It returns those that it did not know, and
 // whether all could be read; see Folder.Unread for the others.
-func (r *Reconciler) takeOut() (found []unsaved, all bool) {
-	entries, all := r.Safe.Entries()
+func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
+	entries, all := r.Spool.Entries()
 	for _, e := range entries {
 		conn := &v1alpha1.Connection{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.Account.Namespace, Name: e.Account.Connection, UID: e.Account.UID},
 			Spec:       v1alpha1.ConnectionSpec{Platform: e.Account.Platform, AccountID: e.Account.AccountID},
 		}
-		pending := unsaved{conn: conn, renewal: credentials.Renewal{Token: e.Token}, from: e.From, left: true}
+		pending := unsaved{conn: conn, renewal: credentials.Renewal{Token: e.Token}, from: e.From, inherited: true}
 		if _, known := r.unsaved.LoadOrStore(workingKey(conn), pending); !known {
 			found = append(found, pending)
 		}
@@ -68,28 +68,28 @@ func (r *Reconciler) takeOut() (found []unsaved, all bool) {
 func (r *Reconciler) Recover(ctx context.Context) {
 	var storing sync.WaitGroup
 	defer storing.Wait()
-	found, all := r.left, r.leftAll
-	r.left = nil
+	found, all := r.inherited, r.inheritedAll
+	r.inherited = nil
 	for pause := retries.First; ; pause = min(2*pause, retries.Most) {
 		for _, pending := range found {
-			storing.Go(func() { r.storeLeft(ctx, pending) })
+			storing.Go(func() { r.storeInherited(ctx, pending) })
 		}
-		if all || !r.wait(ctx, pause) {
+		if all || !r.sleep(ctx, pause) {
 			return
 		}
-		found, all = r.takeOut()
+		found, all = r.loadSpooled()
 	}
 }
 
-// storeLeft stores one token, and tries again until it is stored or ctx ends.
-func (r *Reconciler) storeLeft(ctx context.Context, pending unsaved) {
-	for pause := retries.First; !r.recovered(ctx, pending) && r.wait(ctx, pause); {
+// storeInherited stores one token, and tries again until it is stored or ctx ends.
+func (r *Reconciler) storeInherited(ctx context.Context, pending unsaved) {
+	for pause := retries.First; !r.tryRecover(ctx, pending) && r.sleep(ctx, pause); {
 		pause = min(2*pause, retries.Most)
 	}
 }
 
-// wait reports whether a pause is over, and not ctx.
-func (r *Reconciler) wait(ctx context.Context, pause time.Duration) bool {
+// sleep reports whether a pause is over, and not ctx.
+func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -98,11 +98,11 @@ func (r *Reconciler) wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// recovered tries to store one token, and reports whether nothing is left to do.
-func (r *Reconciler) recovered(ctx context.Context, pending unsaved) bool {
+// tryRecover tries to store one token, and reports whether nothing is left to do.
+func (r *Reconciler) tryRecover(ctx context.Context, pending unsaved) bool {
 	key := workingKey(pending.conn)
 	log := ctrl.LoggerFrom(ctx).WithValues("connection", pending.conn.Namespace+"/"+pending.conn.Name, "copy", key)
-	done, err := r.turns.take(ctx, key)
+	done, err := r.locks.acquire(ctx, key)
 	if err != nil {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) recovered(ctx context.Context, pending unsaved) bool {
 	version, err := r.rescue(ctx, pending.conn)
 	switch {
 	case credentials.ReasonOf(err) == credentials.Unavailable:
-		return r.abandoned(ctx, pending, err)
+		return r.dropIfNamespaceGone(ctx, pending, err)
 	case err != nil:
 		// save has said so.
 	case version != "":

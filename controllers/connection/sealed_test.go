@@ -46,17 +46,17 @@ func (p pod) start(api client.Client) *connection.Reconciler {
 }
 
 // open opens the folder, as a container does at its start.
-func (p pod) open() *safe.Folder {
+func (p pod) open() *safe.Spool {
 	GinkgoHelper()
 	kept, err := safe.Open(p.folder, func() string { return strings.Repeat("k", safe.LeastKey) }, GinkgoLogr)
 	Expect(err).NotTo(HaveOccurred())
 	return kept
 }
 
-func (p pod) startWith(api client.Client, kept *safe.Folder) *connection.Reconciler {
+func (p pod) startWith(api client.Client, kept *safe.Spool) *connection.Reconciler {
 	GinkgoHelper()
 	r, err := connection.New(connection.Options{
-		Client: api, APIReader: api, Clock: clock.RealClock{}, Owned: envtest.EveryNamespace, Grace: time.Minute, Safe: kept,
+		Client: api, APIReader: api, Clock: clock.RealClock{}, Owned: envtest.EveryNamespace, Grace: time.Minute, Spool: kept,
 		Platforms: platforms.Registry{p.platform: p.client},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, "the pod", apps),
 	})

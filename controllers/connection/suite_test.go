@@ -51,12 +51,12 @@ const (
 )
 
 var (
-	k8s      client.WithWatch
-	server   *rest.Config
-	site     sandboxtest.Client
-	platform platforms.Platform
-	serial   atomic.Int64
-	passes   *envtest.Passes
+	k8s         client.WithWatch
+	server      *rest.Config
+	site        sandboxtest.Client
+	platform    platforms.Platform
+	serial      atomic.Int64
+	isTransient *envtest.Passes
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -84,10 +84,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
-	passes = &envtest.Passes{Owned: teams.Owned}
+	isTransient = &envtest.Passes{Owned: teams.Owned}
 	r, err := connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
-		Owned:     passes.Ask,
+		Owned:     isTransient.Ask,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),

@@ -52,9 +52,9 @@ type unsaved struct {
 	renewal credentials.Renewal
 	// from is the fingerprint of the token that it was obtained with.
 	from string
-	// left is true if an earlier process renewed it, of which the sealed token is all that is
+	// inherited is true if an earlier process renewed it, of which the sealed token is all that is
 	// known.
-	left bool
+	inherited bool
 }
 
 // renew exchanges the refresh token for a new token and stores that. If it fails, the
@@ -70,7 +70,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 			return &outcome{reason: v1alpha1.ReasonCredentialsInvalid, message: fmt.Sprintf(msgContested, e.input.Secret, other)}
 		}
 	}
-	if e.Store.Inherited(e.conn, e.read) && e.Safe.Unread(safe.AccountOf(e.conn)) {
+	if e.Store.Inherited(e.conn, e.read) && e.Spool.HasUnreadable(safe.AccountOf(e.conn)) {
 		return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgUnread}
 	}
 	if failed := e.claim(ctx); failed != nil {
@@ -84,28 +84,28 @@ func (e *examination) renew(ctx context.Context) *outcome {
 	defer cancel()
 	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
 	if err != nil {
-		failure := e.failed(unlisted.Refresh, err)
+		failure := e.countError(unlisted.Refresh, err)
 		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
-		return new(ofFailure(failure))
+		return new(failureOutcome(failure))
 	}
 	pending := unsaved{
 		conn: e.conn, from: e.read.Token.Fingerprint(),
-		renewal: credentials.Renewal{Token: e.ofApp(credentials.Token(renewed)), Before: e.read},
+		renewal: credentials.Renewal{Token: e.withApp(credentials.Token(renewed)), Before: e.read},
 	}
 	stored, err := e.save(ctx, pending)
 	if err != nil {
-		return new(ofCredentials(err))
+		return new(credentialsOutcome(err))
 	}
 	e.replaced = e.replaced || stored.Token.Access != pending.renewal.Token.Access
 	e.read, e.renewed = stored, true
 	return nil
 }
 
-// ofApp completes a renewed token, and says which app it is of. A platform with refresh
+// withApp completes a renewed token, and says which app it is of. A platform with refresh
 // tokens renews one only for the app that it is of, which names itself and shows its
 // secret. Where a token is renewed by itself the platform asks for no app: the new one
 // is of the app of the old one.
-func (e *examination) ofApp(renewed credentials.Token) credentials.Token {
+func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 	renewed.App = e.Store.App(e.conn.Spec.Platform)
 	if e.platform.Capabilities().RenewsItself {
 		renewed.App = e.read.Token.App
@@ -130,11 +130,11 @@ func (e *examination) claim(ctx context.Context) *outcome {
 			return nil
 		}
 		if credentials.ReasonOf(err) != credentials.Conflict {
-			return new(ofWorking(err))
+			return new(workingCopyOutcome(err))
 		}
 		found, err := e.Store.Working(ctx, e.conn)
 		if err != nil {
-			return new(ofWorking(err))
+			return new(workingCopyOutcome(err))
 		}
 		changed := found.Token.Access != e.read.Token.Access
 		e.read, e.replaced = found, e.replaced || changed
@@ -166,7 +166,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, and has kept it nowhere, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
-	r.settled(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
+	r.discardSaved(ctx, workingKey(pending.conn), safe.AccountOf(pending.conn))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
 	}
@@ -179,7 +179,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	renewal := pending.renewal
 	var err error
-	if pending.left {
+	if pending.inherited {
 		renewal.Before, err = r.Store.Working(ctx, pending.conn)
 		if credentials.ReasonOf(err) == credentials.NotFound {
 			return credentials.Credentials{}, nil // the account was disconnected meanwhile
@@ -242,11 +242,11 @@ func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (ver
 // created are theirs to delete.
 const secretAnnotation = "social.herald.dev/credentials-secret"
 
-// tidy deletes the Secret that an earlier connection of the account has left. It runs
+// deleteOldSecret deletes the Secret that an earlier connection of the account has left. It runs
 // once the new credentials are known to work, and are those that the connection refers to. If
 // it fails, the next examination tries again.
-func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
-	if input == nil || input.Standing != credentials.Current {
+func (r *Reconciler) deleteOldSecret(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
+	if input == nil || input.Freshness != credentials.Current {
 		return
 	}
 	used, wanted := conn.Annotations[secretAnnotation], ""
@@ -263,12 +263,12 @@ func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, input 
 			return
 		}
 	}
-	if err := r.noteSecret(ctx, conn, wanted); err != nil {
+	if err := r.recordSecret(ctx, conn, wanted); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot note which Secret the connection uses")
 	}
 }
 
-func (r *Reconciler) noteSecret(ctx context.Context, conn *v1alpha1.Connection, name string) error {
+func (r *Reconciler) recordSecret(ctx context.Context, conn *v1alpha1.Connection, name string) error {
 	var value any
 	if name != "" {
 		value = name
@@ -296,11 +296,11 @@ type Tokens struct {
 // NewTokens returns the Tokens of a manager: it reads credentials from the store, and asks
 // for an examination when it finds others than the platform confirmed.
 func NewTokens(store *credentials.Store, writer client.Writer, c clock.PassiveClock) Tokens {
-	return Tokens{Cache: credentials.NewCache(store, c, askFor(writer))}
+	return Tokens{Cache: credentials.NewCache(store, c, newProbeRequester(writer))}
 }
 
-// askFor asks the controller of this package for an examination, as clients do.
-func askFor(writer client.Writer) credentials.Asker {
+// newProbeRequester asks the controller of this package for an examination, as clients do.
+func newProbeRequester(writer client.Writer) credentials.ExaminationRequester {
 	return func(ctx context.Context, conn *v1alpha1.Connection, version string) error {
 		log := ctrl.LoggerFrom(ctx).WithValues("connection", client.ObjectKeyFromObject(conn), "secret", conn.Spec.CredentialsSecretRef.Name)
 		if err := annotate(ctx, writer, conn, v1alpha1.ProbeAnnotation, "credentials-"+version+"-"+rand.Text()); err != nil {

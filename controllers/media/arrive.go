@@ -24,32 +24,32 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// await checks whether a file was uploaded; if not, it offers an upload address, or
+// checkUpload checks whether a file was uploaded; if not, it offers an upload address, or
 // ends the wait.
-func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
 	case errors.Is(err, store.ErrChanged):
-		return r.overwritten(ctx, m, before)
+		return r.reportOverwritten(ctx, m, before)
 	case !errors.Is(err, store.ErrNotFound):
-		return 0, r.unavailable(ctx, m, before, err)
+		return 0, r.reportUnavailable(ctx, m, before, err)
 	}
-	w := await(m, r.UnusedAfter, r.Clock.Now())
+	w := planUpload(m, r.UnusedAfter, r.Clock.Now())
 	if w.expired {
 		r.describe(m, v1alpha1.MediaExpired, conditions.Stuck, v1alpha1.ReasonUploadExpired,
 			"The file was not uploaded in time. Create another Media, or ask the API for another upload address.")
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
-		if message, err := r.room(ctx, m); err != nil || message != "" {
+		if message, err := r.reserveBudget(ctx, m); err != nil || message != "" {
 			if err != nil {
 				return 0, err
 			}
-			return r.full(ctx, m, before, message)
+			return r.reportBudgetFull(ctx, m, before, message)
 		}
-		address, expires, err := r.Store.PresignPut(ctx, store.OwnKey(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
+		address, expires, err := r.Store.PresignPut(ctx, store.UIDKey(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
 		}
@@ -60,23 +60,23 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		message = "Waiting for the file: send it by HTTP PUT to status.uploadURL, with the header Content-Type: " + string(m.Spec.MimeType) + "."
 	}
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonAwaitingUpload, message)
-	return w.again, r.write(ctx, m, before)
+	return w.recheckAfter, r.write(ctx, m, before)
 }
 
-// unowned shows that no team owns the namespace of a file that has not arrived, and takes
+// reportUnowned shows that no team owns the namespace of a file that has not arrived, and takes
 // its upload address away. A Team that comes to own it wakes the Media.
-func (r *Reconciler) unowned(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	state := conditions.NoTeam(m.Namespace)
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
 	err := r.write(ctx, m, before)
-	return r.status.Wake(m, 0), err
+	return r.status.RequeueAfter(m, 0), err
 }
 
-// overwritten shows that the file is overwritten again and again, and returns when to
+// reportOverwritten shows that the file is overwritten again and again, and returns when to
 // check it again. It offers no fresh address meanwhile, so that this ends.
-func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
+func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	state := probe.Overwritten()
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
@@ -90,9 +90,9 @@ func isWithoutStore(m *v1alpha1.Media) bool {
 	return conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable
 }
 
-// unavailable shows that the store does not answer, and returns an error so that the
+// reportUnavailable shows that the store does not answer, and returns an error so that the
 // work queue tries again. What the store said is for the log.
-func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
+func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
 	if errors.Is(err, store.ErrNone) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Stuck, v1alpha1.ReasonStoreUnavailable, noStore)
 		return r.write(ctx, m, before)
@@ -110,9 +110,9 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	if errors.Is(err, store.ErrNotFound) && store.Restored(m) {
 		// What was uploaded or fetched since lies under its own key.
 		own := m.DeepCopy()
-		own.Annotations[v1alpha1.FileAnnotation] = store.OwnKey(m)
+		own.Annotations[v1alpha1.FileAnnotation] = store.UIDKey(m)
 		if status, err = r.Verify(ctx, own); err == nil {
-			err = r.noteFile(ctx, m)
+			err = r.recordFile(ctx, m)
 		}
 	}
 	if err != nil {
@@ -150,34 +150,34 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
 	case !errors.Is(err, store.ErrNotFound):
-		return 0, r.unavailable(ctx, m, before, err)
+		return 0, r.reportUnavailable(ctx, m, before, err)
 	}
-	if message, err := r.room(ctx, m); err != nil || message != "" {
+	if message, err := r.reserveBudget(ctx, m); err != nil || message != "" {
 		if err != nil {
 			return 0, err
 		}
-		return r.full(ctx, m, before, message)
+		return r.reportBudgetFull(ctx, m, before, message)
 	}
-	turn, give, ok := r.turns.take(ctx, m.Namespace)
+	turn, give, ok := r.fetchSlots.acquire(ctx, m.Namespace)
 	if !ok {
-		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
+		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.markFetching(m), before)
 	}
 	defer give()
-	if m.Status.Phase == "" || waited(m) {
-		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
+	if m.Status.Phase == "" || wasFetchDelayed(m) {
+		if err := r.write(ctx, r.markFetching(m), before); err != nil {
 			return 0, err
 		}
 		before = m.Status.DeepCopy()
-	} else if current, err := r.current(ctx, m); err != nil || !current {
+	} else if current, err := r.isCurrent(ctx, m); err != nil || !current {
 		return conflictPause, err
 	}
-	var problem *fetch.Problem
+	var problem *fetch.DownloadError
 	switch err := r.download(turn, m); {
-	case err != nil && errors.Is(context.Cause(turn), errYielded):
+	case err != nil && errors.Is(context.Cause(turn), errPreempted):
 		return jitter.Around(fetchSoonest, m.UID), nil // it begins anew when its team has a place again
 	case errors.As(err, &problem):
 		ctrllog.FromContext(ctx).Info("cannot fetch the source", "reason", problem.Message, "cause", problem.Unwrap(), "final", problem.Final)
-		return r.failed(ctx, m, before, problem)
+		return r.reportFetchFailed(ctx, m, before, problem)
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
@@ -187,24 +187,24 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return 0, r.conclude(ctx, m, before)
 }
 
-// waited reports whether a fetch was kept waiting by the store, by the lack of a team, or by the team's budget.
-func waited(m *v1alpha1.Media) bool {
+// wasFetchDelayed reports whether a fetch was kept waiting by the store, by the lack of a team, or by the team's budget.
+func wasFetchDelayed(m *v1alpha1.Media) bool {
 	reason := conditions.Reason(m.Status.Conditions)
 	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonBudgetLimit
 }
 
-// awaitFetch sets the status to fetching, unless it already says how that goes.
-func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
+// markFetching sets the status to fetching, unless it already says how that goes.
+func (r *Reconciler) markFetching(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if conditions.Reason(m.Status.Conditions) == "" || waited(m) {
+	if conditions.Reason(m.Status.Conditions) == "" || wasFetchDelayed(m) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetching, "Fetching the file from its source.")
 	}
 	return m
 }
 
-// current reports whether a Media is as it was read: an old copy in the cache must not
+// isCurrent reports whether a Media is as it was read: an old copy in the cache must not
 // cause a second download of a gigabyte.
-func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, error) {
+func (r *Reconciler) isCurrent(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
 		return false, fmt.Errorf("cannot read the media file again: %w", err)
@@ -214,12 +214,12 @@ func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, erro
 
 // download streams the file from its source into the store.
 func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
-	want := fetch.Want{MIMEType: string(m.Spec.MimeType), Size: m.Spec.SizeBytes, MaxSize: v1alpha1.MaxImageBytes}
+	want := fetch.Expected{MIMEType: string(m.Spec.MimeType), Size: m.Spec.SizeBytes, MaxSize: v1alpha1.MaxImageBytes}
 	if strings.HasPrefix(want.MIMEType, "video/") {
 		want.MaxSize = v1alpha1.MaxVideoBytes
 	}
 	return r.Source.Get(ctx, m.Spec.Source.URL, want, func(ctx context.Context, size int64, body io.Reader) error {
-		_, err := r.Store.Put(ctx, store.OwnKey(m), want.MIMEType, size, body)
+		_, err := r.Store.Put(ctx, store.UIDKey(m), want.MIMEType, size, body)
 		if err == nil {
 			r.Metrics.fetched(size)
 		}
@@ -227,8 +227,8 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 	})
 }
 
-// failed writes that a source could not be fetched, and whether Herald tries again.
-func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.Problem) (time.Duration, error) {
+// reportFetchFailed writes that a source could not be fetched, and whether Herald tries again.
+func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.DownloadError) (time.Duration, error) {
 	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
 	sentence := cannotFetch(m.Spec.Source.URL, p.Message)
 	switch {

@@ -75,7 +75,7 @@ type Store interface {
 
 // Source downloads files; *fetch.Client implements it.
 type Source interface {
-	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
+	Get(ctx context.Context, address string, want fetch.Expected, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
 // Requests keeps requests whose objects are gone; *archive.Archive implements it.
@@ -135,9 +135,9 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	status conditions.Reporter
-	turns  *turns
-	places places
+	status       conditions.Reporter
+	fetchSlots   *fetchSlots
+	reservations reservations
 }
 
 // New returns a reconciler; an error says which of the required options is missing.
@@ -152,11 +152,11 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil)
 	}
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
-	r := &Reconciler{Options: o, turns: newTurns(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
+	r := &Reconciler{Options: o, fetchSlots: newFetchSlots(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
 	}}
-	r.places.given = map[types.NamespacedName]place{}
+	r.reservations.byMedia = map[types.NamespacedName]reservation{}
 	return r, nil
 }
 
@@ -175,7 +175,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "media")).
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "media")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
@@ -222,28 +222,28 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 			return 0, err
 		}
 		if !owned {
-			return r.unowned(ctx, m)
+			return r.reportUnowned(ctx, m)
 		}
 	}
-	if err := r.hold(ctx, m); err != nil {
+	if err := r.ensureFinalizer(ctx, m); err != nil {
 		return 0, err
 	}
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded:
-		return r.keep(ctx, m)
+		return r.syncUploaded(ctx, m)
 	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
-		return 0, r.end(ctx, m)
+		return 0, r.cleanUpEnded(ctx, m)
 	case v1alpha1.MediaPending, "":
 	}
 	if m.Spec.Source != nil {
 		return r.fetch(ctx, m)
 	}
-	return r.await(ctx, m)
+	return r.checkUpload(ctx, m)
 }
 
-// hold puts the finalizer on, before there can be a file, and notes the file's key in the
+// ensureFinalizer puts the finalizer on, before there can be a file, and notes the file's key in the
 // same write: a backup keeps that. A key that came with a backup stays.
-func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
+func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	held, noted := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)
 	if !held && noted {
@@ -256,16 +256,16 @@ func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// keep handles a verified file: it notices when posts begin to use it, and checks once
+// syncUploaded handles a verified file: it notices when posts begin to use it, and checks once
 // more whether it was overwritten. That the installation has no store any more, or has one
 // again, shows at the start of the manager.
-func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	if r.Store.Absent() {
 		r.describe(m, v1alpha1.MediaUploaded, conditions.Stuck, v1alpha1.ReasonStoreUnavailable, noStore)
-		return 0, r.tidy(ctx, m, before)
+		return 0, r.pruneStatus(ctx, m, before)
 	}
-	due, in := lookAgain(m, r.Clock.Now())
+	due, in := recheckDue(m, r.Clock.Now())
 	if due || isWithoutStore(m) {
 		if err := r.compare(ctx, m); err != nil {
 			return 0, err
@@ -274,21 +274,21 @@ func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration
 			return 0, r.conclude(ctx, m, before)
 		}
 	}
-	return in, r.tidy(ctx, m, before)
+	return in, r.pruneStatus(ctx, m, before)
 }
 
-// end handles a Media whose wait is over without a file.
-func (r *Reconciler) end(ctx context.Context, m *v1alpha1.Media) error {
+// cleanUpEnded handles a Media whose wait is over without a file.
+func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.drop(ctx, m); err != nil {
 		return err
 	}
-	return r.tidy(ctx, m, m.Status.DeepCopy())
+	return r.pruneStatus(ctx, m, m.Status.DeepCopy())
 }
 
-// tidy removes from the status what no longer holds: the upload address, and
+// pruneStatus removes from the status what no longer holds: the upload address, and
 // unusedSince if a post uses the Media. Only the sweep sets unusedSince, since a
 // finished post may use the Media.
-func (r *Reconciler) tidy(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
+func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	if m.Status.UnusedSince != nil {
 		used, err := r.inUse(ctx, m)

@@ -29,10 +29,10 @@ import (
 )
 
 // refusing is a source that has a problem.
-type refusing fetch.Problem
+type refusing fetch.DownloadError
 
-func (p *refusing) Get(context.Context, string, fetch.Want, func(context.Context, int64, io.Reader) error) error {
-	return (*fetch.Problem)(p)
+func (p *refusing) Get(context.Context, string, fetch.Expected, func(context.Context, int64, io.Reader) error) error {
+	return (*fetch.DownloadError)(p)
 }
 
 var _ = Describe("a Media applied to a cluster with a manager", func() {
@@ -218,7 +218,7 @@ var _ = Describe("a verified file", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		put(ctx, m, "9876543210")
-		d.clock.Step(v1alpha1.UploadURLLifetime + lookAgainAfter + 2*time.Second)
+		d.clock.Step(v1alpha1.UploadURLLifetime + recheckAfterEnd + 2*time.Second)
 		etag := m.Status.ETag
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 		Expect(m.Status.ETag).To(Equal(etag))

@@ -33,9 +33,9 @@ func fileKeys(obj client.Object) []string {
 	case !ok:
 		return nil
 	case store.Restored(m):
-		return []string{store.OwnKey(m), store.Key(m)}
+		return []string{store.UIDKey(m), store.Key(m)}
 	default:
-		return []string{store.OwnKey(m)}
+		return []string{store.UIDKey(m)}
 	}
 }
 
@@ -53,10 +53,10 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 		if shared {
 			continue
 		}
-		if key != store.OwnKey(m) {
+		if key != store.UIDKey(m) {
 			err = r.MayDelete(ctx)
 		}
-		var others *installation.OthersError
+		var others *installation.ForeignBucketError
 		switch {
 		case errors.As(err, &others):
 			ctrllog.FromContext(ctx).Info("a file stays although its Media goes, since the bucket belongs to another cluster", "key", key, "cluster", others.Cluster)
@@ -83,10 +83,10 @@ func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) 
 	return false, nil
 }
 
-// noteFile notes that the file of a Media lies under its own key.
-func (r *Reconciler) noteFile(ctx context.Context, m *v1alpha1.Media) error {
+// recordFile notes that the file of a Media lies under its own key.
+func (r *Reconciler) recordFile(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.OwnKey(m))
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.UIDKey(m))
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot note where the media file is: %w", err)
 	}

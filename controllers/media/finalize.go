@@ -35,13 +35,13 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 	}
 	failed := r.tryDrop(ctx, m)
 	if failed == nil {
-		return 0, r.letGo(ctx, m)
+		return 0, r.releaseFinalizer(ctx, m)
 	}
 	if ctx.Err() != nil {
 		return 0, failed // the process ends
 	}
 	left := abandonAfter - r.Clock.Since(m.DeletionTimestamp.Time)
-	ending, err := r.namespaceEnds(ctx, m.Namespace)
+	ending, err := r.isNamespaceTerminating(ctx, m.Namespace)
 	switch {
 	case err != nil:
 		return 0, errors.Join(failed, err)
@@ -49,11 +49,11 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 		ctrllog.FromContext(ctx).Error(failed, "the deletion of a media file is tried again")
 		return min(left, jitter.Around(min(max((abandonAfter-left)/4, finalizeSoonest), finalizeLatest), m.UID)), nil
 	}
-	if err := r.letGo(ctx, m); err != nil {
+	if err := r.releaseFinalizer(ctx, m); err != nil {
 		return 0, err
 	}
 	ctrllog.FromContext(ctx).Error(failed, "a Media went although its file could not be deleted", "key", store.Key(m))
-	r.tellAbandoned(m, ending)
+	r.reportAbandoned(m, ending)
 	return 0, nil
 }
 
@@ -63,7 +63,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
-	if err := r.noteRequest(ctx, m); err != nil {
+	if err := r.recordRequest(ctx, m); err != nil {
 		return err
 	}
 	err := r.discard(ctx, m)
@@ -73,11 +73,11 @@ func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 	return fmt.Errorf("cannot delete the media file from the store: %w", err)
 }
 
-// noteRequest keeps the request that created the Media while its Idempotency-Key holds, so
+// recordRequest keeps the request that created the Media while its Idempotency-Key holds, so
 // that the key is not taken for another file. Without a bucket, or a team, the key ends with
 // the Media.
-func (r *Reconciler) noteRequest(ctx context.Context, m *v1alpha1.Media) error {
-	if r.Requests == nil || r.Owner == nil || !r.Clock.Now().Before(posting.KeyHeldUntil(m)) {
+func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error {
+	if r.Requests == nil || r.Owner == nil || !r.Clock.Now().Before(posting.KeyExpiresAt(m)) {
 		return nil
 	}
 	team, err := r.Owner(ctx, m.Namespace)
@@ -95,8 +95,8 @@ func (r *Reconciler) noteRequest(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// letGo takes the finalizer off.
-func (r *Reconciler) letGo(ctx context.Context, m *v1alpha1.Media) error {
+// releaseFinalizer takes the finalizer off.
+func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -105,15 +105,15 @@ func (r *Reconciler) letGo(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// namespaceEnds reports whether a namespace is being deleted. It asks the API server: the
+// isNamespaceTerminating reports whether a namespace is being deleted. It asks the API server: the
 // answer decides whether a file is given up.
-func (r *Reconciler) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	return namespaces.Ends(ctx, r.APIReader, name) //nolint:wrapcheck // it says what was being done
+func (r *Reconciler) isNamespaceTerminating(ctx context.Context, name string) (bool, error) {
+	return namespaces.IsTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // it says what was being done
 }
 
-// tellAbandoned tells that a file may be left. In a namespace that is being deleted there
+// reportAbandoned tells that a file may be left. In a namespace that is being deleted there
 // can be no new event, so that the namespace itself, which is in none, is what it is about.
-func (r *Reconciler) tellAbandoned(m *v1alpha1.Media, ending bool) {
+func (r *Reconciler) reportAbandoned(m *v1alpha1.Media, ending bool) {
 	if r.Events == nil {
 		return
 	}

@@ -57,7 +57,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 // mediaNames are the names of the Media of a post, which is read from the API server if the
 // cache does not keep them.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
-	if cached.KnowsMedia(post) {
+	if cached.HasMediaRefs(post) {
 		return posting.MediaNames(&post.Spec), nil
 	}
 	var live v1alpha1.Post
@@ -74,7 +74,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 // refer to, finished ones too.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
-	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err := pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		var posts v1alpha1.PostList
 		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)

@@ -59,7 +59,7 @@ var _ = Describe("what a backup brings back", func() {
 	It("finds its file, asks for no upload, and keeps the file from the sweep", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(m *v1alpha1.Media) { fromTheAPI(m); m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		key := store.OwnKey(original)
+		key := store.UIDKey(original)
 		Expect(original.Annotations).To(HaveKeyWithValue(v1alpha1.FileAnnotation, key))
 		lose(ctx, original)
 		copied := restored(ctx, original)
@@ -78,13 +78,13 @@ var _ = Describe("what a backup brings back", func() {
 	It("is uploaded anew under its own key if the file is gone", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
-		old := store.OwnKey(original)
+		old := store.UIDKey(original)
 		lose(ctx, original)
 		Expect(bucket.Delete(ctx, old)).To(Succeed())
 		copied := restored(ctx, original)
 		d.step(ctx, copied, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
-		Expect(copied.Status.UploadURL).To(ContainSubstring(store.OwnKey(copied)), "an annotation gives no way to write to another's file")
-		_, err := bucket.Put(ctx, store.OwnKey(copied), "image/png", 10, strings.NewReader("9876543210"))
+		Expect(copied.Status.UploadURL).To(ContainSubstring(store.UIDKey(copied)), "an annotation gives no way to write to another's file")
+		_, err := bucket.Put(ctx, store.UIDKey(copied), "image/png", 10, strings.NewReader("9876543210"))
 		Expect(err).NotTo(HaveOccurred())
 		d.clock.Step(time.Minute)
 		d.step(ctx, copied, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
@@ -94,7 +94,7 @@ var _ = Describe("what a backup brings back", func() {
 	It("shares its file with a copy, and the last of them takes it along", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
-		key := store.OwnKey(original)
+		key := store.UIDKey(original)
 		first := restored(ctx, original)
 		second := restored(ctx, original)
 		for _, m := range []*v1alpha1.Media{first, second} {
@@ -115,12 +115,12 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(k8s.Create(ctx, wrong)).To(Succeed())
 		d.step(ctx, wrong, is(v1alpha1.MediaRejected, "SizeMismatch"))
 		Expect(d.sweep(ctx)).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(original))).To(Succeed())
+		Expect(hasFile(ctx, store.UIDKey(original))).To(Succeed())
 	})
 
 	It("leaves the files of a bucket alone that is another cluster's, but for its own", func(ctx SpecContext) {
 		d := newDesk(loose())
-		d.MayDelete = func(context.Context) error { return &installation.OthersError{Cluster: "first", Own: "second"} }
+		d.MayDelete = func(context.Context) error { return &installation.ForeignBucketError{Cluster: "first", Own: "second"} }
 		orphan, lost, own := d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {})
 		lose(ctx, orphan)
 		lose(ctx, lost)
@@ -130,15 +130,15 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.delete(ctx, copied)
 		d.delete(ctx, own)
-		Expect(hasFile(ctx, store.OwnKey(orphan))).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(lost))).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(own))).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.UIDKey(orphan))).To(Succeed())
+		Expect(hasFile(ctx, store.UIDKey(lost))).To(Succeed())
+		Expect(hasFile(ctx, store.UIDKey(own))).To(MatchError(store.ErrNotFound))
 
 		By("sweeping them once a person has taken the bucket over")
 		d.MayDelete = func(context.Context) error { return nil }
 		Expect(d.sweep(ctx)).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(orphan))).To(MatchError(store.ErrNotFound))
-		Expect(hasFile(ctx, store.OwnKey(lost))).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.UIDKey(orphan))).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.UIDKey(lost))).To(MatchError(store.ErrNotFound))
 	})
 
 	It("may come a week after its namespace was made anew", func(ctx SpecContext) {
@@ -150,10 +150,10 @@ var _ = Describe("what a backup brings back", func() {
 		before := map[string]time.Time{string(m.UID): namespace.CreationTimestamp.Add(-time.Hour)}
 		d.clock.SetTime(namespace.CreationTimestamp.Add(restoreWithin - time.Second))
 		Expect(d.removeOrphans(ctx, byHand, before)).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(m))).To(Succeed())
+		Expect(hasFile(ctx, store.UIDKey(m))).To(Succeed())
 		d.clock.Step(time.Second)
 		Expect(d.removeOrphans(ctx, byHand, before)).To(Succeed())
-		Expect(hasFile(ctx, store.OwnKey(m))).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.UIDKey(m))).To(MatchError(store.ErrNotFound))
 	})
 })
 

@@ -64,7 +64,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		})
 		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)) // who has an address keeps it
 		Expect(k8s.Delete(ctx, first)).To(Succeed())
-		d.clock.Step(grantedFor)
+		d.clock.Step(reservationTTL)
 		d.step(ctx, second, func(g Gomega, m *v1alpha1.Media) {
 			is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)
 			g.Expect(m.Status.UploadURL).NotTo(BeEmpty())
@@ -80,7 +80,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		d.step(ctx, waiting, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		d.step(ctx, fetched, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))
 		Expect(k8s.Delete(ctx, waiting)).To(Succeed())
-		d.clock.Step(grantedFor)
+		d.clock.Step(reservationTTL)
 		d.step(ctx, fetched, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
 

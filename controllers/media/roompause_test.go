@@ -18,7 +18,7 @@ func TestPauseOf(t *testing.T) {
 		"some minutes":        {"it is looked at a fifth later than it might be", 8 * time.Minute, 2 * time.Minute},
 		"a day":               {"a hundred thousand such take 170 looks a second, and not 3,400", 24 * time.Hour, 10 * time.Minute},
 	} {
-		if got := pauseOf(tc.waited); got != tc.want {
+		if got := budgetPause(tc.waited); got != tc.want {
 			t.Errorf("%s: %s instead of %s: %s", name, got, tc.want, tc.why)
 		}
 	}

@@ -91,7 +91,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 			continue
 		}
 		names[m.Name] = true
-		if at, ok := goesAt(m, s.UnusedAfter, rejectedFor); ok && !now.Before(at) {
+		if at, ok := deleteAt(m, s.UnusedAfter, rejectedFor); ok && !now.Before(at) {
 			goes[m.Name] = true
 		}
 	}
@@ -157,7 +157,7 @@ func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
 	}
 	err := s.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
 	if err == nil {
-		s.Metrics.gone(reason)
+		s.Metrics.countRemoved(reason)
 		ctrllog.FromContext(ctx).Info("deleted a media file that no post uses", "namespace", m.Namespace, "name", m.Name, "phase", m.Status.Phase)
 		return nil
 	}

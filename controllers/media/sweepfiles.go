@@ -31,7 +31,7 @@ const maxOrphans = 1000
 // store of another installation by mistake does no harm. In a bucket that another cluster
 // has marked as its own it looks at nothing; see installation.Watch for who is told.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
-	var others *installation.OthersError
+	var others *installation.ForeignBucketError
 	if err := s.MayDelete(ctx); errors.As(err, &others) {
 		return nil
 	} else if err != nil {
@@ -45,14 +45,14 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 		if err != nil {
 			return fmt.Errorf("cannot list the files in the store: %w", err)
 		}
-		for _, m := range found.known[object.Key] {
+		for _, m := range found.mediaByFile[object.Key] {
 			if object.Key == store.Key(m) {
 				delete(unlisted, m)
 			}
 		}
 		if namespace, uid, derived, ok := store.ParseKey(object.Key); ok {
 			_, ours := byNamespace[namespace]
-			found.note(object, namespace, uid, derived, ours)
+			found.classify(object, namespace, uid, derived, ours)
 		}
 	}
 	for m := range unlisted {
@@ -62,7 +62,7 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	}
 	var problems []error
 	for m := range found.suspects {
-		problems = append(problems, s.look(ctx, m))
+		problems = append(problems, s.recheckSuspect(ctx, m))
 	}
 	for namespace, uids := range found.orphans {
 		problems = append(problems, s.removeOrphans(ctx, namespace, uids))
@@ -72,10 +72,10 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 
 // findings is what a sweep finds in the store.
 type findings struct {
-	// known holds all Media by the keys of their files, and suspects those whose file does
+	// mediaByFile holds all Media by the keys of their files, and suspects those whose file does
 	// not fit.
-	known    map[string][]*v1alpha1.Media
-	suspects map[*v1alpha1.Media]bool
+	mediaByFile map[string][]*v1alpha1.Media
+	suspects    map[*v1alpha1.Media]bool
 	// orphans holds UIDs without a Media, by namespace, with when the last file of each was
 	// stored, and count how many files they have. A file that is newer than oldest may be
 	// waiting for its Media.
@@ -88,13 +88,13 @@ type findings struct {
 // files are not listed yet.
 func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (found *findings, unlisted map[*v1alpha1.Media]bool) {
 	found = &findings{
-		known: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
+		mediaByFile: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
 	}
 	unlisted = map[*v1alpha1.Media]bool{}
 	for _, list := range byNamespace {
 		for _, m := range list {
 			for _, key := range fileKeys(m) {
-				found.known[key] = append(found.known[key], m)
+				found.mediaByFile[key] = append(found.mediaByFile[key], m)
 			}
 			unlisted[m] = true
 		}
@@ -102,9 +102,9 @@ func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (fo
 	return found, unlisted
 }
 
-// note compares a file, or a rendition of one, with the Media that refer to it.
-func (f *findings) note(object store.Object, namespace, uid string, rendition, ours bool) {
-	referring := f.known[namespace+"/"+uid]
+// classify compares a file, or a rendition of one, with the Media that refer to it.
+func (f *findings) classify(object store.Object, namespace, uid string, rendition, ours bool) {
+	referring := f.mediaByFile[namespace+"/"+uid]
 	for _, m := range referring {
 		if namespace+"/"+uid == store.Key(m) && suspicious(m, object.ETag, rendition) {
 			f.suspects[m] = true
@@ -138,9 +138,9 @@ func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
 	}
 }
 
-// look checks a Media whose file does not fit, as the API server has it: the copy of
+// recheckSuspect checks a Media whose file does not fit, as the API server has it: the copy of
 // the sweep may be old.
-func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
+func (s *sweeper) recheckSuspect(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
 	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
 		return nil
@@ -174,7 +174,7 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 	if err != nil {
 		return err
 	}
-	made, err := s.madeAt(ctx, namespace)
+	made, err := s.createdAt(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 			problems = append(problems, fmt.Errorf("cannot delete the file %s/%s, which has no Media: %w", namespace, uid, err))
 			continue
 		}
-		s.Metrics.gone(removedOrphan)
+		s.Metrics.countRemoved(removedOrphan)
 		ctrllog.FromContext(ctx).Info("deleted a file that has no Media", "namespace", namespace, "uid", uid)
 	}
 	return errors.Join(problems...)
@@ -200,8 +200,8 @@ func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
 }
 
-// madeAt returns when a namespace was made; zero if it is gone.
-func (s *sweeper) madeAt(ctx context.Context, name string) (time.Time, error) {
+// createdAt returns when a namespace was made; zero if it is gone.
+func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {
 	namespace, err := namespaces.Read(ctx, s.APIReader, name)
 	if namespace == nil {
 		return time.Time{}, err //nolint:wrapcheck // it says what was being done
@@ -213,14 +213,14 @@ func (s *sweeper) madeAt(ctx context.Context, name string) (time.Time, error) {
 // the API server has them.
 func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
 	uids := map[string]bool{}
-	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err := pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		list := metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
 		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
 		}
 		for i := range list.Items {
-			uids[store.UIDOf(store.OwnKey(&list.Items[i]))] = true
+			uids[store.UIDOf(store.UIDKey(&list.Items[i]))] = true
 			uids[store.UIDOf(store.Key(&list.Items[i]))] = true
 		}
 		return list.Continue, nil

@@ -46,12 +46,12 @@ const (
 	// renewAhead is how much of the life of an upload address must be left.
 	renewAhead = v1alpha1.UploadURLLifetime / 3
 
-	// lookAgainAfter is how long after the end of the last upload address a verified
+	// recheckAfterEnd is how long after the end of the last upload address a verified
 	// file is checked once more: clocks differ a little.
-	lookAgainAfter = time.Minute
-	// lookAgainWithin is how late that is still done; afterwards the next sweep does
+	recheckAfterEnd = time.Minute
+	// recheckWindow is how late that is still done; afterwards the next sweep does
 	// it.
-	lookAgainWithin = time.Hour
+	recheckWindow = time.Hour
 )
 
 // pollPause returns how long to wait before the next check of an awaited file.
@@ -74,27 +74,27 @@ func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(unusedAfter)
 	}
-	return store.HandedOutUntil(m)
+	return store.UploadExpiry(m)
 }
 
-// wait is what to do for a file that has not arrived.
-type wait struct {
+// uploadPlan is what to do for a file that has not arrived.
+type uploadPlan struct {
 	// expired: it is not awaited any longer.
 	expired bool
 	// offer: a fresh upload address is due.
 	offer bool
-	// again is when to look next.
-	again time.Duration
+	// recheckAfter is when to look next.
+	recheckAfter time.Duration
 }
 
-// await decides about a file that has not arrived.
-func await(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) wait {
+// planUpload decides about a file that has not arrived.
+func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) uploadPlan {
 	until := addressUntil(m, unusedAfter)
 	ends := until.Add(uploadGrace)
 	if !now.Before(ends) {
-		return wait{expired: true}
+		return uploadPlan{expired: true}
 	}
-	w := wait{again: min(pollPause(now.Sub(m.CreationTimestamp.Time), m.UID), ends.Sub(now))}
+	w := uploadPlan{recheckAfter: min(pollPause(now.Sub(m.CreationTimestamp.Time), m.UID), ends.Sub(now))}
 	if fromAPI(m) || !now.Before(until) {
 		return w
 	}
@@ -102,9 +102,9 @@ func await(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) wait {
 	return w
 }
 
-// lookAgain reports whether a verified file is to be checked once more now, or else
+// recheckDue reports whether a verified file is to be checked once more now, or else
 // when (zero: never).
-func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
+func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
 		return false, 0
@@ -112,13 +112,13 @@ func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	// The status has offered no new address since the file was verified.
 	until := since.Add(v1alpha1.UploadURLLifetime)
 	if fromAPI(m) {
-		until = store.HandedOutUntil(m)
+		until = store.UploadExpiry(m)
 	}
-	at := until.Add(lookAgainAfter)
+	at := until.Add(recheckAfterEnd)
 	switch {
 	case now.Before(at):
 		return false, at.Sub(now)
-	case now.Before(at.Add(lookAgainWithin)):
+	case now.Before(at.Add(recheckWindow)):
 		return true, 0
 	default:
 		return false, 0
@@ -137,16 +137,16 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 	}
 }
 
-// goesAt returns when a Media without a post is deleted; ok is false if it stays. A
+// deleteAt returns when a Media without a post is deleted; ok is false if it stays. A
 // rejected one stays as long as a finished post does in the cluster, so that its owner can read why.
-func goesAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
+func deleteAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false
 	}
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
 		at = m.Status.UnusedSince.Add(unusedAfter)
-		if underKey := store.KeyUntil(m); underKey.After(at) {
+		if underKey := store.IdempotencyKeyExpiry(m); underKey.After(at) {
 			at = underKey
 		}
 		return at, true

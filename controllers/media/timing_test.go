@@ -66,11 +66,11 @@ func TestAwait(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := await(tc.media, 24*time.Hour, noon.Add(tc.at))
+			got := planUpload(tc.media, 24*time.Hour, noon.Add(tc.at))
 			if got.expired != tc.expired || got.offer != tc.offer {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
-			if !got.expired && got.again <= 0 {
+			if !got.expired && got.recheckAfter <= 0 {
 				t.Errorf("%s: it is never looked at again", tc.reason)
 			}
 		})
@@ -79,9 +79,9 @@ func TestAwait(t *testing.T) {
 
 // A wait ends when it is due, not a pause later.
 func TestAwaitEndsInTime(t *testing.T) {
-	got := await(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
-	if got.again != time.Second {
-		t.Errorf("looks again after %s", got.again)
+	got := planUpload(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
+	if got.recheckAfter != time.Second {
+		t.Errorf("looks again after %s", got.recheckAfter)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestLookAgain(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if due, in := lookAgain(tc.media, noon.Add(tc.at)); due != tc.due || in != tc.in {
+			if due, in := recheckDue(tc.media, noon.Add(tc.at)); due != tc.due || in != tc.in {
 				t.Errorf("%s: got %v, %s", tc.reason, due, in)
 			}
 		})
@@ -175,7 +175,7 @@ func TestGoesAt(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			at, ok := goesAt(tc.media, 24*time.Hour, tc.ttl)
+			at, ok := deleteAt(tc.media, 24*time.Hour, tc.ttl)
 			if ok != (tc.want != 0) || ok && !at.Equal(noon.Add(tc.want)) {
 				t.Errorf("%s: got %s, %v", tc.reason, at, ok)
 			}
@@ -189,7 +189,7 @@ func TestGoesAt(t *testing.T) {
 		"under a key, as long as that holds, all the same":     {made(in(v1alpha1.MediaUploaded), madeUnderKey), 24 * time.Hour},
 		"and no longer for a file that was refused: it is 409": {made(in(v1alpha1.MediaRejected), madeUnderKey), time.Minute},
 	} {
-		if at, _ := goesAt(tc.media, time.Minute, 0); !at.Equal(noon.Add(tc.want)) {
+		if at, _ := deleteAt(tc.media, time.Minute, 0); !at.Equal(noon.Add(tc.want)) {
 			t.Errorf("unused for a minute %s: goes at %s", reason, at)
 		}
 	}

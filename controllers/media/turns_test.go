@@ -40,13 +40,13 @@ func TestTurns(t *testing.T) {
 		"the first":          {"who has waited the longest does", "abcdefAe", 0, true, ""},
 		"no second":          {"while somebody has none", "abcdeAb", 0, false, ""},
 		"again":              {"who has had a turn comes after those that wait", "abcdeAa", 0, false, ""},
-		"gone":               {"who does not ask again is not waited for", "abcdeAb", waitsFor + time.Second, true, ""},
+		"gone":               {"who does not ask again is not waited for", "abcdeAb", waiterTTL + time.Second, true, ""},
 		"place for a second": {"as long as there is one for each that waits", "abbBBcc", 0, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-			all := newTurns(4, clk)
+			all := newFetchSlots(4, clk)
 			type fetch struct {
 				namespace string
 				ctx       context.Context
@@ -69,12 +69,12 @@ func TestTurns(t *testing.T) {
 					under = slices.Delete(under, at, at+1)
 					continue
 				}
-				ctx, give, ok := all.take(t.Context(), step)
+				ctx, give, ok := all.acquire(t.Context(), step)
 				if got = ok; ok {
 					under = append(under, fetch{step, ctx, give})
 				}
 				for _, f := range under {
-					if errors.Is(context.Cause(f.ctx), errYielded) && !slices.Contains(yield, f.namespace) {
+					if errors.Is(context.Cause(f.ctx), errPreempted) && !slices.Contains(yield, f.namespace) {
 						yield = append(yield, f.namespace)
 					}
 				}
@@ -82,8 +82,8 @@ func TestTurns(t *testing.T) {
 			if got != tc.last || strings.Join(yield, " ") != tc.yield {
 				t.Errorf("%s: the last of %q gets a place: %v, want %v; given up by %q, want %q", tc.reason, tc.asked, got, tc.last, yield, tc.yield)
 			}
-			if len(all.held) > all.most {
-				t.Errorf("%s: %d places are held of %d", tc.reason, len(all.held), all.most)
+			if len(all.active) > all.most {
+				t.Errorf("%s: %d places are held of %d", tc.reason, len(all.active), all.most)
 			}
 		})
 	}

@@ -25,17 +25,17 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// carryOut carries actions out in their order, up to the first that has stored
+// execute carries actions out in their order, up to the first that has stored
 // something.
-func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, actions []delivery.Action) error {
+func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery.Facts, actions []delivery.Action) error {
 	for _, action := range actions {
 		var err error
 		switch a := action.(type) {
 		case delivery.Record:
 			p.wrote = true
-			if err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.memory.publish, f.Results); err == nil {
+			if err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.state.publish, f.Results); err == nil {
 				r.recorder.published(p, &p.stored)
-				r.recorder.ended(p, &p.stored)
+				r.recorder.failed(p, &p.stored)
 			}
 		case delivery.Resolve:
 			err = r.resolve(ctx, p, f, a.Value)
@@ -46,7 +46,7 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 		case delivery.ReportPreparation:
 			r.reportPreparation(ctx, p, f, a)
 		case delivery.FindEarlier:
-			r.records.find(ctx, p, f)
+			r.records.findEarlier(ctx, p, f)
 			return r.decideAgain(ctx, p, f)
 		case delivery.Claim:
 			if r.readTokens(ctx, p, a.Targets) {
@@ -59,8 +59,8 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 			err = r.release(ctx, p)
 		case delivery.Wait:
 			p.wait = a
-			p.wakeBy(p.countAt)
-			p.wakeBy(p.memory.warnAt)
+			p.requeueBy(p.quotaRetryAt)
+			p.requeueBy(p.state.warnAt)
 		}
 		if err != nil || p.wrote {
 			return err
@@ -71,31 +71,31 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 
 // decideAgain decides from the post as it was read, and from what the pass has
 // learned since.
-func (r *Reconciler) decideAgain(ctx context.Context, p *pass, f *delivery.Facts) error {
+func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	p.post.Status = *p.stored.DeepCopy()
-	return r.carryOut(ctx, p, f, delivery.Decide(f))
+	return r.execute(ctx, p, f, delivery.Decide(f))
 }
 
 // write stores the status. If it changed, write emits the event of the decision, and the final event of each target that the
 // decision failed. decided is nil where no decision was made: the caller emits its own events.
-func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write) error {
+func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *delivery.Write) error {
 	before := p.stored
-	if err := r.holdEnd(ctx, p); err != nil {
+	if err := r.ensureFinalizerAtEnd(ctx, p); err != nil {
 		return err
 	}
-	changed, err := r.publisher.Write(ctx, p.post, &p.memory.publish, &p.stored)
+	changed, err := r.publisher.Write(ctx, p.post, &p.state.publish, &p.stored)
 	if changed {
-		p.written()
+		p.markStored()
 		if p.post.Status.Earlier != nil {
-			r.owners.Note(p.post)
+			r.owners.Record(p.post)
 		}
 	}
 	if decided != nil {
-		r.announce(p, &before, said(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
+		r.announce(p, &before, withDefaultMessage(p.post, decided.Event), changed || posting.TooLarge(err)) // when not even this fits, the owner learns it all the same
 	}
 	for i := range p.post.Status.Targets {
 		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
-			p.memory.prepare.Drop(int(t.Index))
+			p.state.prepare.Drop(int(t.Index))
 		}
 	}
 	return err
@@ -103,31 +103,31 @@ func (r *Reconciler) write(ctx context.Context, p *pass, decided *delivery.Write
 
 // announce emits the events of a decision, if its status is news. The warning that a post has no Team is held back while the post is
 // young, and emitted if it has still none by then.
-func (r *Reconciler) announce(p *pass, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
-	late := !p.memory.warnAt.IsZero()
-	p.memory.warnAt = time.Time{}
+func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
+	late := !p.state.warnAt.IsZero()
+	p.state.warnAt = time.Time{}
 	if news {
-		r.recorder.ended(p, before)
+		r.recorder.failed(p, before)
 	}
 	at := p.post.CreationTimestamp.Add(conditions.NoTeamGrace)
 	switch {
 	case e.Reason != v1alpha1.ReasonNoTeam && !news, !news && !late:
 	case e.Reason == v1alpha1.ReasonNoTeam && at.After(p.now):
-		p.memory.warnAt = at
+		p.state.warnAt = at
 	default:
 		r.recorder.event(p.post, e)
 	}
 }
 
-// wakeBy has the pass come back at a time at the latest; zero changes nothing.
-func (p *pass) wakeBy(at time.Time) {
+// requeueBy has the pass come back at a time at the latest; zero changes nothing.
+func (p *reconciliation) requeueBy(at time.Time) {
 	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
 		p.wait.Until, p.wait.InTurn = at, false
 	}
 }
 
-// said returns an event with a message: that of the Ready condition if it has none of its own.
-func said(post *v1alpha1.Post, e delivery.Event) delivery.Event {
+// withDefaultMessage returns an event with a message: that of the Ready condition if it has none of its own.
+func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
 	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
 		e.Message = ready.Message
 	}
@@ -143,29 +143,29 @@ const confirmWithin = time.Minute
 // resolve enters what a person found out about targets whose outcome is unknown,
 // and then takes the annotation away. Until that is done nothing is claimed, so that
 // it is never taken for a resolution of a later attempt.
-func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, value string) error {
+func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery.Facts, value string) error {
 	asking, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
 	confirm := func(t *v1alpha1.TargetStatus, found attempt.Resolution) delivery.Confirmation {
 		return r.lookups.Confirm(asking, f, t, found)
 	}
-	for _, problem := range delivery.EnterResolutions(p.post, value, confirm, &f.Settings, p.now) {
-		r.recorder.warn(ofPost(p.post), "InvalidResolution", problem.Error())
+	for _, problem := range delivery.RecordResolutions(p.post, value, confirm, &f.Settings, p.now) {
+		r.recorder.warn(postSubject(p.post), "InvalidResolution", problem.Error())
 	}
 	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
-	r.owners.Note(p.post)
+	r.owners.Record(p.post)
 	return r.removeAnnotation(ctx, p, v1alpha1.SettleAnnotation)
 }
 
 // lookup asks about open attempts and records the answers. It never publishes.
-func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, targets []int) error {
+func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
 	}
-	p.asked = true
-	answers := r.lookups.Ask(ctx, f, targets)
+	p.calledPlatform = true
+	answers := r.lookups.Lookup(ctx, f, targets)
 	r.o.Failpoint(PointAfterLookup)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped while looking up: %w", err)
@@ -173,8 +173,8 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 	for _, a := range answers {
 		t := posting.Target(p.post, a.Target)
 		timing, _ := f.Timing(t.Platform)
-		r.lookups.Take(p.post, a)
-		if err := delivery.EnterLookup(p.post, a, timing, r.held(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
+		r.lookups.Claim(p.post, a)
+		if err := delivery.RecordLookup(p.post, a, timing, r.deadlineShift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
 			return err
 		}
 		what := "looked up a call whose answer was lost"
@@ -190,7 +190,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
-	r.owners.Note(p.post)
+	r.owners.Record(p.post)
 	for _, a := range answers {
 		r.reporter.lookup(ctx, p, a)
 		if t := posting.Target(p.post, a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
@@ -201,21 +201,21 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 }
 
 // prepare starts preparations, as far as there are places, and decides again.
-func (r *Reconciler) prepare(ctx context.Context, p *pass, f *delivery.Facts, a delivery.Prepare) error {
+func (r *Reconciler) prepare(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
 	r.readTokens(ctx, p, a.Targets)
 	for _, i := range a.Targets {
 		if p.credentials[p.conn(i).Name] == nil {
-			p.asked = true
-			r.preparer.Start(ctx, &p.memory.prepare, *r.target(p, i), p.now)
+			p.calledPlatform = true
+			r.preparer.Start(ctx, &p.state.prepare, *r.target(p, i), p.now)
 		}
 	}
-	f.PlacesAsked = true
+	f.SlotsRequested = true
 	return r.decideAgain(ctx, p, f)
 }
 
 // readTokens reads the tokens of targets, each connection's once a pass. It reports
 // whether credentials turned out to be unusable, which is for Decide to know.
-func (r *Reconciler) readTokens(ctx context.Context, p *pass, targets []int) (unusable bool) {
+func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets []int) (unusable bool) {
 	for _, i := range targets {
 		conn := p.conn(i)
 		_, read := p.tokens[conn.Name]
@@ -235,33 +235,33 @@ func (r *Reconciler) readTokens(ctx context.Context, p *pass, targets []int) (un
 
 // reportPreparation reports a preparation that failed. One that failed when its time
 // had come is forgotten, so that the next try begins anew.
-func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery.Facts, a delivery.ReportPreparation) {
+func (r *Reconciler) reportPreparation(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.ReportPreparation) {
 	d := &publish.Delivery{
 		Target: a.Target, Conn: p.conn(a.Target), Token: p.tokens[p.conn(a.Target).Name], Attempt: r.o.NewID(),
 		Result: platforms.Result{Outcome: platforms.NotSent, Err: f.Preparation(a.Target).Err},
 	}
 	if !a.Ahead {
-		p.memory.prepare.Drop(a.Target)
+		p.state.prepare.Drop(a.Target)
 	}
 	r.reporter.preparation(ctx, p, d, a.Ahead)
 }
 
 // claim claims the targets whose turn it is, sends them and records what came of
 // them.
-func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
+func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
 	}
-	deliveries := r.enter(p, targets)
+	deliveries := r.acquireGates(p, targets)
 	if len(deliveries) == 0 {
 		return nil
 	}
 	defer r.scheduler.Done(p.key.String())
-	within, err := r.plans.withinPlan(ctx, p, deliveries)
+	within, err := r.plans.enforceLimits(ctx, p, deliveries)
 	if err != nil {
-		return r.cannotCount(ctx, p, within, err)
+		return r.deferForQuota(ctx, p, within, err)
 	}
-	p.memory.counting = nil
+	p.state.quotaBackoff = nil
 	if len(within) == 0 {
 		return r.write(ctx, p, nil)
 	}
@@ -269,7 +269,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if len(within) < len(deliveries) {
 		entered = p.post.DeepCopy()
 	}
-	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
+	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.post, &p.state.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
 		r.enqueue(p.key) // the next pass says so
 		if len(within) < len(deliveries) {
@@ -282,7 +282,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 		r.changed(ctx, entered, &p.stored) // the claim has stored which targets were turned away
 	}
 	if errors.Is(err, publish.ErrDropped) {
-		r.recorder.warn(ofPost(p.post), reasonRecordDropped, publish.ErrDropped.Error())
+		r.recorder.warn(postSubject(p.post), reasonRecordDropped, publish.ErrDropped.Error())
 	}
 	return err
 }
@@ -291,10 +291,10 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 // delivery could not be recorded.
 const reasonRecordDropped = "RecordDropped"
 
-// enter asks for the post's turn: the gates of all its connections at once, so that
+// acquireGates asks for the post's turn: the gates of all its connections at once, so that
 // one claim holds all targets. A target whose connection is slow, or stands in the
 // post twice, is claimed later.
-func (r *Reconciler) enter(p *pass, targets []int) (entered []*publish.Delivery) {
+func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*publish.Delivery) {
 	first := map[string]*publish.Delivery{}
 	var gates []string
 	for _, i := range targets {
@@ -305,18 +305,18 @@ func (r *Reconciler) enter(p *pass, targets []int) (entered []*publish.Delivery)
 		}
 	}
 	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Due(p.post), Wake: func() { r.enqueue(p.key) }}
-	for _, gate := range r.scheduler.Enter(waiter, gates) {
+	for _, gate := range r.scheduler.TryAcquire(waiter, gates) {
 		entered = append(entered, first[gate])
 	}
 	return entered
 }
 
 // delivery is a target with what is prepared for it.
-func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
+func (r *Reconciler) delivery(p *reconciliation, i int) *publish.Delivery {
 	conn := p.conn(i)
 	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
 	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
-	if ready := r.preparer.Result(&p.memory.prepare, r.target(p, i)); ready != nil {
+	if ready := r.preparer.Result(&p.state.prepare, r.target(p, i)); ready != nil {
 		r.o.Failpoint(prepare.PointAfterPrepare)
 		d.Checkpoint, d.Secret, d.SecretHash = ready.Checkpoint, ready.Secret, ready.SecretHash
 		d.Unverified, d.Ambiguous = ready.Unverified, ready.Ambiguous
@@ -324,27 +324,27 @@ func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
 	return d
 }
 
-// turnAway fails a target whose turn it was, and lets others have its account.
-func (r *Reconciler) turnAway(p *pass, d *publish.Delivery, reason, message string) error {
+// rejectTarget fails a target whose turn it was, and lets others have its account.
+func (r *Reconciler) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
 	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	r.scheduler.Release(p.key.String(), d.Gate())
-	r.recorder.last(ofTarget(p.post, d.Target, d.Conn), delivery.Event{
+	r.recorder.emitFinal(targetSubject(p.post, d.Target, d.Conn), delivery.Event{
 		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
 	})
 	return nil
 }
 
-// counting says after which pauses it is tried again to count what a plan limits: from
+// quotaBackoff says after which pauses it is tried again to count what a plan limits: from
 // a second, for trouble that passes, up to a minute, by which a post may be late when
 // it can be counted again.
-var counting = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
+var quotaBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
-// cannotCount enters that targets wait because what the plan limits cannot be
+// deferForQuota enters that targets wait because what the plan limits cannot be
 // counted: nothing is sent uncounted. When it is tried again is not entered, since
 // every post of the team would be written each time.
-func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*publish.Delivery, why error) error {
+func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
 	for _, d := range deliveries {
 		t := posting.Target(p.post, d.Target)
@@ -357,20 +357,20 @@ func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*pub
 			Remedy:  "see that the CustomResourceDefinition usages.social.herald.dev is installed and that the manager may write Usages (config/rbac); its log has the error",
 		})
 	}
-	if p.memory.counting == nil {
-		p.memory.counting = new(counting)
+	if p.state.quotaBackoff == nil {
+		p.state.quotaBackoff = new(quotaBackoff)
 	}
-	p.countAt = r.o.Clock.Now().Add(p.memory.counting.Step())
+	p.quotaRetryAt = r.o.Clock.Now().Add(p.state.quotaBackoff.Step())
 	return r.write(ctx, p, nil)
 }
 
 // release takes the finalizer off a post that is being deleted.
-func (r *Reconciler) release(ctx context.Context, p *pass) error {
+func (r *Reconciler) release(ctx context.Context, p *reconciliation) error {
 	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
 		return nil
 	}
-	err := r.letGo(ctx, p.post)
-	if waits := new(waiting); errors.As(err, &waits) {
+	err := r.releaseFinalizer(ctx, p.post)
+	if waits := new(waitError); errors.As(err, &waits) {
 		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(waits.pause)}
 		return nil
 	}

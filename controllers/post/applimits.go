@@ -41,12 +41,12 @@ type appLimits struct {
 	limits map[v1alpha1.Platform]*appLimit
 }
 
-// askWithin is how long the posts of an app wait for the one that asks. It may have to
+// probeTimeout is how long the posts of an app wait for the one that asks. It may have to
 // wait for its turn, upload its files, and be answered; longer than this, and others ask
 // as well: twice as many each time, up to mostAsk.
 const (
-	askWithin = 2 * time.Minute
-	mostAsk   = 1 << 20
+	probeTimeout = 2 * time.Minute
+	maxProbes    = 1 << 20
 )
 
 func newAppLimits(o *Options) *appLimits {
@@ -71,8 +71,8 @@ func indexAppBlocked(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// own reports whether a connection's credentials are of the installation's app.
-func (l *appLimits) own(conn *v1alpha1.Connection) bool {
+// isInstallationApp reports whether a connection's credentials are of the installation's app.
+func (l *appLimits) isInstallationApp(conn *v1alpha1.Connection) bool {
 	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
 }
 
@@ -82,14 +82,14 @@ func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.C
 	ends := map[v1alpha1.Platform]time.Time{}
 	for _, conn := range connections {
 		platform := conn.Spec.Platform
-		if _, done := ends[platform]; done || !l.own(conn) {
+		if _, done := ends[platform]; done || !l.isInstallationApp(conn) {
 			continue
 		}
 		end, err := l.recorded(ctx, platform, now)
 		if err != nil {
 			return nil, err
 		}
-		ends[platform] = l.end(ctx, platform, end, now)
+		ends[platform] = l.mergeEnds(ctx, platform, end, now)
 	}
 	return ends, nil
 }
@@ -107,7 +107,7 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 		until := conn.Status.AppRateLimitedUntil.Time
 		// An end that is further ahead than is believed is none.
 		believed := !until.After(now) || !ratelimit.AppBlockedUntil(&conn.Status, now).IsZero()
-		if account := conn.Spec.AccountID; believed && l.own(conn) && until.After(ends[account]) {
+		if account := conn.Spec.AccountID; believed && l.isInstallationApp(conn) && until.After(ends[account]) {
 			if ends == nil {
 				ends = map[string]time.Time{}
 			}
@@ -117,9 +117,9 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 	return ends, nil
 }
 
-// end completes what stands in connections by what this process knows and the cache does
+// mergeEnds completes what stands in connections by what this process knows and the cache does
 // not show yet, or any more.
-func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorded map[string]time.Time, now time.Time) (end time.Time) {
+func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, recorded map[string]time.Time, now time.Time) (end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[platform]
@@ -130,19 +130,19 @@ func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorde
 		limit = newAppLimit()
 		l.limits[platform] = limit
 	}
-	maps.DeleteFunc(limit.told, func(_ string, t told) bool { return !t.until.After(now) || l.shows(ctx, &t) })
+	maps.DeleteFunc(limit.pending, func(_ string, t pendingLimit) bool { return !t.until.After(now) || l.isCached(ctx, &t) })
 	maps.DeleteFunc(limit.refuted, func(account string, until time.Time) bool {
 		_, stands := recorded[account]
 		return !stands && !until.After(now)
 	})
-	limit.ends = map[string]time.Time{}
+	limit.endByAccount = map[string]time.Time{}
 	for account, until := range recorded {
-		limit.know(account, until, now)
+		limit.observe(account, until, now)
 	}
-	for account, t := range limit.told {
-		limit.know(account, t.until, now)
+	for account, t := range limit.pending {
+		limit.observe(account, t.until, now)
 	}
-	end = limit.end()
+	end = limit.latestEnd()
 	if end.IsZero() && !limit.latest.After(now) {
 		// It passed, and the examination of the connection removed it.
 		return limit.latest
@@ -152,65 +152,65 @@ func (l *appLimits) end(ctx context.Context, platform v1alpha1.Platform, recorde
 	return end
 }
 
-// shows reports whether the cache shows what was recorded in a connection, or that the
+// isCached reports whether the cache shows what was recorded in a connection, or that the
 // connection is gone: from then on the cache is right.
-func (l *appLimits) shows(ctx context.Context, t *told) bool {
+func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	if t.version == "" {
 		return false
 	}
 	var conn v1alpha1.Connection
-	err := l.client.Get(ctx, t.in, &conn)
+	err := l.client.Get(ctx, t.connection, &conn)
 	return err != nil || conn.UID != t.uid || notOlder(conn.ResourceVersion, t.version)
 }
 
 // blockedUntil is until when a connection's platform takes no calls of its app, or none
 // but those of the post that asks. end is what read found.
 func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) (until time.Time) {
-	if !l.own(conn) {
+	if !l.isInstallationApp(conn) {
 		return until
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[conn.Spec.Platform]
-	end = limit.endNow(end, now)
+	end = limit.currentEnd(end, now)
 	switch {
 	case end.After(now) && (limit == nil || !limit.verifies(conn.Spec.AccountID, now)):
 		return end
-	case limit != nil && limit.isDoubted(end) && limit.isWaited(now) && !limit.hasPlace(post):
-		return limit.askingUntil
+	case limit != nil && limit.needsProbe(end) && limit.isProbing(now) && !limit.mayProbe(post):
+		return limit.probingUntil
 	}
 	return until
 }
 
-// ask reports whether a post may call the platform of a connection: there is no doubt
+// acquireProbe reports whether a post may call the platform of a connection: there is no doubt
 // whether its app is limited, or this post is one of those that ask.
-func (l *appLimits) ask(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
-	if !l.own(conn) {
+func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
+	if !l.isInstallationApp(conn) {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.limits[conn.Spec.Platform]
-	end = limit.endNow(end, now)
-	if limit == nil || !limit.isDoubted(end) {
+	end = limit.currentEnd(end, now)
+	if limit == nil || !limit.needsProbe(end) {
 		return true
 	}
 	if end.After(now) && !limit.verifies(conn.Spec.AccountID, now) {
 		return false
 	}
-	if !limit.isWaited(now) {
-		if len(limit.asking) == 0 {
-			limit.places = 1
+	if !limit.isProbing(now) {
+		if len(limit.probing) == 0 {
+			limit.maxProbing = 1
 		} else {
 			// None of them was answered: those who take long have no place for themselves.
-			limit.places = min(2*limit.places, mostAsk)
+			limit.maxProbing = min(2*limit.maxProbing, maxProbes)
 		}
-		limit.asking, limit.askingUntil = map[types.NamespacedName]struct{}{}, now.Add(askWithin)
+		limit.probing, limit.probingUntil = map[types.NamespacedName]struct{}{}, now.Add(probeTimeout)
 	}
-	if !limit.hasPlace(post) {
+	if !limit.mayProbe(post) {
 		return false
 	}
-	limit.asking[post] = struct{}{}
+	limit.probing[post] = struct{}{}
 	return true
 }
 
@@ -224,9 +224,9 @@ const (
 	wakeAll  = math.MaxInt
 )
 
-// remember takes what an answer to a post told of the app. It returns how many of the posts
+// observe takes what an answer to a post told of the app. It returns how many of the posts
 // that wait for that are to be woken: they may go on, or wait anew.
-func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
+func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,33 +237,33 @@ func (l *appLimits) remember(conn *v1alpha1.Connection, post types.NamespacedNam
 			limit = newAppLimit()
 			l.limits[platform] = limit
 		}
-		limit.tell(conn, until, now)
+		limit.record(conn, until, now)
 	case limit == nil:
 		return wakeNone
 	case result.Err != nil && result.Err.AppWide:
 		// A limit that is over by now, since the answer was recorded late.
-		return limit.freed(post)
+		return limit.releaseProbe(post)
 	case result.Outcome == platforms.Refused && limit.latest.After(now):
 		// What is wrong with one post or account may be found before the app's limit is.
-		return limit.freed(post)
+		return limit.releaseProbe(post)
 	case result.Outcome == platforms.Posted, result.Outcome == platforms.Accepted, result.Outcome == platforms.Refused:
-		if _, asks := limit.asking[post]; asks {
+		if _, asks := limit.probing[post]; asks {
 			limit.refute()
 		} else if limit.latest.After(now) {
 			return wakeNone // The call may have been made before the limit was reached.
 		}
-		limit.over = now
+		limit.clearedAt = now
 	default:
-		return limit.freed(post)
+		return limit.releaseProbe(post)
 	}
-	if limit.answered() {
+	if limit.finishProbes() {
 		return wakeAll
 	}
 	return wakeNone
 }
 
-// stored is told that a connection holds what it was told, in this version.
-func (l *appLimits) stored(conn *v1alpha1.Connection) {
+// markStored is told that a connection holds what it was told, in this version.
+func (l *appLimits) markStored(conn *v1alpha1.Connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := conn.Status.AppRateLimitedUntil
@@ -271,29 +271,29 @@ func (l *appLimits) stored(conn *v1alpha1.Connection) {
 	if limit == nil || shown == nil {
 		return
 	}
-	if t, ok := limit.told[conn.Spec.AccountID]; ok && t.uid == conn.UID && !t.until.After(shown.Time) {
+	if t, ok := limit.pending[conn.Spec.AccountID]; ok && t.uid == conn.UID && !t.until.After(shown.Time) {
 		t.version = conn.ResourceVersion
-		limit.told[conn.Spec.AccountID] = t
+		limit.pending[conn.Spec.AccountID] = t
 	}
 }
 
-// stop is told that a post needs nothing more: another one may ask.
-func (l *appLimits) stop(post types.NamespacedName) {
+// cancelProbes is told that a post needs nothing more: another one may ask.
+func (l *appLimits) cancelProbes(post types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, limit := range l.limits {
-		limit.leave(post)
+		limit.cancelProbe(post)
 	}
 }
 
-// held tells, of each platform with an app, whether it takes no calls of it now, as connections tell.
-func (l *appLimits) held(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
+// limitedPlatforms tells, of each platform with an app, whether it takes no calls of it now, as connections tell.
+func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
 	held := map[v1alpha1.Platform]bool{}
 	for platform := range l.apps {
 		held[platform] = false
 	}
 	connections(func(conn *v1alpha1.Connection) {
-		if until := ratelimit.AppBlockedUntil(&conn.Status, now); l.own(conn) && !until.IsZero() && !l.refutes(conn, until) {
+		if until := ratelimit.AppBlockedUntil(&conn.Status, now); l.isInstallationApp(conn) && !until.IsZero() && !l.refutes(conn, until) {
 			held[conn.Spec.Platform] = true
 		}
 	})

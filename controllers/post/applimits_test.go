@@ -80,7 +80,7 @@ func post(name string) types.NamespacedName {
 func (w *limitsWorld) answered(name, by, app string, result platforms.Result) {
 	w.t.Helper()
 	d := &publish.Delivery{Conn: w.conn(name), Token: platforms.Token{App: app}, Result: result}
-	w.limits.remember(post(by), d)
+	w.limits.observe(post(by), d)
 	if _, _, err := w.limits.record(w.t.Context(), d); err != nil {
 		w.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (w *limitsWorld) may(name, by string) bool {
 		w.t.Fatal(err)
 	}
 	end := ends[v1alpha1.PlatformX]
-	return w.limits.blockedUntil(conn, end, post(by), now).IsZero() && w.limits.apps.ask(conn, end, post(by), now)
+	return w.limits.blockedUntil(conn, end, post(by), now).IsZero() && w.limits.apps.acquireProbe(conn, end, post(by), now)
 }
 
 // asking lists how many of a thousand posts may call.
@@ -184,16 +184,16 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.NotSent})
 	w.expect("what was not sent told nothing, and the next one asks", "two", "c", true)
 	w.expect("as one alone", "two", "d", false)
-	w.limits.apps.stop(post("c"))
+	w.limits.apps.cancelProbes(post("c"))
 	w.expect("a post that is gone asks no more", "two", "d", true)
-	w.clock.Step(askWithin)
+	w.clock.Step(probeTimeout)
 	w.expect("nor is one waited for that takes long", "two", "e", true)
 }
 
 // TestOneThatAsksMayTakeLong: a post that asks may have hours to upload, and comes back with
 // each part. The others do not wait for it, however many such posts there are.
 func TestOneThatAsksMayTakeLong(t *testing.T) {
-	const step = askWithin / 4
+	const step = probeTimeout / 4
 	for _, slow := range []int{1, 3, 100} {
 		t.Run(fmt.Sprintf("%d slow posts", slow), func(t *testing.T) {
 			w := newLimitsWorld(t)
@@ -207,7 +207,7 @@ func TestOneThatAsksMayTakeLong(t *testing.T) {
 						calling++
 					}
 				}
-				if waited%askWithin == 0 {
+				if waited%probeTimeout == 0 {
 					rounds++
 				}
 				if most := 1 << (rounds - 1); calling > most {
@@ -229,7 +229,7 @@ func TestWoken(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
 	said := func(by string, result platforms.Result) int {
-		return w.limits.remember(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
+		return w.limits.observe(post(by), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: result})
 	}
 	late := w.limited(time.Second)
 	w.clock.Step(time.Minute)
@@ -249,14 +249,14 @@ func TestWoken(t *testing.T) {
 		t.Errorf("the end of the limit wakes %d", n)
 	}
 
-	memories, in := newMemories(), appInput(v1alpha1.PlatformX)
+	memories, in := newPostStates(), appInput(v1alpha1.PlatformX)
 	for i := range 1000 {
-		memories.wait(post(fmt.Sprint("p", i)), in)
+		memories.subscribe(post(fmt.Sprint("p", i)), in)
 	}
-	if n := len(memories.takeSome(in, wakeSome)); n != wakeSome {
+	if n := len(memories.drainUpTo(in, wakeSome)); n != wakeSome {
 		t.Errorf("%d are woken, want %d", n, wakeSome)
 	}
-	if n := len(memories.takeSome(in, wakeAll)); n != 1000-wakeSome {
+	if n := len(memories.drainUpTo(in, wakeAll)); n != 1000-wakeSome {
 		t.Errorf("%d are woken then, want all others", n)
 	}
 	if n := len(memories.waiting) + len(memories.inputs); n != 0 {
@@ -304,7 +304,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect("no team holds the others", "one", "a", true)
-	if held := w.limits.apps.held(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
+	if held := w.limits.apps.limitedPlatforms(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -314,9 +314,9 @@ func TestNothingStays(t *testing.T) {
 	w := newLimitsWorld(t)
 	conn := w.conn("one")
 	conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 10, Remaining: 9, ObservedAt: v1alpha1.NewTime(w.clock.Now())}}
-	w.limits.low(conn)
-	w.limits.remember(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
-	w.limits.remember(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
+	w.limits.countLow(conn)
+	w.limits.observe(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
+	w.limits.observe(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
 		Outcome: platforms.Refused, Err: &platforms.Error{Class: platforms.ClassReconnect},
 	}})
 	if len(w.limits.accounts) != 1 {
@@ -327,11 +327,11 @@ func TestNothingStays(t *testing.T) {
 		t.Errorf("%d accounts stay", len(w.limits.accounts))
 	}
 
-	memories, gone := newMemories(), post("gone")
-	known := memories.of(gone, "uid")
-	known.publish.KeepUnsent("attempt", w.clock.Now())
-	memories.wait(gone, appInput(v1alpha1.PlatformX))
-	memories.end(gone, true)
+	memories, gone := newPostStates(), post("gone")
+	known := memories.get(gone, "uid")
+	known.publish.AddUnsent("attempt", w.clock.Now())
+	memories.subscribe(gone, appInput(v1alpha1.PlatformX))
+	memories.prune(gone, true)
 	if len(memories.byPost) != 1 || len(memories.waiting) != 1 {
 		t.Fatalf("%d posts are known, %d inputs awaited", len(memories.byPost), len(memories.waiting))
 	}

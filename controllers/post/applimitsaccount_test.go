@@ -29,7 +29,7 @@ func oneAccountLimited(t *testing.T) *limitsWorld {
 
 // holdsApp reports whether what the first account was told holds the whole app.
 func (w *limitsWorld) holdsApp() bool {
-	return w.limits.apps.held(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
+	return w.limits.apps.limitedPlatforms(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
 }
 
 // wentOut is the answer to a call that published.
@@ -41,7 +41,7 @@ func TestOneAccountLimited(t *testing.T) {
 	if !w.holdsApp() {
 		t.Error("the app is not held")
 	}
-	if wake := w.limits.remember(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
+	if wake := w.limits.observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
 		t.Errorf("it wakes %d", wake)
 	}
 	if n := w.asking(); n != 1000 {
@@ -85,7 +85,7 @@ func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Unknown})
 	w.expect("the next one asks", "three", "d", true)
 	w.expect("and no other", "two", "c", false)
-	w.clock.Step(askWithin)
+	w.clock.Step(probeTimeout)
 	w.expect("one that is not answered is not waited for", "two", "c", true)
 }
 

@@ -30,17 +30,17 @@ const (
 	// defaultUnderway is the default of Records.Underway. Nearly all posts are finished by then, and
 	// take one write to the store.
 	defaultUnderway = time.Minute
-	// keepPauseMost bounds the pause between two tries.
-	keepPauseMost = time.Minute
-	// keptAtOnce and keptInARow are how many records a second, and in a row, are written as their
+	// maxRetryPause bounds the pause between two tries.
+	maxRetryPause = time.Minute
+	// recordsPerSecond and keptInARow are how many records a second, and in a row, are written as their
 	// posts are finished. Those of a burst come keptLater, and up to keptSpread more, after it: the
 	// deliveries shall have the processors and the store to themselves. Both are within the minute
 	// in which a finished post has its record; bursts of more than some thousands take longer, by
 	// what archivers keep in a second.
-	keptAtOnce = 10
-	keptInARow = 100
-	keptLater  = 15 * time.Second
-	keptSpread = 30 * time.Second
+	recordsPerSecond = 10
+	recordsBurst     = 100
+	burstDelay       = 15 * time.Second
+	burstSpread      = 30 * time.Second
 )
 
 // archiver keeps the records of finished posts, and of those that wait for a person or are under
@@ -49,10 +49,10 @@ const (
 type archiver struct {
 	records *records
 	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// atOnce is the rate up to which records are written as their posts are finished.
-	atOnce *rate.Limiter
-	// owning are the names of teams whose finished posts are compared with their records.
-	owning clientworkqueue.TypedRateLimitingInterface[string]
+	// immediate is the rate up to which records are written as their posts are finished.
+	immediate *rate.Limiter
+	// teamQueue are the names of teams whose finished posts are compared with their records.
+	teamQueue clientworkqueue.TypedRateLimitingInterface[string]
 	// metadata lists the finished posts, of which the cache holds none.
 	metadata metadata.Interface
 }
@@ -60,17 +60,17 @@ type archiver struct {
 func newArchiver(rs *records) *archiver {
 	return &archiver{
 		records: rs,
-		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[types.NamespacedName](),
+		queue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[types.NamespacedName](),
 			clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: rs.o.Clock}),
-		owning: clientworkqueue.NewTypedRateLimitingQueueWithConfig(keepAgain[string](),
+		teamQueue: clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[string](),
 			clientworkqueue.TypedRateLimitingQueueConfig[string]{Name: "post-records-teams"}),
-		atOnce: rate.NewLimiter(keptAtOnce, keptInARow),
+		immediate: rate.NewLimiter(recordsPerSecond, recordsBurst),
 	}
 }
 
-// keepAgain says when what failed is tried again.
-func keepAgain[T comparable]() clientworkqueue.TypedRateLimiter[T] {
-	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, keepPauseMost)
+// newRetryLimiter says when what failed is tried again.
+func newRetryLimiter[T comparable]() clientworkqueue.TypedRateLimiter[T] {
+	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, maxRetryPause)
 }
 
 // add has the manager run the archiver.
@@ -86,16 +86,16 @@ func (rs *records) add(mgr ctrl.Manager) error {
 	return mgr.Add(rs.archiver)
 }
 
-// later has the record of a post kept that a pass has finished, or brought to wait for a person,
+// enqueue has the record of a post kept that a pass has finished, or brought to wait for a person,
 // who may take weeks; of one that is under way, or finished in a burst, a while later. What is
 // known of it must not be lost with its object.
-func (rs *records) later(p *pass) {
+func (rs *records) enqueue(p *reconciliation) {
 	switch {
-	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Needed(p.post):
+	case rs.archiver == nil || !p.post.DeletionTimestamp.IsZero() || !record.Required(p.post):
 	case record.Underway(p.post):
 		rs.archiver.queue.AddAfter(p.key, cmp.Or(rs.o.Records.Underway, defaultUnderway))
-	case !rs.archiver.atOnce.AllowN(rs.o.Clock.Now(), 1):
-		rs.archiver.queue.AddAfter(p.key, keptLater+rand.N(keptSpread)) //nolint:gosec // it spreads load
+	case !rs.archiver.immediate.AllowN(rs.o.Clock.Now(), 1):
+		rs.archiver.queue.AddAfter(p.key, burstDelay+rand.N(burstSpread)) //nolint:gosec // it spreads load
 	default:
 		rs.archiver.queue.Add(p.key)
 	}
@@ -106,31 +106,31 @@ func (a *archiver) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range archivers {
 		workers.Go(func() {
-			for a.next(ctx) {
+			for a.processNextItem(ctx) {
 			}
 		})
 	}
-	workers.Go(func() { a.catchUp(ctx) })
+	workers.Go(func() { a.backfill(ctx) })
 	<-ctx.Done()
 	a.queue.ShutDown()
-	a.owning.ShutDown()
+	a.teamQueue.ShutDown()
 	workers.Wait()
 	return nil
 }
 
-// next works on one post. It reports false when the archiver ends.
-func (a *archiver) next(ctx context.Context) bool {
+// processNextItem works on one post. It reports false when the archiver ends.
+func (a *archiver) processNextItem(ctx context.Context) bool {
 	key, stopped := a.queue.Get()
 	if stopped {
 		return false
 	}
 	defer a.queue.Done(key)
-	err := a.work(ctx, key)
-	a.records.tried(key, err != nil)
+	err := a.sync(ctx, key)
+	a.records.trackSave(key, err != nil)
 	switch {
 	case err == nil:
 		a.queue.Forget(key)
-	case errors.Is(err, errAway):
+	case errors.Is(err, errStoreUnavailable):
 		a.queue.AddRateLimited(key) // Whoever asked has said why.
 	case ctx.Err() == nil:
 		ctrl.Log.WithName("records").Info("cannot keep the record of a post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
@@ -139,26 +139,26 @@ func (a *archiver) next(ctx context.Context) bool {
 	return true
 }
 
-// work keeps the record of a post as it stands now, and sees that the post has its
+// sync keeps the record of a post as it stands now, and sees that the post has its
 // finalizer, without which it would leave the lists when it is deleted. One that is being
 // deleted leaves its record on its way out.
-func (a *archiver) work(ctx context.Context, key types.NamespacedName) error {
-	if a.records.outage.knows() {
-		return errAway // No post is read in vain.
+func (a *archiver) sync(ctx context.Context, key types.NamespacedName) error {
+	if a.records.breaker.isOpen() {
+		return errStoreUnavailable // No post is read in vain.
 	}
 	var post v1alpha1.Post
 	if err := a.records.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !record.Needed(&post) || !post.DeletionTimestamp.IsZero() {
+	if !record.Required(&post) || !post.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if _, kept, err := a.records.keeper(ctx, key.Namespace); err != nil || !kept {
+	if _, kept, err := a.records.writableTeam(ctx, key.Namespace); err != nil || !kept {
 		return err
 	}
 	if _, err := addFinalizer(ctx, a.records.o.Client, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	_, err := a.records.keep(ctx, &post)
+	_, err := a.records.save(ctx, &post)
 	return err
 }

@@ -22,13 +22,13 @@ func TestRecordsOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rs := &records{o: &Options{Clock: clock.RealClock{}}}
 		rs.archiver = newArchiver(rs)
-		defer rs.archiver.owning.ShutDown()
+		defer rs.archiver.teamQueue.ShutDown()
 		defer rs.archiver.queue.ShutDown()
 		finish := func(first, posts int) {
 			for i := first; i < first+posts; i++ {
 				name := fmt.Sprintf("p%d", i)
 				post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PostStatus{Finished: true}}
-				rs.later(&pass{post: post, key: types.NamespacedName{Name: name}})
+				rs.enqueue(&reconciliation{post: post, key: types.NamespacedName{Name: name}})
 			}
 		}
 		for _, step := range []struct {
@@ -37,12 +37,12 @@ func TestRecordsOfABurst(t *testing.T) {
 			after              time.Duration
 			fewest, atMost, of int
 		}{
-			{"a few are written at once, and the others belong to a burst", 500, 0, keptInARow, keptInARow, 500},
-			{"the burst goes on", 500, 0, keptInARow, keptInARow, 1000},
-			{"what comes a second later, and is not more than that rate, is written at once", keptAtOnce, time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 1010},
-			{"the others begin only now", 0, keptLater - 2*time.Second, keptInARow + keptAtOnce, keptInARow + keptAtOnce, 1010},
-			{"and are spread, so that they are no burst themselves", 0, keptSpread / 2, 300, 900, 1010},
-			{"within a minute all are written", 0, keptSpread, 1010, 1010, 1010},
+			{"a few are written at once, and the others belong to a burst", 500, 0, recordsBurst, recordsBurst, 500},
+			{"the burst goes on", 500, 0, recordsBurst, recordsBurst, 1000},
+			{"what comes a second later, and is not more than that rate, is written at once", recordsPerSecond, time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
+			{"the others begin only now", 0, burstDelay - 2*time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
+			{"and are spread, so that they are no burst themselves", 0, burstSpread / 2, 300, 900, 1010},
+			{"within a minute all are written", 0, burstSpread, 1010, 1010, 1010},
 		} {
 			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest
 			finish(step.of-step.finished, step.finished)

@@ -29,23 +29,23 @@ import (
 // What nobody has thought of is found by the informers of controller-runtime. They hand out each object once more every ten
 // hours, and so each post has a pass then.
 
-// wakeOver is over how long the posts have a pass that a leap of the clock does not make due: 100,000 of them take six
+// wakeSpread is over how long the posts have a pass that a leap of the clock does not make due: 100,000 of them take six
 // seconds of one processor (BenchmarkIdle).
-const wakeOver = 30 * time.Second
+const wakeSpread = 30 * time.Second
 
-// clockLeapt gives each post a pass that sleeps until a time, since that comes sooner than its timer says: at once to what
+// clockJumped gives each post a pass that sleeps until a time, since that comes sooner than its timer says: at once to what
 // is due, and to the rest one after another.
-func (r *Reconciler) clockLeapt() {
+func (r *Reconciler) clockJumped() {
 	now := r.o.Clock.Now()
-	r.census.posts.each(func(post *v1alpha1.Post) {
+	r.objects.posts.each(func(post *v1alpha1.Post) {
 		switch key := client.ObjectKeyFromObject(post); {
 		case post.Spec.Draft:
-		case posting.Wait(post, now) > wakeOver:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, jitter.Within(wakeOver, post.UID), 0)
+		case posting.UntilDue(post, now) > wakeSpread:
+			r.enqueueAfter(reconcile.Request{NamespacedName: key}, jitter.Within(wakeSpread, post.UID), 0)
 		case post.Spec.ScheduledAt == nil:
 			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, 0)
 		default:
-			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, r.turn(post))
+			r.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, r.priority(post))
 		}
 	})
 }
@@ -63,9 +63,9 @@ func (r *Reconciler) enqueueAfter(post reconcile.Request, after time.Duration, p
 	(*queue).AddAfter(post, after)
 }
 
-// wakesUsers has the posts woken that refer to a connection or a file which is lost to them. They were accepted, and
+// enqueueDependents has the posts woken that refer to a connection or a file which is lost to them. They were accepted, and
 // wait for nothing that they refer to: to remember for each what it refers to would take more memory than the posts.
-func (r *Reconciler) wakesUsers() handler.EventHandler {
+func (r *Reconciler) enqueueDependents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 		in := []client.ListOption{client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy}
 		uses := func(post *v1alpha1.Post) bool {
@@ -74,7 +74,7 @@ func (r *Reconciler) wakesUsers() handler.EventHandler {
 		if _, ok := obj.(*v1alpha1.Media); ok {
 			in = append(in, client.MatchingFields{cached.MediaIndex: cached.MediaBucket(obj.GetName())})
 			uses = func(post *v1alpha1.Post) bool {
-				return !cached.KnowsMedia(post) || slices.Contains(posting.MediaNames(&post.Spec), obj.GetName())
+				return !cached.HasMediaRefs(post) || slices.Contains(posting.MediaNames(&post.Spec), obj.GetName())
 			}
 		}
 		var posts v1alpha1.PostList
@@ -84,7 +84,7 @@ func (r *Reconciler) wakesUsers() handler.EventHandler {
 		}
 		now := r.o.Clock.Now()
 		for i := range posts.Items {
-			if post := &posts.Items[i]; !post.Spec.Draft && posting.Wait(post, now) > 0 && uses(post) {
+			if post := &posts.Items[i]; !post.Spec.Draft && posting.UntilDue(post, now) > 0 && uses(post) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
 			}
 		}
@@ -92,9 +92,9 @@ func (r *Reconciler) wakesUsers() handler.EventHandler {
 	})
 }
 
-// lost passes the changes by which a connection or a file that a post could use is no longer what it was. Both are
+// becameUnusable passes the changes by which a connection or a file that a post could use is no longer what it was. Both are
 // written often, and other changes matter to a post when it is due.
-func lost() predicate.Predicate {
+func becameUnusable() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return true },

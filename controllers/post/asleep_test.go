@@ -52,9 +52,9 @@ type sleeper struct {
 }
 
 func (s *sleeper) start() {
-	leaps := apiclock.NewLeaps(s, nil)
+	leaps := apiclock.NewJumps(s, nil)
 	m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-		o.Clock, o.Leaps = s, leaps
+		o.Clock, o.Jumps = s, leaps
 		o.Owned = func(_ context.Context, namespace string) (bool, error) {
 			if namespace == s.namespace {
 				s.passes.Add(1)

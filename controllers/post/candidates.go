@@ -18,7 +18,7 @@ import (
 // listCandidates lists, for those of the targets that only a person can settle, the posts of
 // their accounts that may be the ones in doubt, and enters them. The caller stores them. A
 // target whose account cannot be asked keeps what was listed before.
-func (r *Reconciler) listCandidates(ctx context.Context, p *pass, f *delivery.Facts, targets []int) {
+func (r *Reconciler) listCandidates(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) {
 	var undecided []int
 	for _, i := range targets {
 		if attempt.Undecided(posting.Target(p.post, i)) {
@@ -30,7 +30,7 @@ func (r *Reconciler) listCandidates(ctx context.Context, p *pass, f *delivery.Fa
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
-	p.asked = true
+	p.calledPlatform = true
 	for _, found := range r.lookups.Candidates(ctx, f, undecided) {
 		if found.Err != nil {
 			p.log.Info("the posts of an account cannot be listed for the person who is asked", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
@@ -43,7 +43,7 @@ func (r *Reconciler) listCandidates(ctx context.Context, p *pass, f *delivery.Fa
 // answerRequest lists candidates once more if the annotation social.herald.dev/list-candidates
 // asks for it, and takes the annotation away. What a person has answered meanwhile, and what
 // this process has not recorded yet, comes first. It reports whether it did.
-func (r *Reconciler) answerRequest(ctx context.Context, p *pass, f *delivery.Facts) (answered bool, err error) {
+func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
 	if !requested || settles || len(f.Results) > 0 || !p.post.DeletionTimestamp.IsZero() {
@@ -63,13 +63,13 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *pass, f *delivery.Fac
 }
 
 // removeAnnotation takes an annotation away that the pass has answered.
-func (r *Reconciler) removeAnnotation(ctx context.Context, p *pass, name string) error {
+func (r *Reconciler) removeAnnotation(ctx context.Context, p *reconciliation, name string) error {
 	base := p.post.DeepCopy()
 	delete(p.post.Annotations, name)
 	if err := r.o.Client.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot remove the annotation %s: %w", name, err)
 	}
-	p.memory.publish.Wrote(p.post)
-	p.written()
+	p.state.publish.RecordWrite(p.post)
+	p.markStored()
 	return nil
 }

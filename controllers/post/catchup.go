@@ -24,38 +24,38 @@ import (
 )
 
 const (
-	// keptBefore is how much older than a post a record may be that is its own: the clocks of
+	// recordSkew is how much older than a post a record may be that is its own: the clocks of
 	// the store and of the Kubernetes API differ. One that is written again is the same.
-	keptBefore = time.Minute
-	// catchUpAhead is how many posts may wait for the archiver before more are looked for:
+	recordSkew = time.Minute
+	// backfillBacklog is how many posts may wait for the archiver before more are looked for:
 	// six seconds' work. catchUpPause is when it is looked again how many do.
-	catchUpAhead = 1000
-	catchUpPause = time.Second
+	backfillBacklog = 1000
+	backfillPause   = time.Second
 )
 
-// catchUp finds the finished posts of which no record was kept: by a version that kept
+// backfill finds the finished posts of which no record was kept: by a version that kept
 // none, because the manager before this one was killed, or since no Team owned their namespace.
 // It compares what the bucket has with the metadata of the posts, team by team, and tries again
 // where that fails: first for all teams, and then for each that comes to own its namespace.
-func (a *archiver) catchUp(ctx context.Context) {
-	a.catchUpAll(ctx)
-	for a.catchUpNext(ctx) {
+func (a *archiver) backfill(ctx context.Context) {
+	a.backfillAll(ctx)
+	for a.backfillNext(ctx) {
 	}
 }
 
-// catchUpAll has all teams caught up.
-func (a *archiver) catchUpAll(ctx context.Context) {
+// backfillAll has all teams caught up.
+func (a *archiver) backfillAll(ctx context.Context) {
 	o := a.records.o
 	var teams v1alpha1.TeamList
-	for pause := time.Second; ; pause = min(2*pause, keepPauseMost) {
+	for pause := time.Second; ; pause = min(2*pause, maxRetryPause) {
 		err := o.Client.List(ctx, &teams)
 		for i := 0; err == nil && i < len(teams.Items); i++ {
-			a.owning.Add(teams.Items[i].Name)
+			a.teamQueue.Add(teams.Items[i].Name)
 		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		logBehind(err)
+		logBackfillError(err)
 		select {
 		case <-o.Clock.After(pause):
 		case <-ctx.Done():
@@ -64,40 +64,40 @@ func (a *archiver) catchUpAll(ctx context.Context) {
 	}
 }
 
-// catchUpNext catches up one team. It reports false when the archiver ends.
-func (a *archiver) catchUpNext(ctx context.Context) bool {
-	name, stopped := a.owning.Get()
+// backfillNext catches up one team. It reports false when the archiver ends.
+func (a *archiver) backfillNext(ctx context.Context) bool {
+	name, stopped := a.teamQueue.Get()
 	if stopped {
 		return false
 	}
-	defer a.owning.Done(name)
+	defer a.teamQueue.Done(name)
 	var team v1alpha1.Team
 	err := a.records.o.Client.Get(ctx, types.NamespacedName{Name: name}, &team)
 	if err == nil {
-		err = a.catchUpTeam(ctx, &team)
+		err = a.backfillTeam(ctx, &team)
 	}
 	switch {
 	case client.IgnoreNotFound(err) == nil:
-		a.owning.Forget(name)
+		a.teamQueue.Forget(name)
 	case ctx.Err() == nil:
-		logBehind(err)
-		a.owning.AddRateLimited(name)
+		logBackfillError(err)
+		a.teamQueue.AddRateLimited(name)
 	}
 	return true
 }
 
-func logBehind(err error) {
+func logBackfillError(err error) {
 	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
 }
 
-// catchesUp has a Team caught up that comes to own its namespace: what was finished there before
+// enqueueBackfill has a Team caught up that comes to own its namespace: what was finished there before
 // has neither a record nor the finalizer, and no cache has it. For one that loses its namespace
 // nothing is left to find: it was caught up when it came. It asks for no pass.
-func (rs *records) catchesUp() handler.EventHandler {
+func (rs *records) enqueueBackfill() handler.EventHandler {
 	catchUp := func(obj client.Object) {
 		team, ok := obj.(*v1alpha1.Team)
 		if ok && rs.archiver != nil && conditions.IsReady(team.Status.Conditions) {
-			rs.archiver.owning.Add(team.Name)
+			rs.archiver.teamQueue.Add(team.Name)
 		}
 	}
 	return handler.Funcs{
@@ -106,13 +106,13 @@ func (rs *records) catchesUp() handler.EventHandler {
 	}
 }
 
-// catchUpTeam looks for the finished posts of a team that have no record. Those of a namespace that
+// backfillTeam looks for the finished posts of a team that have no record. Those of a namespace that
 // is not served are another installation's.
-func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
+func (a *archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error {
 	if !a.records.o.Namespaces.Include(team.Spec.Namespace) {
 		return nil
 	}
-	of, kept, err := a.records.team(ctx, team.Spec.Namespace)
+	of, kept, err := a.records.readableTeam(ctx, team.Spec.Namespace)
 	if err != nil || !kept || of.Name != team.Name {
 		return err
 	}
@@ -121,8 +121,8 @@ func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
 	})
 	defer c.stop()
 	posts := a.metadata.Resource(v1alpha1.GroupVersion.WithResource("posts")).Namespace(of.Namespace)
-	err = pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
-		if err := a.waitForRoom(ctx); err != nil {
+	err = pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+		if err := a.waitForBacklog(ctx); err != nil {
 			return "", err
 		}
 		list, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: page.Limit, Continue: page.Continue})
@@ -130,7 +130,7 @@ func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range list.Items {
-			if err := c.see(finishedOf(&list.Items[i])); err != nil {
+			if err := c.add(finishedOf(&list.Items[i])); err != nil {
 				return "", err
 			}
 		}
@@ -139,14 +139,14 @@ func (a *archiver) catchUpTeam(ctx context.Context, team *v1alpha1.Team) error {
 	if err != nil {
 		return err
 	}
-	return c.end()
+	return c.finish()
 }
 
-// waitForRoom waits while as many posts as are held in memory wait for their records.
-func (a *archiver) waitForRoom(ctx context.Context) error {
-	for a.queue.Len() >= catchUpAhead || a.records.outage.lasts() > 0 {
+// waitForBacklog waits while as many posts as are held in memory wait for their records.
+func (a *archiver) waitForBacklog(ctx context.Context) error {
+	for a.queue.Len() >= backfillBacklog || a.records.breaker.openFor() > 0 {
 		select {
-		case <-a.records.o.Clock.After(catchUpPause):
+		case <-a.records.o.Clock.After(backfillPause):
 		case <-ctx.Done():
 			return ctx.Err() //nolint:wrapcheck // the process ends
 		}
@@ -157,16 +157,16 @@ func (a *archiver) waitForRoom(ctx context.Context) error {
 // finishedPost is what is compared of a finished post.
 type finishedPost struct {
 	name string
-	// wants is since when its record must have been written; the end of time if the
+	// recordSince is since when its record must have been written; the end of time if the
 	// archiver has to see it in any case, since it lacks its finalizer.
-	wants time.Time
+	recordSince time.Time
 }
 
 // endOfTime is later than any record.
 var endOfTime = time.Unix(1<<40, 0)
 
 func finishedOf(m *metav1.PartialObjectMetadata) finishedPost {
-	wants := m.CreationTimestamp.Add(keptBefore)
+	wants := m.CreationTimestamp.Add(recordSkew)
 	if !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
 		wants = endOfTime
 	}
@@ -180,36 +180,36 @@ type comparison struct {
 	next func() (archive.Entry, error, bool)
 	stop func()
 	// entry is the record that was read last, if there is one.
-	entry archive.Entry
-	more  bool
-	begun bool
-	// held are posts whose keys come after those of names that begin as theirs do. Each name
+	entry   archive.Entry
+	more    bool
+	started bool
+	// pending are posts whose keys come after those of names that begin as theirs do. Each name
 	// begins with the one before it, so that they are a few.
-	held []finishedPost
-	// lacks is told of each post without a record.
-	lacks func(post string)
+	pending []finishedPost
+	// onMissing is told of each post without a record.
+	onMissing func(post string)
 }
 
 func compareWith(entries iter.Seq2[archive.Entry, error], lacks func(post string)) *comparison {
-	c := &comparison{lacks: lacks}
+	c := &comparison{onMissing: lacks}
 	c.next, c.stop = iter.Pull2(entries)
 	return c
 }
 
-// see takes the next post.
-func (c *comparison) see(post finishedPost) error {
-	for n := len(c.held); n > 0 && archive.CompareKeys(c.held[n-1].name, post.name) < 0; n = len(c.held) {
+// add takes the next post.
+func (c *comparison) add(post finishedPost) error {
+	for n := len(c.pending); n > 0 && archive.CompareKeys(c.pending[n-1].name, post.name) < 0; n = len(c.pending) {
 		if err := c.settle(); err != nil {
 			return err
 		}
 	}
-	c.held = append(c.held, post)
+	c.pending = append(c.pending, post)
 	return nil
 }
 
-// end says that there are no more posts.
-func (c *comparison) end() error {
-	for len(c.held) > 0 {
+// finish says that there are no more posts.
+func (c *comparison) finish() error {
+	for len(c.pending) > 0 {
 		if err := c.settle(); err != nil {
 			return err
 		}
@@ -219,17 +219,17 @@ func (c *comparison) end() error {
 
 // settle compares the post that was held last with its record.
 func (c *comparison) settle() error {
-	post := c.held[len(c.held)-1]
-	c.held = c.held[:len(c.held)-1]
-	for !c.begun || c.more && archive.CompareKeys(c.entry.Post, post.name) < 0 {
+	post := c.pending[len(c.pending)-1]
+	c.pending = c.pending[:len(c.pending)-1]
+	for !c.started || c.more && archive.CompareKeys(c.entry.Post, post.name) < 0 {
 		var err error
 		if c.entry, err, c.more = c.next(); err != nil {
 			return fmt.Errorf("cannot see which posts have a record: %w", err)
 		}
-		c.begun = true
+		c.started = true
 	}
-	if !c.more || c.entry.Post != post.name || c.entry.At.Before(post.wants) {
-		c.lacks(post.name)
+	if !c.more || c.entry.Post != post.name || c.entry.At.Before(post.recordSince) {
+		c.onMissing(post.name)
 	}
 	return nil
 }

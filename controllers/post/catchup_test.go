@@ -75,11 +75,11 @@ func TestComparison(t *testing.T) {
 		slices.Sort(want)
 		c := compareWith(recordsOf(records, new(int)), func(post string) { got = append(got, post) })
 		for _, name := range names {
-			if err := c.see(finishedPost{name, at}); err != nil {
+			if err := c.add(finishedPost{name, at}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := c.end(); err != nil {
+		if err := c.finish(); err != nil {
 			t.Fatal(err)
 		}
 		c.stop()
@@ -105,14 +105,14 @@ func TestComparisonHoldsNoList(t *testing.T) {
 	c := compareWith(recordsOf(records, &read), func(post string) { t.Fatalf("%s has a record", post) })
 	defer c.stop()
 	for i, name := range names {
-		if err := c.see(finishedPost{name, at}); err != nil {
+		if err := c.add(finishedPost{name, at}); err != nil {
 			t.Fatal(err)
 		}
-		if ahead := read - i; ahead > room || len(c.held) > room {
-			t.Fatalf("after %d posts %d records are read, and %d posts held", i, read, len(c.held))
+		if ahead := read - i; ahead > room || len(c.pending) > room {
+			t.Fatalf("after %d posts %d records are read, and %d posts held", i, read, len(c.pending))
 		}
 	}
-	if err := c.end(); err != nil || read != len(names) {
+	if err := c.finish(); err != nil || read != len(names) {
 		t.Fatalf("%d of %d records read, %v", read, len(names), err)
 	}
 }
@@ -123,8 +123,8 @@ func TestComparisonEndsWithTheStore(t *testing.T) {
 	away := errors.New("the store is away")
 	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is said to lack a record", post) })
 	defer c.stop()
-	err := c.see(finishedPost{"a", time.Time{}})
-	if err = errors.Join(err, c.see(finishedPost{"b", time.Time{}}), c.end()); !errors.Is(err, away) {
+	err := c.add(finishedPost{"a", time.Time{}})
+	if err = errors.Join(err, c.add(finishedPost{"b", time.Time{}}), c.finish()); !errors.Is(err, away) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -144,25 +144,25 @@ func TestCatchesUp(t *testing.T) {
 		want   int
 	}{
 		{"it comes to own its namespace", func(rs *records) {
-			rs.catchesUp().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
+			rs.enqueueBackfill().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
 		}, 1},
 		{"the watch was cut while it came to own it", func(rs *records) {
-			rs.catchesUp().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
+			rs.enqueueBackfill().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
 		}, 1},
 		{"it was caught up when it came", func(rs *records) {
-			rs.catchesUp().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
+			rs.enqueueBackfill().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
 		}, 0},
 		{"its records went with it", func(rs *records) {
-			rs.catchesUp().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
+			rs.enqueueBackfill().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
 		}, 0},
 	} {
 		rs := &records{o: &Options{Clock: clock.RealClock{}}}
 		rs.archiver = newArchiver(rs)
 		tc.happen(rs)
-		if got := rs.archiver.owning.Len(); got != tc.want {
+		if got := rs.archiver.teamQueue.Len(); got != tc.want {
 			t.Errorf("%d teams are caught up, want %d: %s", got, tc.want, tc.reason)
 		}
 		rs.archiver.queue.ShutDown()
-		rs.archiver.owning.ShutDown()
+		rs.archiver.teamQueue.ShutDown()
 	}
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// censuses know the objects that scrapes count. A list would copy each struct of the cache: 45 MB at each scrape, with
+// objectCounts know the objects that scrapes count. A list would copy each struct of the cache: 45 MB at each scrape, with
 // 100,000 posts.
-type censuses struct {
-	posts       census[*v1alpha1.Post]
-	media       census[*v1alpha1.Media]
-	connections census[*v1alpha1.Connection]
+type objectCounts struct {
+	posts       objectSet[*v1alpha1.Post]
+	media       objectSet[*v1alpha1.Media]
+	connections objectSet[*v1alpha1.Connection]
 }
 
 // watch has the informers of the manager's cache tell what there is. What they have not told of yet, as while the cache
 // fills, is not counted.
-func (c *censuses) watch(mgr ctrl.Manager) error {
+func (c *objectCounts) watch(mgr ctrl.Manager) error {
 	for obj, to := range map[client.Object]toolscache.ResourceEventHandler{
 		&v1alpha1.Post{}: &c.posts, &v1alpha1.Media{}: &c.media, &v1alpha1.Connection{}: &c.connections,
 	} {
@@ -42,14 +42,14 @@ func (c *censuses) watch(mgr ctrl.Manager) error {
 	return nil
 }
 
-// census knows the objects of one kind. They are those of the cache, which nobody changes.
-type census[T client.Object] struct {
+// objectSet knows the objects of one kind. They are those of the cache, which nobody changes.
+type objectSet[T client.Object] struct {
 	mu  sync.RWMutex
 	all map[types.UID]T
 }
 
 // each calls a function with each object, in no order.
-func (c *census[T]) each(count func(T)) {
+func (c *objectSet[T]) each(count func(T)) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, object := range c.all {
@@ -58,7 +58,7 @@ func (c *census[T]) each(count func(T)) {
 }
 
 // OnAdd implements toolscache.ResourceEventHandler.
-func (c *census[T]) OnAdd(obj any, _ bool) {
+func (c *objectSet[T]) OnAdd(obj any, _ bool) {
 	object, ok := obj.(T)
 	if !ok {
 		return
@@ -73,7 +73,7 @@ func (c *census[T]) OnAdd(obj any, _ bool) {
 
 // OnUpdate implements toolscache.ResourceEventHandler. The new object may be another one of the name, if the deletion was
 // missed.
-func (c *census[T]) OnUpdate(before, after any) {
+func (c *objectSet[T]) OnUpdate(before, after any) {
 	old, was := before.(T)
 	if object, is := after.(T); was && is && old.GetUID() != object.GetUID() {
 		c.OnDelete(old)
@@ -82,7 +82,7 @@ func (c *census[T]) OnUpdate(before, after any) {
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (c *census[T]) OnDelete(obj any) {
+func (c *objectSet[T]) OnDelete(obj any) {
 	if missed, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
 	}

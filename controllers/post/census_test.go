@@ -23,19 +23,19 @@ func TestCensus(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		events func(c *census[*v1alpha1.Post])
+		events func(c *objectSet[*v1alpha1.Post])
 		want   []string
 	}{
-		"added":    {"they came while the cache filled, and later", func(c *census[*v1alpha1.Post]) { c.OnAdd(object("b", "2", "1"), false) }, []string{"a 1 1", "b 2 1"}},
-		"changed":  {"the present state is counted", func(c *census[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "1", "2")) }, []string{"a 1 2"}},
-		"replaced": {"the deletion between was missed", func(c *census[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "2", "1")) }, []string{"a 2 1"}},
-		"deleted":  {"it is finished, or gone", func(c *census[*v1alpha1.Post]) { c.OnDelete(object("a", "1", "2")) }, nil},
-		"deleted, which was missed": {"the watch was cut", func(c *census[*v1alpha1.Post]) {
+		"added":    {"they came while the cache filled, and later", func(c *objectSet[*v1alpha1.Post]) { c.OnAdd(object("b", "2", "1"), false) }, []string{"a 1 1", "b 2 1"}},
+		"changed":  {"the present state is counted", func(c *objectSet[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "1", "2")) }, []string{"a 1 2"}},
+		"replaced": {"the deletion between was missed", func(c *objectSet[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "2", "1")) }, []string{"a 2 1"}},
+		"deleted":  {"it is finished, or gone", func(c *objectSet[*v1alpha1.Post]) { c.OnDelete(object("a", "1", "2")) }, nil},
+		"deleted, which was missed": {"the watch was cut", func(c *objectSet[*v1alpha1.Post]) {
 			c.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: object("a", "1", "1")})
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var c census[*v1alpha1.Post]
+			var c objectSet[*v1alpha1.Post]
 			c.OnAdd(object("a", "1", "1"), true)
 			tc.events(&c)
 			var got []string
@@ -56,7 +56,7 @@ func TestScrapeCopiesNothing(t *testing.T) {
 	for n := range posts {
 		p := unfinished("acme", fmt.Sprint(n), 48*time.Hour)
 		p.UID = types.UID(fmt.Sprint(n))
-		r.census.posts.OnAdd(p, true)
+		r.objects.posts.OnAdd(p, true)
 	}
 	result := testing.Benchmark(func(b *testing.B) {
 		b.Helper()

@@ -112,18 +112,18 @@ type Options struct {
 	// Suspension tells whether the team of a namespace is suspended, and when it was; nil if
 	// none ever is. Brake suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
-	Brake      *brake.Brake
+	SuspendAll *brake.Switch
 	// Clock is the time, and Leaps tells when timers for one have become wrong; nil if they never do.
 	Clock clock.WithTicker
-	Leaps *apiclock.Leaps
+	Jumps *apiclock.Jumps
 	// NewID makes ids of attempts; they never repeat.
 	NewID func() string
 	// Records outlive posts; nil keeps none, so that what is deleted and created again is
 	// published again.
 	Records *Records
-	// Rewound tells whether the cluster was put back to an earlier state. It may wait until that is
+	// Rollback tells whether the cluster was put back to an earlier state. It may wait until that is
 	// known; nil if it never is.
-	Rewound func(ctx context.Context) (rewound.State, error)
+	Rollback func(ctx context.Context) (rewound.Status, error)
 	// Plans are what teams may do only so often; nil sets no limits.
 	Plans *Plans
 	// Events tells the owner of a post what happened to it; nil tells nothing.
@@ -199,10 +199,10 @@ type Reconciler struct {
 
 	// scheduler says whose turn it is to publish, and turns who comes first of what
 	// is due at one time.
-	scheduler *dispatch.Scheduler
-	turns     *dispatch.Turns
-	memories  *memories
-	census    censuses
+	scheduler  *dispatch.Scheduler
+	priorities *dispatch.Sequencer
+	states     *postStates
+	objects    objectCounts
 
 	preparer  *prepare.Preparer
 	publisher *publish.Publisher
@@ -214,14 +214,14 @@ type Reconciler struct {
 	recorder  *recorder
 	reporter  *reporter
 
-	// reading bounds how many large posts are read at once.
-	reading chan struct{}
+	// largeReads bounds how many large posts are read at once.
+	largeReads chan struct{}
 
 	queue atomic.Pointer[workqueue]
 
-	// began is when the first pass was made: the reconciler is there before it leads.
-	began     time.Time
-	beginOnce sync.Once
+	// startedAt is when the first pass was made: the reconciler is there before it leads.
+	startedAt time.Time
+	startOnce sync.Once
 }
 
 // workqueue is what the controller takes posts from.
@@ -235,14 +235,14 @@ func New(o Options) (*Reconciler, error) {
 	o.setDefaults()
 	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
-		o:         o,
-		scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles),
-		turns:     dispatch.NewTurns(o.Clock.Now),
-		memories:  newMemories(),
-		owners:    lookup.NewOwners(o.APIReader, o.Clock),
-		limits:    newRateLimits(&o),
-		recorder:  newRecorder(o.Events, o.Clock),
-		reading:   make(chan struct{}, readAtOnce),
+		o:          o,
+		scheduler:  dispatch.NewScheduler(o.MaxConcurrentReconciles),
+		priorities: dispatch.NewSequencer(o.Clock.Now),
+		states:     newPostStates(),
+		owners:     lookup.NewOwners(o.APIReader, o.Clock),
+		limits:     newRateLimits(&o),
+		recorder:   newRecorder(o.Events, o.Clock),
+		largeReads: make(chan struct{}, maxConcurrentReads),
 	}
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
@@ -251,14 +251,14 @@ func New(o Options) (*Reconciler, error) {
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
-		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, Held: r.held,
+		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.deadlineShift,
 		Changed: r.changed, ClaimExpired: o.Metrics.expired.Inc, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
-	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, remember: r.remember}
+	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder, observeLimits: r.observeLimits}
 	r.lookups = &lookup.Lookups{
-		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
+		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
 	}
-	r.plans = &plans{o: &r.o, turnAway: r.turnAway}
+	r.plans = &plans{o: &r.o, rejectTarget: r.rejectTarget}
 	r.records = newRecords(&r.o, r.recorder)
 	return r, nil
 }
@@ -267,18 +267,18 @@ func New(o Options) (*Reconciler, error) {
 // finished, changes of what posts wait for, the loss of what they refer to, a Team that comes to own their namespace, a clock
 // that leaps, and turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.census.watch(mgr); err != nil {
+	if err := r.objects.watch(mgr); err != nil {
 		return err
 	}
 	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
 	if err := errors.Join(indexAppBlocked(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
-	if r.o.Brake != nil {
-		r.o.Brake.Follow(r.brakeChanged)
+	if r.o.SuspendAll != nil {
+		r.o.SuspendAll.Subscribe(r.suspendAllChanged)
 	}
-	if r.o.Leaps != nil {
-		r.o.Leaps.Follow(r.clockLeapt)
+	if r.o.Jumps != nil {
+		r.o.Jumps.Subscribe(r.clockJumped)
 	}
 	wake := source.Func(func(_ context.Context, queue workqueue) error {
 		r.queue.Store(&queue)
@@ -287,17 +287,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctrl.NewControllerManagedBy(mgr).
 		Named("post").
 		For(&v1alpha1.Post{}).
-		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
-		Watches(&v1alpha1.Connection{}, r.followsLimits()).
-		Watches(&v1alpha1.Connection{}, r.wakesUsers(), builder.WithPredicates(lost())).
-		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
-		Watches(&v1alpha1.Media{}, r.wakesUsers(), builder.WithPredicates(lost())).
-		Watches(&v1alpha1.Team{}, r.wakesSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
-		Watches(&v1alpha1.Team{}, r.records.catchesUp(), builder.WithPredicates(quota.OwnershipChanged())).
+		Watches(&v1alpha1.Connection{}, r.enqueueForInput(kindConnection)).
+		Watches(&v1alpha1.Connection{}, r.enqueueAppLimited()).
+		Watches(&v1alpha1.Connection{}, r.enqueueDependents(), builder.WithPredicates(becameUnusable())).
+		Watches(&v1alpha1.Media{}, r.enqueueForInput(kindMedia)).
+		Watches(&v1alpha1.Media{}, r.enqueueDependents(), builder.WithPredicates(becameUnusable())).
+		Watches(&v1alpha1.Team{}, r.enqueueSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
+		Watches(&v1alpha1.Team{}, r.records.enqueueBackfill(), builder.WithPredicates(quota.OwnershipChanged())).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "post")).
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "post")).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
@@ -309,11 +309,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	})
 }
 
-// wakes has a change of an input wake the posts that wait for it.
-func (r *Reconciler) wakes(kind string) handler.EventHandler {
+// enqueueForInput has a change of an input wake the posts that wait for it.
+func (r *Reconciler) enqueueForInput(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
-			for _, post := range r.memories.take(input{kind, key}) {
+			for _, post := range r.states.drain(input{kind, key}) {
 				requests = append(requests, reconcile.Request{NamespacedName: post})
 			}
 		}
@@ -321,9 +321,9 @@ func (r *Reconciler) wakes(kind string) handler.EventHandler {
 	})
 }
 
-// followsLimits has the posts that wait for the limit of an app woken when that is
+// enqueueAppLimited has the posts that wait for the limit of an app woken when that is
 // recorded, or lifted by a person, and drops what is known of a connection that is gone.
-func (r *Reconciler) followsLimits() handler.EventHandler {
+func (r *Reconciler) enqueueAppLimited() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) {
 			before, ok := e.ObjectOld.(*v1alpha1.Connection)
@@ -346,22 +346,22 @@ func (r *Reconciler) followsLimits() handler.EventHandler {
 
 // wakeApp wakes the posts that wait for the limit of the app on a platform, so many at most.
 func (r *Reconciler) wakeApp(platform v1alpha1.Platform, most int) {
-	for _, post := range r.memories.takeSome(appInput(platform), most) {
+	for _, post := range r.states.drainUpTo(appInput(platform), most) {
 		r.enqueue(post)
 	}
 }
 
-// remember takes what an answer told before it is recorded, and wakes the posts that wait
+// observeLimits takes what an answer told before it is recorded, and wakes the posts that wait
 // for it.
-func (r *Reconciler) remember(p *pass, d *publish.Delivery) {
-	if wake := r.limits.remember(p.key, d); wake != wakeNone {
+func (r *Reconciler) observeLimits(p *reconciliation, d *publish.Delivery) {
+	if wake := r.limits.observe(p.key, d); wake != wakeNone {
 		r.wakeApp(d.Conn.Spec.Platform, wake)
 	}
 }
 
 // blockedUntil is until when a connection's platform takes no calls for a pass's post.
-func (r *Reconciler) blockedUntil(p *pass, conn *v1alpha1.Connection, now time.Time) time.Time {
-	return r.limits.blockedUntil(conn, p.appEnds[conn.Spec.Platform], p.key, now)
+func (r *Reconciler) blockedUntil(p *reconciliation, conn *v1alpha1.Connection, now time.Time) time.Time {
+	return r.limits.blockedUntil(conn, p.appLimitEnds[conn.Spec.Platform], p.key, now)
 }
 
 // enqueue asks for another pass over a post.

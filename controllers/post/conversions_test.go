@@ -85,7 +85,7 @@ var _ = Describe("A video that its platform does not take", func() {
 
 	It("is converted if the team wants it", func(ctx SpecContext) {
 		path, _ := exec.LookPath("ffmpeg") // Without it the spec is skipped below.
-		begin(true, transcode.NewMaker(bucket, transcode.FFmpeg{Path: path}, rendition.NewTurns(1)), "")
+		begin(true, transcode.NewTranscoder(bucket, transcode.FFmpeg{Path: path}, rendition.NewSlots(1)), "")
 		t := newTeam(ctx)
 		p := show(ctx, t)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

@@ -75,7 +75,7 @@ func (d *deletions) Start(ctx context.Context) error {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		running.Go(func() { d.follow(ctx, posts.Namespace(namespace), namespace) })
+		running.Go(func() { d.listAndWatch(ctx, posts.Namespace(namespace), namespace) })
 	}
 	<-ctx.Done()
 	d.queue.ShutDown()
@@ -83,11 +83,11 @@ func (d *deletions) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow sees the finished posts that are deleted until the context ends. It reads all
+// listAndWatch sees the finished posts that are deleted until the context ends. It reads all
 // of them once, for those that were deleted while no manager watched, and then follows
 // their changes. A watch that ends, as the API server has each end after half an hour,
 // goes on where it was.
-func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface, namespace string) {
+func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInterface, namespace string) {
 	log := ctrl.Log.WithName("deletions")
 	version := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -112,13 +112,13 @@ func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface
 
 // list sees all finished posts, and returns from which version on changes follow.
 func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
-	err = pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	err = pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range page.Items {
-			d.see(&page.Items[i])
+			d.observe(&page.Items[i])
 		}
 		version = page.ResourceVersion
 		return page.Continue, nil
@@ -134,13 +134,13 @@ func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) 
 func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
-		return sinceOf(version, err), fmt.Errorf("cannot watch finished posts: %w", err)
+		return resumeVersion(version, err), fmt.Errorf("cannot watch finished posts: %w", err)
 	}
 	defer w.Stop()
 	for ev := range w.ResultChan() {
 		if ev.Type == watch.Error {
 			err := apierrors.FromObject(ev.Object)
-			return sinceOf(version, err), fmt.Errorf("the watch broke off: %w", err)
+			return resumeVersion(version, err), fmt.Errorf("the watch broke off: %w", err)
 		}
 		m, ok := ev.Object.(*metav1.PartialObjectMetadata)
 		if !ok {
@@ -150,7 +150,7 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 			version = m.ResourceVersion
 		}
 		if ev.Type == watch.Added || ev.Type == watch.Modified {
-			d.see(m)
+			d.observe(m)
 		}
 		if ev.Type == watch.Modified && m.Generation > 1 { // a cancelled post was changed once at least
 			d.enqueue(m)
@@ -159,16 +159,16 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 	return version, errors.New("the watch ended")
 }
 
-// sinceOf is from which version on a watch is begun again after an error.
-func sinceOf(version string, err error) string {
+// resumeVersion is from which version on a watch is begun again after an error.
+func resumeVersion(version string, err error) string {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return ""
 	}
 	return version
 }
 
-// see has a finished post that is being deleted released.
-func (d *deletions) see(m *metav1.PartialObjectMetadata) {
+// observe has a finished post that is being deleted released.
+func (d *deletions) observe(m *metav1.PartialObjectMetadata) {
 	if !m.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
 		d.enqueue(m)
 	}
@@ -187,7 +187,7 @@ func (d *deletions) releaseAll(ctx context.Context) {
 		if over {
 			return
 		}
-		err, waits := d.release(ctx, request.NamespacedName), new(waiting)
+		err, waits := d.release(ctx, request.NamespacedName), new(waitError)
 		switch {
 		case err == nil:
 			d.queue.Forget(request)
@@ -214,20 +214,20 @@ func (d *deletions) release(ctx context.Context, key types.NamespacedName) error
 	since, waits := d.waiting[key]
 	d.mu.Unlock()
 	if waits && d.reconciler.records.mustWait(ctx, key.Namespace, since) {
-		return &waiting{why: errAway}
+		return &waitError{why: errStoreUnavailable}
 	}
 	var post v1alpha1.Post
 	err := d.reconciler.o.APIReader.Get(ctx, key, &post)
 	switch {
 	case err != nil || !post.Status.Finished:
 	case !post.DeletionTimestamp.IsZero():
-		err = d.reconciler.letGo(ctx, &post)
+		err = d.reconciler.releaseFinalizer(ctx, &post)
 	case isReapplied(&post):
 		err = d.reconciler.describeReapplied(ctx, &post)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if errors.As(err, new(*waiting)) && !errors.Is(err, errYoung) {
+	if errors.As(err, new(*waitError)) && !errors.Is(err, errYoung) {
 		d.waiting[key] = post.DeletionTimestamp.Time
 	} else {
 		delete(d.waiting, key)

@@ -12,40 +12,40 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// find asks the archive what became of an earlier post of the name.
-func (rs *records) find(ctx context.Context, p *pass, f *delivery.Facts) {
-	if p.memory.earlier != nil {
-		f.Earlier = *p.memory.earlier
+// findEarlier asks the archive what became of an earlier post of the name.
+func (rs *records) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
+	if p.state.earlier != nil {
+		f.Earlier = *p.state.earlier
 		return
 	}
-	team, kept, err := rs.team(ctx, p.key.Namespace)
+	team, kept, err := rs.readableTeam(ctx, p.key.Namespace)
 	switch {
 	case err != nil:
 		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: err.Error()}
 		return
 	case !kept:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierNotKept}
+		f.Earlier = delivery.Earlier{State: delivery.EarlierDisabled}
 		return
 	}
-	p.asked = true
+	p.calledPlatform = true
 	var data []byte
-	err = rs.outage.ask(p.key, func() (err error) {
+	err = rs.breaker.execute(p.key, func() (err error) {
 		data, err = rs.o.Records.Archive.Get(ctx, team, p.key.Name)
 		return err //nolint:wrapcheck // it is logged
 	})
-	found, read := delivery.Earlier{State: delivery.EarlierKept}, err == nil
+	found, read := delivery.Earlier{State: delivery.EarlierFetched}, err == nil
 	if read {
 		found.Record, err = record.Decode(data)
 	}
 	if err != nil && !errors.Is(err, archive.ErrNotFound) {
 		p.log.Error(err, "cannot look up an earlier post of this name", "uid", p.post.UID)
 		f.Earlier = delivery.Earlier{State: delivery.EarlierUnavailable, Problem: storeProblem}
-		if read || ofOneRecord(err) {
+		if read || isRecordError(err) {
 			f.Earlier.Problem = recordProblem
 		}
 		return
 	}
-	p.memory.earlier = &found
+	p.state.earlier = &found
 	f.Earlier = found
 }
 

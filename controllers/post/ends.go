@@ -15,45 +15,45 @@ import (
 	"github.com/herald-social/herald/internal/namespaces"
 )
 
-// endsKnown is how long it is believed whether a namespace is being deleted: thousands of its
+// namespaceTTL is how long it is believed whether a namespace is being deleted: thousands of its
 // posts, which wait for the store, do not ask each for itself.
-const endsKnown = 5 * time.Second
+const namespaceTTL = 5 * time.Second
 
-// ends knows which namespaces are being deleted.
-type ends struct {
+// namespaceCache knows which namespaces are being deleted.
+type namespaceCache struct {
 	reader client.Reader
 	clock  clock.PassiveClock
 
-	mu    sync.Mutex
-	known map[string]ending
+	mu     sync.Mutex
+	states map[string]namespaceState
 }
 
-// ending is whether a namespace was being deleted when it was read.
-type ending struct {
-	is bool
-	at time.Time
+// namespaceState is whether a namespace was being deleted when it was read.
+type namespaceState struct {
+	terminating bool
+	at          time.Time
 }
 
-func newEnds(o *Options) *ends {
-	return &ends{reader: o.APIReader, clock: o.Clock, known: map[string]ending{}}
+func newNamespaceCache(o *Options) *namespaceCache {
+	return &namespaceCache{reader: o.APIReader, clock: o.Clock, states: map[string]namespaceState{}}
 }
 
-// namespace reports whether a namespace is being deleted, or is gone.
-func (e *ends) namespace(ctx context.Context, name string) (bool, error) {
+// isTerminating reports whether a namespace is being deleted, or is gone.
+func (e *namespaceCache) isTerminating(ctx context.Context, name string) (bool, error) {
 	now := e.clock.Now()
 	e.mu.Lock()
-	found, ok := e.known[name]
+	found, ok := e.states[name]
 	e.mu.Unlock()
-	if ok && now.Sub(found.at) < endsKnown {
-		return found.is, nil
+	if ok && now.Sub(found.at) < namespaceTTL {
+		return found.terminating, nil
 	}
-	is, err := namespaces.Ends(ctx, e.reader, name)
+	is, err := namespaces.IsTerminating(ctx, e.reader, name)
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what was being done
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.known, func(_ string, old ending) bool { return now.Sub(old.at) >= endsKnown })
-	e.known[name] = ending{is, now}
+	maps.DeleteFunc(e.states, func(_ string, old namespaceState) bool { return now.Sub(old.at) >= namespaceTTL })
+	e.states[name] = namespaceState{is, now}
 	return is, nil
 }

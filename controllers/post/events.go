@@ -37,10 +37,10 @@ const (
 	// A team receives lastBurst final events at once, and then lastPerSecond a second. All teams together receive 40 a second, a
 	// sixth of the 250 writes a second of the benchmark B2: 3.4 million targets a day. The last of B2's 10,000 final events
 	// is written four minutes after the posts were due.
-	lastPerSecond    = 20
-	lastBurst        = 100
-	allLastPerSecond = 40
-	allLastBurst     = 500
+	finalPerSecond    = 20
+	finalBurst        = 100
+	allFinalPerSecond = 40
+	allFinalBurst     = 500
 	// Beyond manyTeams teams, the limits of those without an event for quietFor are forgotten: they
 	// are full again by then.
 	manyTeams = 1000
@@ -62,19 +62,19 @@ type recorder struct {
 
 // eventBudget holds the limits of one team, or of all teams together.
 type eventBudget struct {
-	warnings, last *rate.Limiter
-	used           time.Time
+	warnings, final *rate.Limiter
+	used            time.Time
 }
 
 func newRecorder(to events.EventRecorder, clk clock.Clock) *recorder {
 	return &recorder{
 		events: to, clock: clk, teams: map[string]*eventBudget{},
-		all: eventBudget{warnings: rate.NewLimiter(allWarningsPerSecond, allWarningsBurst), last: rate.NewLimiter(allLastPerSecond, allLastBurst)},
+		all: eventBudget{warnings: rate.NewLimiter(allWarningsPerSecond, allWarningsBurst), final: rate.NewLimiter(allFinalPerSecond, allFinalBurst)},
 	}
 }
 
-// of returns the budget of a team.
-func (r *recorder) of(namespace string) *eventBudget {
+// budget returns the budget of a team.
+func (r *recorder) budget(namespace string) *eventBudget {
 	now := r.clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *recorder) of(namespace string) *eventBudget {
 		if len(r.teams) >= manyTeams {
 			maps.DeleteFunc(r.teams, func(_ string, of *eventBudget) bool { return now.Sub(of.used) > quietFor })
 		}
-		of = &eventBudget{warnings: rate.NewLimiter(warningsPerSecond, warningsBurst), last: rate.NewLimiter(lastPerSecond, lastBurst)}
+		of = &eventBudget{warnings: rate.NewLimiter(warningsPerSecond, warningsBurst), final: rate.NewLimiter(finalPerSecond, finalBurst)}
 		r.teams[namespace] = of
 	}
 	of.used = now
@@ -98,17 +98,17 @@ type subject struct {
 	about, related runtime.Object
 }
 
-// ofPost is a post as a whole.
-func ofPost(post *v1alpha1.Post) subject { return subject{namespace: post.Namespace, about: post} }
+// postSubject is a post as a whole.
+func postSubject(post *v1alpha1.Post) subject { return subject{namespace: post.Namespace, about: post} }
 
-// ofConnection is a connection.
-func ofConnection(conn *v1alpha1.Connection) subject {
+// connectionSubject is a connection.
+func connectionSubject(conn *v1alpha1.Connection) subject {
 	return subject{namespace: conn.Namespace, about: conn}
 }
 
-// ofTarget is a target of a post, related to its connection. The field tells targets of one connection apart, as that of a
+// targetSubject is a target of a post, related to its connection. The field tells targets of one connection apart, as that of a
 // container does in the events of a Pod.
-func ofTarget(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) subject {
+func targetSubject(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) subject {
 	about := reference("Post", post)
 	about.FieldPath = field.NewPath("spec", "targets").Index(target).String()
 	s := subject{namespace: post.Namespace, about: about}
@@ -121,9 +121,9 @@ func ofTarget(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) subjec
 	return s
 }
 
-// ofMedia is a target of a post, related to one of its files.
-func ofMedia(post *v1alpha1.Post, target int, name string, file *v1alpha1.Media) subject {
-	s := ofTarget(post, target, nil)
+// mediaSubject is a target of a post, related to one of its files.
+func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.Media) subject {
+	s := targetSubject(post, target, nil)
 	if file == nil {
 		file = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: name}}
 	}
@@ -131,9 +131,9 @@ func ofMedia(post *v1alpha1.Post, target int, name string, file *v1alpha1.Media)
 	return s
 }
 
-// ofLeft is a post that goes, or a target of it. In a namespace that is being deleted there can be no new event, so that the
+// deletedSubject is a post that goes, or a target of it. In a namespace that is being deleted there can be no new event, so that the
 // namespace itself, which is in none, is what it is about, and the post is related.
-func ofLeft(s subject, post *v1alpha1.Post, namespaceEnds bool) subject {
+func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject {
 	if !namespaceEnds {
 		return s
 	}
@@ -157,9 +157,9 @@ func (r *recorder) event(post *v1alpha1.Post, e delivery.Event) {
 	switch {
 	case e.Reason == "":
 	case post.Status.Finished:
-		r.last(ofPost(post), e)
+		r.emitFinal(postSubject(post), e)
 	case e.Warning:
-		r.warn(ofPost(post), e.Reason, e.Message)
+		r.warn(postSubject(post), e.Reason, e.Message)
 	}
 }
 
@@ -168,28 +168,28 @@ func (r *recorder) warn(s subject, reason, message string) {
 	if r.events == nil {
 		return
 	}
-	if now := r.clock.Now(); r.of(s.namespace).warnings.AllowN(now, 1) && r.all.warnings.AllowN(now, 1) {
+	if now := r.clock.Now(); r.budget(s.namespace).warnings.AllowN(now, 1) && r.all.warnings.AllowN(now, 1) {
 		r.emit(s, delivery.Event{Warning: true, Reason: reason, Message: message})
 	}
 }
 
-// last emits the final event of a post or a target: at once, or as soon as the limits of the team and of all teams allow.
-func (r *recorder) last(s subject, e delivery.Event) {
+// emitFinal emits the final event of a post or a target: at once, or as soon as the limits of the team and of all teams allow.
+func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	if r.events == nil {
 		return
 	}
-	paces := []*rate.Limiter{r.of(s.namespace).last, r.all.last}
+	paces := []*rate.Limiter{r.budget(s.namespace).final, r.all.final}
 	for i, pace := range paces {
 		if pause := reserve(pace, r.clock.Now()); pause > 0 {
-			go r.later(s, e, pause, paces[i+1:])
+			go r.emitAfter(s, e, pause, paces[i+1:])
 			return
 		}
 	}
 	r.emit(s, e)
 }
 
-// later emits an event after a pause, and after the pauses of the remaining limits.
-func (r *recorder) later(s subject, e delivery.Event, pause time.Duration, paces []*rate.Limiter) {
+// emitAfter emits an event after a pause, and after the pauses of the remaining limits.
+func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, paces []*rate.Limiter) {
 	<-r.clock.After(pause)
 	for _, pace := range paces {
 		if pause := reserve(pace, r.clock.Now()); pause > 0 {
@@ -213,25 +213,25 @@ func (r *recorder) emit(s subject, e delivery.Event) {
 }
 
 // posted emits the final event of a published target.
-func (r *recorder) posted(p *pass, t *v1alpha1.TargetStatus, format string) {
-	r.last(ofTarget(p.post, int(t.Index), p.conn(int(t.Index))), delivery.Event{
+func (r *recorder) posted(p *reconciliation, t *v1alpha1.TargetStatus, format string) {
+	r.emitFinal(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), delivery.Event{
 		Reason: v1alpha1.ReasonPosted, Message: fmt.Sprintf("target %d: "+format, t.Index, t.Platform, t.ExternalURL),
 	})
 }
 
 // target emits the reason and message of a target that is not published, as its final event if it is settled.
-func (r *recorder) target(p *pass, t *v1alpha1.TargetStatus) {
-	s := ofTarget(p.post, int(t.Index), p.conn(int(t.Index)))
+func (r *recorder) target(p *reconciliation, t *v1alpha1.TargetStatus) {
+	s := targetSubject(p.post, int(t.Index), p.conn(int(t.Index)))
 	e := delivery.Event{Warning: true, Reason: t.Reason, Message: fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message)}
 	if attempt.Settled(t) {
-		r.last(s, e)
+		r.emitFinal(s, e)
 		return
 	}
 	r.warn(s, e.Reason, e.Message)
 }
 
 // published emits the final event of each target that was posted since before.
-func (r *recorder) published(p *pass, before *v1alpha1.PostStatus) {
+func (r *recorder) published(p *reconciliation, before *v1alpha1.PostStatus) {
 	for _, t := range settledSince(p.post, before) {
 		if attempt.Posted(t) {
 			r.posted(p, t, "published to %s as %s")
@@ -239,8 +239,8 @@ func (r *recorder) published(p *pass, before *v1alpha1.PostStatus) {
 	}
 }
 
-// ended emits the final event of each target that failed since before.
-func (r *recorder) ended(p *pass, before *v1alpha1.PostStatus) {
+// failed emits the final event of each target that failed since before.
+func (r *recorder) failed(p *reconciliation, before *v1alpha1.PostStatus) {
 	for _, t := range settledSince(p.post, before) {
 		if !attempt.Posted(t) {
 			r.target(p, t)
@@ -261,8 +261,8 @@ func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*
 }
 
 // abandoned warns that the outcome of a target stays unknown, since its post is being deleted.
-func (r *recorder) abandoned(p *pass, t *v1alpha1.TargetStatus) {
-	r.last(ofLeft(ofTarget(p.post, int(t.Index), p.conn(int(t.Index))), p.post, p.namespaceEnds), delivery.Event{
+func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
+	r.emitFinal(deletedSubject(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), p.post, p.namespaceTerminating), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonOutcomeAbandoned, Message: fmt.Sprintf(
 			"post %q was deleted before it could be found out whether target %d was published: look at account %s on %s for a post made after %s",
 			p.post.Name, t.Index, t.Attempt.AccountID, t.Platform, t.Attempt.StartedAt),
@@ -271,7 +271,7 @@ func (r *recorder) abandoned(p *pass, t *v1alpha1.TargetStatus) {
 
 // recordAbandoned warns that a post is deleted without a record.
 func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
-	r.last(ofLeft(ofPost(post), post, namespaceEnds), delivery.Event{
+	r.emitFinal(deletedSubject(postSubject(post), post, namespaceEnds), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonRecordAbandoned, Message: fmt.Sprintf(
 			"post %q was deleted while the store of media files did not answer, so that nothing keeps what became of it: if it is created again, it is published again", post.Name),
 	})
@@ -281,10 +281,10 @@ func (r *recorder) recordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 func (r *recorder) limited(conn *v1alpha1.Connection, change ratelimit.Change) {
 	switch {
 	case !change.Begun:
-		r.last(ofConnection(conn), delivery.Event{Reason: v1alpha1.ReasonRateLimitEnded, Message: change.Message})
+		r.emitFinal(connectionSubject(conn), delivery.Event{Reason: v1alpha1.ReasonRateLimitEnded, Message: change.Message})
 	case change.Reason == v1alpha1.ReasonAccountRestricted:
-		r.warn(ofConnection(conn), change.Reason, change.Message)
+		r.warn(connectionSubject(conn), change.Reason, change.Message)
 	default:
-		r.warn(ofConnection(conn), v1alpha1.ReasonRateLimited, change.Reason+": "+change.Message)
+		r.warn(connectionSubject(conn), v1alpha1.ReasonRateLimited, change.Reason+": "+change.Message)
 	}
 }

@@ -44,11 +44,11 @@ var _ events.EventRecorder = (*heard)(nil)
 // A team that tells more than a person can read silences no other, and nobody is left without the last word on a target.
 func TestEventsOfTeams(t *testing.T) {
 	about := func(namespace string) subject {
-		return ofTarget(&v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}}, 0, nil)
+		return targetSubject(&v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}}, 0, nil)
 	}
 	last := func(r *recorder, namespace string, times int) {
 		for range times {
-			r.last(about(namespace), delivery.Event{Reason: v1alpha1.ReasonPosted, Message: "last of " + namespace})
+			r.emitFinal(about(namespace), delivery.Event{Reason: v1alpha1.ReasonPosted, Message: "last of " + namespace})
 		}
 	}
 	warn := func(r *recorder, namespace string, times int) {
@@ -71,12 +71,12 @@ func TestEventsOfTeams(t *testing.T) {
 		"the last words of one team": {"none is left out, and another team's comes between them", func(r *recorder) {
 			last(r, "noisy", 200)
 			last(r, "quiet", 1)
-		}, map[string]int{"last of noisy": lastBurst, "last of quiet": 1}, 100 * time.Second / lastPerSecond, map[string]int{"last of noisy": 200, "last of quiet": 1}},
+		}, map[string]int{"last of noisy": finalBurst, "last of quiet": 1}, 100 * time.Second / finalPerSecond, map[string]int{"last of noisy": 200, "last of quiet": 1}},
 		"the last words of many teams": {"together they have a pace too", func(r *recorder) {
-			for n := range allLastBurst + 200 {
+			for n := range allFinalBurst + 200 {
 				last(r, fmt.Sprint(n%100), 1)
 			}
-		}, nil, 200 * time.Second / allLastPerSecond, nil},
+		}, nil, 200 * time.Second / allFinalPerSecond, nil},
 		"the last word of a team that has used up its warnings": {"it is no warning among others", func(r *recorder) {
 			warn(r, "noisy", 1000)
 			last(r, "noisy", 1)
@@ -91,7 +91,7 @@ func TestEventsOfTeams(t *testing.T) {
 			want := tc.want
 			if want == nil {
 				want = map[string]int{}
-				for n := range allLastBurst + 200 {
+				for n := range allFinalBurst + 200 {
 					want["last of "+fmt.Sprint(n%100)]++
 				}
 			}
@@ -132,17 +132,17 @@ func TestSubjects(t *testing.T) {
 		got            subject
 		about, related runtime.Object
 	}{
-		"a target":                       {"its connection is related", ofTarget(post, 0, conn), about("spec.targets[0]"), to("Connection", "x", "c")},
-		"another one of that connection": {"its field differs", ofTarget(post, 1, conn), about("spec.targets[1]"), to("Connection", "x", "c")},
-		"a connection that is gone":      {"its name is known", ofTarget(post, 1, nil), about("spec.targets[1]"), to("Connection", "x", "")},
-		"a target that an edit took out": {"nothing is known of it", ofTarget(post, 2, nil), about("spec.targets[2]"), nil},
-		"a file":                         {"a target may have many", ofMedia(post, 0, "film", nil), about("spec.targets[0]"), to("Media", "film", "")},
+		"a target":                       {"its connection is related", targetSubject(post, 0, conn), about("spec.targets[0]"), to("Connection", "x", "c")},
+		"another one of that connection": {"its field differs", targetSubject(post, 1, conn), about("spec.targets[1]"), to("Connection", "x", "c")},
+		"a connection that is gone":      {"its name is known", targetSubject(post, 1, nil), about("spec.targets[1]"), to("Connection", "x", "")},
+		"a target that an edit took out": {"nothing is known of it", targetSubject(post, 2, nil), about("spec.targets[2]"), nil},
+		"a file":                         {"a target may have many", mediaSubject(post, 0, "film", nil), about("spec.targets[0]"), to("Media", "film", "")},
 		"a target, as its namespace goes": {
-			"events in it are refused", ofLeft(ofTarget(post, 1, conn), post, true),
+			"events in it are refused", deletedSubject(targetSubject(post, 1, conn), post, true),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("spec.targets[1]"),
 		},
-		"a post, as its namespace goes": {"the same", ofLeft(ofPost(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
-		"a post that goes alone":        {"its namespace takes events", ofLeft(ofPost(post), post, false), post, nil},
+		"a post, as its namespace goes": {"the same", deletedSubject(postSubject(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
+		"a post that goes alone":        {"its namespace takes events", deletedSubject(postSubject(post), post, false), post, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := fmt.Sprint(tc.got.about, tc.got.related); got != fmt.Sprint(tc.about, tc.related) {

@@ -23,7 +23,7 @@ type gauges struct {
 	suspended, waiting         *prometheus.Desc
 	attempts, undecided        *prometheus.Desc
 	lateUploads, bytes, upload *prometheus.Desc
-	queue, held, claims        *prometheus.Desc
+	queue, appLimited, claims  *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -61,7 +61,7 @@ func newGauges() gauges {
 			[]string{"queue"}, nil),
 		claims: prometheus.NewDesc("herald_claims_limit",
 			"How many claims are written at once, at most: fewer when the Kubernetes API takes more than a second for one, more when it takes less than 0.3 seconds.", nil, nil),
-		held: prometheus.NewDesc("herald_app_held",
+		appLimited: prometheus.NewDesc("herald_app_held",
 			"1 while a platform takes no calls of Herald's own app, so that the posts of all teams wait that use it; else 0. By platform.",
 			[]string{labelPlatform}, nil),
 	}
@@ -70,7 +70,7 @@ func newGauges() gauges {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.held, g.claims} {
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.appLimited, g.claims} {
 		ch <- desc
 	}
 }
@@ -91,9 +91,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	default:
 		return
 	}
-	count := r.count()
-	m.served(count.accounts)
-	m.gauges.tell(ch, count)
+	count := r.snapshot()
+	m.setAccounts(count.accounts)
+	m.gauges.collect(ch, count)
 }
 
 // account is those of one team on one platform.
@@ -101,8 +101,8 @@ type account struct {
 	namespace, platform string
 }
 
-// count is what is found at one scrape.
-type count struct {
+// snapshot is what is found at one scrape.
+type snapshot struct {
 	phases    map[[2]string]int
 	due       map[string]int
 	suspended map[string]int
@@ -118,13 +118,13 @@ type count struct {
 	claims int
 	// accounts are those that are connected.
 	accounts map[account]bool
-	// held tells which platforms take no calls of the installation's app.
-	held map[v1alpha1.Platform]bool
+	// appLimited tells which platforms take no calls of the installation's app.
+	appLimited map[v1alpha1.Platform]bool
 }
 
-// count looks through the posts of the cache. It cannot fail: a scrape would, with all other metrics.
-func (r *Reconciler) count() *count {
-	c := &count{
+// snapshot looks through the posts of the cache. It cannot fail: a scrape would, with all other metrics.
+func (r *Reconciler) snapshot() *snapshot {
+	c := &snapshot{
 		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{}, waiting: map[[2]string]int{},
 		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
 		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
@@ -133,18 +133,18 @@ func (r *Reconciler) count() *count {
 	if queue := r.queue.Load(); queue != nil {
 		c.queues["posts"] = (*queue).Len()
 	}
-	r.census.connections.each(func(conn *v1alpha1.Connection) {
+	r.objects.connections.each(func(conn *v1alpha1.Connection) {
 		c.accounts[account{conn.Namespace, string(conn.Spec.Platform)}] = true
 		c.waiting[[2]string{conn.Namespace, forRecord}], c.waiting[[2]string{conn.Namespace, forLookup}] = 0, 0
 	})
-	r.records.countUnkept(c.waiting)
+	r.records.countUnsaved(c.waiting)
 	now := r.o.Clock.Now()
-	c.held = r.limits.apps.held(r.census.connections.each, now)
-	r.census.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
+	c.appLimited = r.limits.apps.limitedPlatforms(r.objects.connections.each, now)
+	r.objects.posts.each(func(post *v1alpha1.Post) { r.countPost(c, post, now) })
 	files := map[types.NamespacedName]*v1alpha1.Media{}
-	r.census.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
+	r.objects.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
 	settings := r.o.settings()
-	c.uploads = r.preparer.Outlook(r.census.posts.each, files, &settings)
+	c.uploads = r.preparer.Outlook(r.objects.posts.each, files, &settings)
 	for kind, rate := range r.preparer.Rates() {
 		name := "image"
 		if kind.Video {
@@ -155,7 +155,7 @@ func (r *Reconciler) count() *count {
 	return c
 }
 
-func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
+func (r *Reconciler) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
 	phase := posting.PhaseOf(post)
 	c.phases[[2]string{post.Namespace, string(phase)}]++
 	switch age := now.Sub(r.dueSince(post, now)); {
@@ -251,14 +251,14 @@ func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
 	if p, ok := r.o.Platforms[t.Platform]; ok {
 		timing.CallTimeout = p.Capabilities().CallTimeout
 	}
-	if attempt.Quiet(t.Attempt, timing, now) {
+	if attempt.CallFinished(t.Attempt, timing, now) {
 		return "past"
 	}
 	return "within"
 }
 
-// tell says what was found.
-func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
+// collect says what was found.
+func (g *gauges) collect(ch chan<- prometheus.Metric, c *snapshot) {
 	say := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
@@ -294,11 +294,11 @@ func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
 		say(g.queue, float64(n), queue)
 	}
 	say(g.claims, float64(c.claims))
-	for platform, held := range c.held {
+	for platform, held := range c.appLimited {
 		value := 0.0
 		if held {
 			value = 1
 		}
-		say(g.held, value, string(platform))
+		say(g.appLimited, value, string(platform))
 	}
 }

@@ -27,15 +27,15 @@ import (
 	heraldtest "github.com/herald-social/herald/test/envtest"
 )
 
-// held is what the cache has of a team with one scheduled post: each read is a copy, as the cache gives it.
-type held struct {
+// hasFinalizer is what the cache has of a team with one scheduled post: each read is a copy, as the cache gives it.
+type hasFinalizer struct {
 	client.Client
 
 	post *v1alpha1.Post
 	conn *v1alpha1.Connection
 }
 
-func (h *held) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (h *hasFinalizer) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	switch obj := obj.(type) {
 	case *v1alpha1.Post:
 		h.post.DeepCopyInto(obj)
@@ -47,13 +47,13 @@ func (h *held) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	return nil
 }
 
-func (h *held) Status() client.SubResourceWriter { return status{held: h} }
+func (h *hasFinalizer) Status() client.SubResourceWriter { return status{held: h} }
 
 // status takes what the manager writes, as the API server would store it.
 type status struct {
 	client.SubResourceWriter
 
-	held *held
+	held *hasFinalizer
 }
 
 func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
@@ -71,7 +71,7 @@ const handedOut = 10 * time.Hour
 // day, and passes/day says how often it is looked at. The manager holds as many of them as there are scheduled posts.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-	h := &held{
+	h := &hasFinalizer{
 		post: &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(now.Now())},
 			Spec: v1alpha1.PostSpec{
@@ -87,7 +87,7 @@ func BenchmarkIdle(b *testing.B) {
 	meta.SetStatusCondition(&h.conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected})
 	r, err := post.New(post.Options{
 		Client: h, APIReader: h, Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))},
-		Tokens: tokens{live: h}, Files: bucket, Renditions: rendition.NewMaker(bucket), Owned: heraldtest.EveryNamespace, Clock: now, NewID: rand.Text,
+		Tokens: tokens{live: h}, Files: bucket, Renditions: rendition.NewRenderer(bucket), Owned: heraldtest.EveryNamespace, Clock: now, NewID: rand.Text,
 	})
 	if err != nil {
 		b.Fatal(err)

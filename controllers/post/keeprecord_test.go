@@ -39,8 +39,8 @@ func TestKeepRecordSaysThatNoneIsKept(t *testing.T) {
 				Archive: archive.New(tc.files), Owner: func(context.Context, string) (*v1alpha1.Team, error) { return tc.owner, nil },
 			}}
 			post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "launch"}, Status: v1alpha1.PostStatus{Finished: true}}
-			err := (&Reconciler{records: newRecords(o, nil)}).KeepRecord(t.Context(), post)
-			if !errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), "acme/launch") {
+			err := (&Reconciler{records: newRecords(o, nil)}).SaveRecord(t.Context(), post)
+			if !errors.Is(err, ErrNotRecorded) || !strings.Contains(err.Error(), "acme/launch") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

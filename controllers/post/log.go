@@ -121,7 +121,7 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 
 // logResult reports the answer to a call of a target, which is recorded. What a target that is not published waits for, or
 // failed of, has a line of its own.
-func logResult(p *pass, d *publish.Delivery, now time.Time) {
+func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
 	switch d.Result.Outcome {
 	case platforms.Posted:
@@ -146,7 +146,7 @@ const reasonTurn = "Turn"
 
 // late is how late a target is that is published, and for what it waited when the pass began. The upload of an immediate post
 // makes it no later, nor do the first cards of a tree the next ones.
-func (p *pass) late(target int, now time.Time) (late time.Duration, reason string) {
+func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
 	if t := posting.Target(p.post, target); t != nil && len(t.Cards) > 1 {
 		return 0, ""
 	}

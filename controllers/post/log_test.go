@@ -120,7 +120,7 @@ func TestLogResult(t *testing.T) {
 		if post.CreationTimestamp.Time = now.Add(tc.late); tc.late >= 0 {
 			post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
 		}
-		p := &pass{post: post}
+		p := &reconciliation{post: post}
 		if tc.before != nil {
 			p.stored.Targets = []v1alpha1.TargetStatus{*tc.before}
 			post.Status = p.stored

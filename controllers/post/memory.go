@@ -16,33 +16,33 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// memory is what the process remembers of one post between two passes.
-type memory struct {
+// postState is what the process remembers of one post between two passes.
+type postState struct {
 	uid types.UID
 	// publish holds our last write, and what could not be recorded.
-	publish publish.Memory
+	publish publish.WriteCache
 	// prepare holds what was prepared for the targets.
-	prepare prepare.Memory
+	prepare prepare.Preparations
 	// earlier is what the archive has answered about an earlier post of the name; nil before.
 	earlier *delivery.Earlier
-	// askedFor is when it was noticed last that the cluster was put back, before the archive was
+	// rollbackSeenAt is when it was noticed last that the cluster was put back, before the archive was
 	// asked; zero if it never was.
-	askedFor time.Time
-	// recorded is set once a record of the post, which is not finished, is to be kept as it stands.
-	recorded bool
-	// counting holds the pauses after which it is tried again to count what a plan
+	rollbackSeenAt time.Time
+	// recordRequested is set once a record of the post, which is not finished, is to be kept as it stands.
+	recordRequested bool
+	// quotaBackoff holds the pauses after which it is tried again to count what a plan
 	// limits; nil while that can be counted.
-	counting *wait.Backoff
+	quotaBackoff *wait.Backoff
 	// warnAt is when the warning is emitted that the post has no Team, if it has none by then;
 	// zero if nothing is held back.
 	warnAt time.Time
 }
 
-// memories holds the memory of each post, and which posts wait for which of their
+// postStates holds the memory of each post, and which posts wait for which of their
 // inputs: a change of a connection or a file wakes those and no others.
-type memories struct {
+type postStates struct {
 	mu      sync.Mutex
-	byPost  map[types.NamespacedName]*memory
+	byPost  map[types.NamespacedName]*postState
 	waiting map[input]map[types.NamespacedName]struct{}
 	inputs  map[types.NamespacedName]map[input]struct{}
 }
@@ -64,54 +64,54 @@ func appInput(platform v1alpha1.Platform) input {
 	return input{kindApp, types.NamespacedName{Name: string(platform)}}
 }
 
-func newMemories() *memories {
-	return &memories{
-		byPost:  map[types.NamespacedName]*memory{},
+func newPostStates() *postStates {
+	return &postStates{
+		byPost:  map[types.NamespacedName]*postState{},
 		waiting: map[input]map[types.NamespacedName]struct{}{},
 		inputs:  map[types.NamespacedName]map[input]struct{}{},
 	}
 }
 
-// of returns the memory of a post. Another post of the same name begins anew.
-func (m *memories) of(post types.NamespacedName, uid types.UID) *memory {
+// get returns the memory of a post. Another post of the same name begins anew.
+func (m *postStates) get(post types.NamespacedName, uid types.UID) *postState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.byPost[post]; known != nil && known.uid == uid {
 		return known
 	}
 	m.drop(post)
-	m.byPost[post] = &memory{uid: uid}
+	m.byPost[post] = &postState{uid: uid}
 	return m.byPost[post]
 }
 
 // forget drops what is remembered of a post that has left the cache.
-func (m *memories) forget(post types.NamespacedName) {
+func (m *postStates) forget(post types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(post)
-	m.stopWaiting(post)
+	m.unsubscribe(post)
 }
 
-func (m *memories) drop(post types.NamespacedName) {
+func (m *postStates) drop(post types.NamespacedName) {
 	if known := m.byPost[post]; known != nil {
 		known.prepare.DropAll()
 	}
 	delete(m.byPost, post)
 }
 
-// wait has a post woken by the next change of an input.
-func (m *memories) wait(post types.NamespacedName, in input) {
+// subscribe has a post woken by the next change of an input.
+func (m *postStates) subscribe(post types.NamespacedName, in input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	insert(m.waiting, in, post)
 	insert(m.inputs, post, in)
 }
 
-// take returns the posts that wait for an input, which they do no longer.
-func (m *memories) take(in input) []types.NamespacedName { return m.takeSome(in, wakeAll) }
+// drain returns the posts that wait for an input, which they do no longer.
+func (m *postStates) drain(in input) []types.NamespacedName { return m.drainUpTo(in, wakeAll) }
 
-// takeSome does that for so many at most, in no order.
-func (m *memories) takeSome(in input, most int) []types.NamespacedName {
+// drainUpTo does that for so many at most, in no order.
+func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var posts []types.NamespacedName
@@ -128,8 +128,8 @@ func (m *memories) takeSome(in input, most int) []types.NamespacedName {
 	return posts
 }
 
-// takeKind returns the posts that wait for any input of a kind, which they do no longer.
-func (m *memories) takeKind(kind string) (posts []types.NamespacedName) {
+// drainKind returns the posts that wait for any input of a kind, which they do no longer.
+func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	m.mu.Lock()
 	var all []input
 	for in := range m.waiting {
@@ -139,25 +139,25 @@ func (m *memories) takeKind(kind string) (posts []types.NamespacedName) {
 	}
 	m.mu.Unlock()
 	for _, in := range all {
-		posts = append(posts, m.take(in)...)
+		posts = append(posts, m.drain(in)...)
 	}
 	return posts
 }
 
-// end is called at the end of a pass: a post that waits for no input is not woken
+// prune is called at the end of a pass: a post that waits for no input is not woken
 // by one, and an empty memory takes no room.
-func (m *memories) end(post types.NamespacedName, waits bool) {
+func (m *postStates) prune(post types.NamespacedName, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !waits {
-		m.stopWaiting(post)
+		m.unsubscribe(post)
 	}
-	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() && known.counting == nil && known.warnAt.IsZero() {
+	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() && known.quotaBackoff == nil && known.warnAt.IsZero() {
 		delete(m.byPost, post)
 	}
 }
 
-func (m *memories) stopWaiting(post types.NamespacedName) {
+func (m *postStates) unsubscribe(post types.NamespacedName) {
 	for in := range m.inputs[post] {
 		remove(m.waiting, in, post)
 	}

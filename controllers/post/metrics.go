@@ -109,9 +109,9 @@ func (m *Metrics) watch(r *Reconciler, elected, stopping <-chan struct{}) {
 	m.reconciler.Store(&leading{r, elected, stopping})
 }
 
-// begun counts the first call of a target of a scheduled post, which was due at a time: the time for
+// observeLateness counts the first call of a target of a scheduled post, which was due at a time: the time for
 // which its team was suspended meanwhile does not count.
-func (m *Metrics) begun(conn *v1alpha1.Connection, due, now time.Time) {
+func (m *Metrics) observeLateness(conn *v1alpha1.Connection, due, now time.Time) {
 	late := max(now.Sub(due), 0)
 	m.lateness.Observe(late.Seconds())
 	if late > lateAfter {
@@ -148,9 +148,9 @@ func (m *Metrics) changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	}
 }
 
-// served says which accounts teams have now, by namespace and platform. Their series begin at zero, so that the first late or
+// setAccounts says which accounts teams have now, by namespace and platform. Their series begin at zero, so that the first late or
 // refused post of a team shows as a rise; those of teams that are gone end, so that there are no more of them than accounts.
-func (m *Metrics) served(accounts map[account]bool) {
+func (m *Metrics) setAccounts(accounts map[account]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	teams := map[string]bool{}

@@ -35,7 +35,7 @@ var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 type videos struct{ platforms.Publisher }
 
 func (videos) Capabilities() platforms.Capabilities {
-	return platforms.Capabilities{CallTimeout: 10 * time.Second, PreparedLasts: 24 * time.Hour}
+	return platforms.Capabilities{CallTimeout: 10 * time.Second, PreparedTTL: 24 * time.Hour}
 }
 
 func (videos) Prepares(c platforms.Content) bool                                 { return len(c.Media) > 0 }
@@ -102,7 +102,7 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 	m := NewMetrics(registry)
 	r, err := New(Options{
 		Client: c, APIReader: c, Platforms: platforms.Registry{v1alpha1.PlatformYouTube: videos{}}, Tokens: noTokens{}, Owned: everywhere, Files: &store.Store{},
-		Renditions: &rendition.Maker{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
+		Renditions: &rendition.Renderer{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
 		Apps: appseal.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}},
 	})
 	if err != nil {
@@ -112,9 +112,9 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 		if object.GetUID() == "" || object.GetUID() == "u" {
 			object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
 		}
-		r.census.posts.OnAdd(object, true)
-		r.census.media.OnAdd(object, true)
-		r.census.connections.OnAdd(object, true)
+		r.objects.posts.OnAdd(object, true)
+		r.objects.media.OnAdd(object, true)
+		r.objects.connections.OnAdd(object, true)
 	}
 	elected := make(chan struct{})
 	close(elected)
@@ -293,7 +293,7 @@ func TestUnkeptRecords(t *testing.T) {
 		{"one that never waited", one, false, "1"},
 		{"nothing waits", two, false, "0"},
 	} {
-		rs.tried(tc.of, tc.waits)
+		rs.trackSave(tc.of, tc.waits)
 		if got := values(t, registry, "herald_posts_waiting_for_store"); !slices.Contains(got, `herald_posts_waiting_for_store{for="record",namespace="acme"} `+tc.want) {
 			t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 		}
@@ -305,8 +305,8 @@ func TestSeriesOfTeams(t *testing.T) {
 	m, registry := measured(t, connected("acme"), connected("beta"))
 	names := []string{"herald_late_targets_total", "herald_records_abandoned_total", "herald_target_results_total"}
 	values(t, registry, names...)
-	m.begun(connected("acme"), nine.Add(-time.Minute), nine)
-	m.begun(connected("acme"), nine.Add(-9*time.Second), nine)
+	m.observeLateness(connected("acme"), nine.Add(-time.Minute), nine)
+	m.observeLateness(connected("acme"), nine.Add(-9*time.Second), nine)
 	failed := unfinished("gone", "c", 0, func(p *v1alpha1.Post) {
 		p.Status.Targets[0].State, p.Status.Targets[0].Blocked = v1alpha1.TargetFailed, &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit}
 	})
@@ -324,8 +324,8 @@ func TestSeriesOfTeams(t *testing.T) {
 	if diff := cmp.Diff(lines(all), values(t, registry, names...)); diff != "" {
 		t.Errorf("a result counts once, and ten seconds are no delay (-want +got):\n%s", diff)
 	}
-	m.served(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
-	m.served(map[account]bool{{"beta", "youtube"}: true})
+	m.setAccounts(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
+	m.setAccounts(map[account]bool{{"beta", "youtube"}: true})
 	left := `herald_late_targets_total{namespace="beta",platform="youtube"} 0
 		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0

@@ -19,16 +19,16 @@ import (
 
 var errSilent = errors.New("it does not answer")
 
-func newOutage() (*outage, *clocktesting.FakeClock) {
+func newOutage() (*storeBreaker, *clocktesting.FakeClock) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-	return &outage{clock: clock}, clock
+	return &storeBreaker{clock: clock}, clock
 }
 
 // fail has requests for posts fail.
-func (o *outage) fail(t *testing.T, err error, posts ...types.NamespacedName) {
+func (o *storeBreaker) fail(t *testing.T, err error, posts ...types.NamespacedName) {
 	t.Helper()
 	for _, post := range posts {
-		if got := o.ask(post, func() error { return err }); !errors.Is(got, err) {
+		if got := o.execute(post, func() error { return err }); !errors.Is(got, err) {
 			t.Fatalf("the request for %s: %v, want %v", post, got, err)
 		}
 	}
@@ -58,15 +58,15 @@ func TestOutage(t *testing.T) {
 			o, clock := newOutage()
 			o.fail(t, errSilent, post("a"), post("b"))
 			clock.Step(tc.pause)
-			if knows := o.knows(); knows == tc.asked {
+			if knows := o.isOpen(); knows == tc.asked {
 				t.Errorf("%s: known to be away: %v", tc.reason, knows)
 			}
 			asked := false
-			err := o.ask(post("c"), func() error { asked = true; return tc.answer })
-			if asked != tc.asked || errors.Is(err, errAway) == asked {
+			err := o.execute(post("c"), func() error { asked = true; return tc.answer })
+			if asked != tc.asked || errors.Is(err, errStoreUnavailable) == asked {
 				t.Errorf("%s: asked %v, error %v", tc.reason, asked, err)
 			}
-			if away := o.lasts(); away != tc.away {
+			if away := o.openFor(); away != tc.away {
 				t.Errorf("%s: away for %v, want %v", tc.reason, away, tc.away)
 			}
 		})
@@ -75,52 +75,52 @@ func TestOutage(t *testing.T) {
 
 // TestFaultOfOne has requests for some posts fail, and looks at whether those for others are made.
 func TestFaultOfOne(t *testing.T) {
-	silent := func(posts ...types.NamespacedName) func(*testing.T, *outage) {
-		return func(t *testing.T, o *outage) { t.Helper(); o.fail(t, errSilent, posts...) }
+	silent := func(posts ...types.NamespacedName) func(*testing.T, *storeBreaker) {
+		return func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, errSilent, posts...) }
 	}
-	of := func(err error, posts ...types.NamespacedName) func(*testing.T, *outage) {
-		return func(t *testing.T, o *outage) { t.Helper(); o.fail(t, err, posts...) }
+	of := func(err error, posts ...types.NamespacedName) func(*testing.T, *storeBreaker) {
+		return func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, err, posts...) }
 	}
-	healthy := func(t *testing.T, o *outage) { t.Helper(); o.fail(t, nil, post("healthy")) }
+	healthy := func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, nil, post("healthy")) }
 	for name, tc := range map[string]struct {
 		reason string
-		before []func(*testing.T, *outage)
+		before []func(*testing.T, *storeBreaker)
 		away   bool
 	}{
-		"one post":                          {"its key may be the cause", []func(*testing.T, *outage){silent(post("a"))}, false},
-		"one post, again and again":         {"that says nothing more", []func(*testing.T, *outage){silent(post("a"), post("a"), post("a"))}, false},
-		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *outage){silent(post("a"), post("b"))}, true},
-		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *outage){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
-		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *outage){silent(post("a")), healthy, silent(post("b"))}, false},
+		"one post":                          {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
+		"one post, again and again":         {"that says nothing more", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
+		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
+		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
+		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
 		"one that fails beside healthy ones": {
 			"each of them shows that the store is there",
-			[]func(*testing.T, *outage){silent(post("a")), healthy, silent(post("a")), healthy, silent(post("a"))},
+			[]func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("a")), healthy, silent(post("a"))},
 			false,
 		},
 		"keys that are too long": {
 			"the store answers, and says what is wrong with them",
-			[]func(*testing.T, *outage){of(store.ErrTooLarge, post("a"), post("b"), post("c"))},
+			[]func(*testing.T, *storeBreaker){of(store.ErrTooLarge, post("a"), post("b"), post("c"))},
 			false,
 		},
-		"records that are none":             {"the store gave them out", []func(*testing.T, *outage){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
-		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *outage){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
-		"passes that end":                   {"nobody was asked", []func(*testing.T, *outage){of(context.Canceled, post("a"), post("b"))}, false},
-		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *outage){silent(post("a")), of(context.Canceled, post("b"))}, false},
+		"records that are none":             {"the store gave them out", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
+		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
+		"passes that end":                   {"nobody was asked", []func(*testing.T, *storeBreaker){of(context.Canceled, post("a"), post("b"))}, false},
+		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *storeBreaker){silent(post("a")), of(context.Canceled, post("b"))}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
 			for _, step := range tc.before {
 				step(t, o)
 			}
-			if knows := o.knows(); knows != tc.away {
+			if knows := o.isOpen(); knows != tc.away {
 				t.Errorf("%s: away %v, want %v", tc.reason, knows, tc.away)
 			}
-			asked := o.ask(post("other"), func() error { return nil }) == nil
+			asked := o.execute(post("other"), func() error { return nil }) == nil
 			if asked == tc.away {
 				t.Errorf("%s: another post asked: %v, want %v", tc.reason, asked, !tc.away)
 			}
-			clock.Step(2 * outageKnown)
-			if lasts := o.lasts(); (lasts > 0) != tc.away {
+			clock.Step(2 * breakerTTL)
+			if lasts := o.openFor(); (lasts > 0) != tc.away {
 				t.Errorf("%s: away for %v", tc.reason, lasts)
 			}
 		})
@@ -143,18 +143,18 @@ func TestUnwritten(t *testing.T) {
 		"two records":               {"the bucket is full", []write{{"a", full}, {"b", full}}, true},
 		"a record between them":     {"the bucket takes records", []write{{"a", full}, {"c", nil}, {"b", full}}, false},
 		"records that are refused":  {"the store names the cause, which is theirs", []write{{"a", store.ErrTooLarge}, {"b", store.ErrTooLarge}}, false},
-		"writes that were not made": {"nothing is known", []write{{"a", errAway}, {"b", errAway}}, false},
-		"one failed, one not made":  {"nothing is known of the second", []write{{"a", full}, {"b", errAway}}, false},
+		"writes that were not made": {"nothing is known", []write{{"a", errStoreUnavailable}, {"b", errStoreUnavailable}}, false},
+		"one failed, one not made":  {"nothing is known of the second", []write{{"a", full}, {"b", errStoreUnavailable}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 			rs := &records{o: &Options{Clock: clock}}
 			for _, w := range tc.writes {
-				rs.noteWrite(post(w.post), w.err)
+				rs.observeWrite(post(w.post), w.err)
 			}
 			clock.Step(time.Hour)
-			if known := rs.unwrittenFor() == time.Hour; known != tc.known {
-				t.Errorf("%s: unwritten for %v", tc.reason, rs.unwrittenFor())
+			if known := rs.unwritableFor() == time.Hour; known != tc.known {
+				t.Errorf("%s: unwritten for %v", tc.reason, rs.unwritableFor())
 			}
 		})
 	}
@@ -165,14 +165,14 @@ func TestOneFindsOut(t *testing.T) {
 	o, clock := newOutage()
 	others := func(want bool) {
 		t.Helper()
-		if asked := o.ask(post("other"), func() error { return nil }) == nil; asked != want {
+		if asked := o.execute(post("other"), func() error { return nil }) == nil; asked != want {
 			t.Errorf("asked %v, want %v", asked, want)
 		}
 	}
 	others(true)
 	o.fail(t, errSilent, post("a"), post("b"))
 	clock.Step(time.Second)
-	_ = o.ask(post("a"), func() error {
+	_ = o.execute(post("a"), func() error {
 		others(false) // nobody hangs beside it
 		clock.Step(15 * time.Second)
 		others(false)
@@ -180,8 +180,8 @@ func TestOneFindsOut(t *testing.T) {
 	})
 	others(false)
 	clock.Step(time.Second)
-	_ = o.ask(post("a"), func() error {
-		clock.Step(outageKnown)
+	_ = o.execute(post("a"), func() error {
+		clock.Step(breakerTTL)
 		others(true) // it may have ended without a word
 		return nil
 	})

@@ -25,20 +25,20 @@ type Plans struct {
 	// Owner returns the team that owns a namespace; nil if none does.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Quota keeps the count.
-	Quota *quota.Store
+	Quota *quota.UsageStore
 }
 
 // plans keeps posts within what the plans of their teams allow.
 type plans struct {
 	o *Options
-	// turnAway fails a target whose turn it was, and lets others have its account.
-	turnAway func(p *pass, d *publish.Delivery, reason, message string) error
+	// rejectTarget fails a target whose turn it was, and lets others have its account.
+	rejectTarget func(p *reconciliation, d *publish.Delivery, reason, message string) error
 }
 
-// withinPlan counts what is about to be claimed, unless that was counted when
+// enforceLimits counts what is about to be claimed, unless that was counted when
 // the post was created, and fails the targets for which nothing is left. It
 // returns the others, and all of them with an error.
-func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
+func (l *plans) enforceLimits(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
 	if l.o.Plans == nil {
 		return deliveries, nil
 	}
@@ -60,7 +60,7 @@ func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.D
 	for _, d := range deliveries {
 		if why, over := refused[d.Target]; !over {
 			within = append(within, d)
-		} else if err := l.turnAway(p, d, why.reason, why.message); err != nil {
+		} else if err := l.rejectTarget(p, d, why.reason, why.message); err != nil {
 			return deliveries, err
 		}
 	}
@@ -72,7 +72,7 @@ type refusal struct{ reason, message string }
 
 // confirm counts what the post takes, wherever its deliveries go, and returns the
 // targets for which nothing is left.
-func (l *plans) confirm(ctx context.Context, p *pass, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
+func (l *plans) confirm(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
 	counters := map[v1alpha1.UsageSpec]bool{}
 	for _, d := range deliveries {
 		if counter, ok := limits.CounterOf(p.post, d.Target, d.Conn, l.o.StartingDeadline); ok {
@@ -97,7 +97,7 @@ func (l *plans) confirm(ctx context.Context, p *pass, deliveries []*publish.Deli
 	return refused, nil
 }
 
-func (l *plans) refuse(p *pass, counter *v1alpha1.UsageSpec, limit int, over usage.Refusal) refusal {
+func (l *plans) refuse(p *reconciliation, counter *v1alpha1.UsageSpec, limit int, over usage.Refusal) refusal {
 	if counter.Resource == v1alpha1.ResourceTikTokDrafts {
 		return refusal{v1alpha1.ReasonDraftLimit, fmt.Sprintf(
 			"not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
@@ -112,7 +112,7 @@ func (l *plans) refuse(p *pass, counter *v1alpha1.UsageSpec, limit int, over usa
 
 // coveredAccounts fails the targets whose accounts the team's plan does not
 // cover, and returns the others. A tree that has begun goes on.
-func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
+func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
 	if limits.Accounts == 0 {
 		return deliveries, nil
 	}
@@ -131,7 +131,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publ
 			covered = append(covered, d)
 			continue
 		}
-		if err := l.turnAway(p, d, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
+		if err := l.rejectTarget(p, d, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
 			"not published: the starter plan allows %d connected accounts, and connection %q is beyond them; "+
 				"disable or delete another connection, or change the plan, and post again", limits.Accounts, d.Conn.Name)); err != nil {
 			return nil, err
@@ -140,10 +140,10 @@ func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publ
 	return covered, nil
 }
 
-// returnUnused gives back what was counted for a post of which nothing is left
+// releaseUnused gives back what was counted for a post of which nothing is left
 // to do, and was not published. What cannot be given back now, the Team
 // controller finds later.
-func (l *plans) returnUnused(ctx context.Context, p *pass) {
+func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 	if l.o.Plans == nil || !unused(p.post) {
 		return
 	}
@@ -172,13 +172,13 @@ func unused(post *v1alpha1.Post) bool {
 }
 
 // stored is the post as a Usage is compared with it.
-func (l *plans) stored(ctx context.Context, p *pass, counter *v1alpha1.UsageSpec) usage.Post {
+func (l *plans) stored(ctx context.Context, p *reconciliation, counter *v1alpha1.UsageSpec) usage.PostUses {
 	return plan.Stored(counter, p.post, l.connections(ctx, p), l.o.StartingDeadline)
 }
 
 // connections finds those that the pass has read, and others as the cache has them;
 // nil for one that cannot be read.
-func (l *plans) connections(ctx context.Context, p *pass) plan.Connections {
+func (l *plans) connections(ctx context.Context, p *reconciliation) plan.Connections {
 	return func(name string) *v1alpha1.Connection {
 		if conn := p.connections[name]; conn != nil {
 			return conn

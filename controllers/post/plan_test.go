@@ -28,10 +28,10 @@ import (
 var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	var (
 		m      *manager
-		quotas *quota.Store
+		quotas *quota.UsageStore
 	)
 	BeforeAll(func() {
-		quotas = quota.NewStore(quota.NewAPI(k8s, k8s))
+		quotas = quota.NewUsageStore(quota.NewAPI(k8s, k8s))
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
@@ -61,7 +61,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	before := func(ctx context.Context, t team, count int) {
 		GinkgoHelper()
 		Expect(quotas.Amend(ctx, t.namespace, month, func(u *v1alpha1.Usage) error {
-			Expect(usage.Confirm(u, usage.Post{Name: "before", UID: "an-older-post", Uses: []usage.Use{{Count: count, At: time.Now()}}}, 30, time.Now())).To(BeEmpty())
+			Expect(usage.Confirm(u, usage.PostUses{Name: "before", UID: "an-older-post", Uses: []usage.Use{{Count: count, At: time.Now()}}}, 30, time.Now())).To(BeEmpty())
 			return nil
 		})).To(Succeed())
 	}
@@ -308,7 +308,7 @@ var _ = Describe("A post that cannot be counted", func() {
 		api := &unavailable{API: quota.NewAPI(k8s, k8s)}
 		api.down.Store(true)
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Plans = &post.Plans{Quota: quota.NewStore(api), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+			o.Plans = &post.Plans{Quota: quota.NewUsageStore(api), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
 		})

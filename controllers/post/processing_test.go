@@ -34,7 +34,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if ffmpeg != "" {
-				o.Thumbnails = thumbnail.NewMaker(bucket, thumbnail.FFmpeg{Path: ffmpeg}, rendition.NewTurns(1))
+				o.Thumbnails = thumbnail.NewThumbnailer(bucket, thumbnail.FFmpeg{Path: ffmpeg}, rendition.NewSlots(1))
 			}
 		})
 	}

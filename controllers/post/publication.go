@@ -22,68 +22,68 @@ import (
 // then only the platform knows that the card is published.
 const cardPatience = time.Second
 
-// publication is a pass that publishes. It implements publish.Pass.
-type publication struct {
+// publishHooks is a pass that publishes. It implements publish.Pass.
+type publishHooks struct {
 	r *Reconciler
-	p *pass
+	p *reconciliation
 }
 
-func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
+func (u *publishHooks) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
 // Withheld implements publish.Pass: a team may be suspended while a claim waits for its turn.
-func (u *publication) Withheld(ctx context.Context) bool {
+func (u *publishHooks) Withheld(ctx context.Context) bool {
 	return u.r.suspendedNow(ctx, u.p.key.Namespace)
 }
 
-func (u *publication) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
+func (u *publishHooks) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
 	return delivery.ContentHash(post, d.Target, d.Conn, u.p.media)
 }
 
-func (u *publication) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
+func (u *publishHooks) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
 	return u.r.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
 }
 
-func (u *publication) Claimed(batch []*publish.Delivery) {
+func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
-		u.p.memory.prepare.Drop(d.Target)
-		u.p.keepsSecret = u.p.keepsSecret || d.Secret != ""
+		u.p.state.prepare.Drop(d.Target)
+		u.p.hasUploadSecret = u.p.hasUploadSecret || d.Secret != ""
 		t := posting.Target(u.p.post, d.Target)
 		if at := u.p.post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
 				due = attempt.Deadline(t).Add(-u.r.o.StartingDeadline)
 			}
-			u.r.o.Metrics.begun(d.Conn, due, now)
+			u.r.o.Metrics.observeLateness(d.Conn, due, now)
 		}
 	}
 }
 
-func (u *publication) Answered(d *publish.Delivery) {
-	u.r.remember(u.p, d)
+func (u *publishHooks) Answered(d *publish.Delivery) {
+	u.r.observeLimits(u.p, d)
 	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
 	u.r.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
 }
 
-func (u *publication) Recorded(ctx context.Context, batch []*publish.Delivery) {
+func (u *publishHooks) Recorded(ctx context.Context, batch []*publish.Delivery) {
 	for _, d := range batch {
 		u.r.reporter.result(ctx, u.p, d)
 	}
 }
 
-func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch []*publish.Delivery) (next []*publish.Delivery) {
+func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch []*publish.Delivery) (next []*publish.Delivery) {
 	var started []*prepare.Target
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
-		if u.goesOn(ctx, recorded, d, now) {
+		if u.canContinue(ctx, recorded, d, now) {
 			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.r.enqueue(u.p.key) }}
 			started = append(started, t)
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
 		}
 	}
-	ready := u.r.preparer.Cards(ctx, &u.p.memory.prepare, started, cardPatience)
+	ready := u.r.preparer.Cards(ctx, &u.p.state.prepare, started, cardPatience)
 	claimable := next[:0]
 	for i, d := range next {
 		if ready[i] == nil {
@@ -95,9 +95,9 @@ func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch [
 	return claimable
 }
 
-// goesOn reports whether the next card of a target can be claimed together with the
+// canContinue reports whether the next card of a target can be claimed together with the
 // record of this one.
-func (u *publication) goesOn(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
+func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
 	t := posting.Target(recorded, d.Target)
 	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspendedNow(ctx, u.p.key.Namespace) {
 		return false

@@ -66,8 +66,8 @@ func notOlder(version, than string) bool {
 	return err != nil || order >= 0
 }
 
-// of returns what is known of an account, made empty if nothing is. The lock is held.
-func (l *rateLimits) of(conn *v1alpha1.Connection) *accountLimit {
+// account returns what is known of an account, made empty if nothing is. The lock is held.
+func (l *rateLimits) account(conn *v1alpha1.Connection) *accountLimit {
 	known := l.accounts[conn.UID]
 	if known == nil {
 		known = &accountLimit{}
@@ -76,8 +76,8 @@ func (l *rateLimits) of(conn *v1alpha1.Connection) *accountLimit {
 	return known
 }
 
-// tidy drops what says nothing any more. The lock is held.
-func (l *rateLimits) tidy(uid types.UID) {
+// prune drops what says nothing any more. The lock is held.
+func (l *rateLimits) prune(uid types.UID) {
 	if known := l.accounts[uid]; known != nil && *known == (accountLimit{}) {
 		delete(l.accounts, uid)
 	}
@@ -101,7 +101,7 @@ func (l *rateLimits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Tim
 	case known == nil || known.until.IsZero():
 	case !known.until.After(now), known.version != "" && notOlder(conn.ResourceVersion, known.version):
 		known.until, known.version = time.Time{}, ""
-		l.tidy(conn.UID)
+		l.prune(conn.UID)
 	case known.until.After(latest):
 		latest = known.until
 	}
@@ -119,31 +119,31 @@ func (l *rateLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post
 	return latest
 }
 
-// remember takes what an answer to a post told, before another post has the account's
+// observe takes what an answer to a post told, before another post has the account's
 // turn. It returns how many of the posts that wait for the app are to be woken.
-func (l *rateLimits) remember(post types.NamespacedName, d *publish.Delivery) (wake int) {
+func (l *rateLimits) observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := l.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
 	applyRateLimits(&told, &d.Result, now)
 	l.mu.Lock()
 	if until := ratelimit.BlockedUntil(&told, now); !until.IsZero() {
-		if known := l.of(d.Conn); until.After(known.until) {
+		if known := l.account(d.Conn); until.After(known.until) {
 			known.until, known.version = until, ""
 		}
 	}
 	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassReconnect || err.Class == platforms.ClassRestricted) {
-		l.of(d.Conn).refused = true
+		l.account(d.Conn).refused = true
 	}
 	l.mu.Unlock()
 	if d.Token.App == "" {
 		return wakeNone
 	}
-	return l.apps.remember(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
+	return l.apps.observe(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
 }
 
-// stored is told that a connection, in this version, holds what was remembered.
-func (l *rateLimits) stored(conn *v1alpha1.Connection) {
-	l.apps.stored(conn)
+// markStored is told that a connection, in this version, holds what was remembered.
+func (l *rateLimits) markStored(conn *v1alpha1.Connection) {
+	l.apps.markStored(conn)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := conn.Status.RateLimitedUntil
@@ -162,23 +162,23 @@ func (l *rateLimits) allowedAgain(d *publish.Delivery) bool {
 		return false
 	}
 	known.refused = false
-	l.tidy(d.Conn.UID)
+	l.prune(d.Conn.UID)
 	return true
 }
 
-// low counts a post to an account, and reports whether by now little is left of a
+// countLow counts a post to an account, and reports whether by now little is left of a
 // limit that the platform told a while ago.
-func (l *rateLimits) low(conn *v1alpha1.Connection) bool {
+func (l *rateLimits) countLow(conn *v1alpha1.Connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(conn.Status.RateLimits) == 0 {
 		if known := l.accounts[conn.UID]; known != nil {
 			known.published = publications{}
-			l.tidy(conn.UID)
+			l.prune(conn.UID)
 		}
 		return false
 	}
-	count := &l.of(conn).published
+	count := &l.account(conn).published
 	if at := conn.Status.RateLimits[0].ObservedAt.Time; !at.Equal(count.since) {
 		*count = publications{since: at}
 	}
@@ -213,14 +213,14 @@ func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *
 		applyRefusal(conn, &d.Result, now)
 		describeLimit(base, conn, &d.Result, now)
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
-			l.stored(conn)
+			l.markStored(conn)
 			return nil
 		}
 		err = l.o.Client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 		if err != nil {
 			return err
 		}
-		l.stored(conn)
+		l.markStored(conn)
 		if found, changed := ratelimit.Changed(base.Status.Conditions, conn.Status.Conditions); changed {
 			limited, change = conn, found
 		}
@@ -245,7 +245,7 @@ func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1a
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	ratelimit.Apply(status, told, now)
-	if err := result.Err; err != nil && !err.PostOnly && holdsAccount(err.Class) {
+	if err := result.Err; err != nil && !err.PostOnly && blocksAccount(err.Class) {
 		ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now)
 	}
 }
@@ -264,9 +264,9 @@ func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, no
 	ratelimit.Describe(conn, reason, now)
 }
 
-// holdsAccount reports whether an error of a class keeps the account from posting
+// blocksAccount reports whether an error of a class keeps the account from posting
 // for a while.
-func holdsAccount(class platforms.Class) bool {
+func blocksAccount(class platforms.Class) bool {
 	return class == platforms.ClassRateLimited || class == platforms.ClassQuota || class == platforms.ClassRestricted
 }
 

@@ -43,7 +43,7 @@ func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post)
 	if post.Spec.Cancelled {
 		return nil // The spec agrees.
 	}
-	r.recorder.event(post, said(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
+	r.recorder.event(post, withDefaultMessage(post, delivery.Event{Warning: true, Reason: v1alpha1.ReasonCancelled}))
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (r *Reconciler) describeReapplied(ctx context.Context, post *v1alpha1.Post)
 // earlier version.
 func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
-	return pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	return pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		var page v1alpha1.PostList
 		if err := d.reconciler.o.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: withdrawn},
 			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {

@@ -103,7 +103,7 @@ func ownerOf(_ context.Context, namespace string) (*v1alpha1.Team, error) {
 }
 
 func (k *keeping) options(o *post.Options) {
-	o.Records = &post.Records{Archive: k.Archive, Owner: ownerOf, Again: 200 * time.Millisecond}
+	o.Records = &post.Records{Archive: k.Archive, Owner: ownerOf, RetryPause: 200 * time.Millisecond}
 	o.Clock = later{clock.RealClock{}, k}
 }
 
@@ -294,7 +294,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(phase(ctx, doubt)).Should(Equal(v1alpha1.PhaseScheduled))
 		undecided := read(ctx, doubt)
 		remove(ctx, doubt)
-		was := record.Of(undecided, "of-"+acme.namespace, func(string) (v1alpha1.Platform, string, bool) { return v1alpha1.PlatformX, acme.account.ID, true })
+		was := record.New(undecided, "of-"+acme.namespace, func(string) (v1alpha1.Platform, string, bool) { return v1alpha1.PlatformX, acme.account.ID, true })
 		was.Targets = []record.Target{{AccountID: acme.account.ID, Connection: "x", TargetStatus: v1alpha1.TargetStatus{
 			Platform: v1alpha1.PlatformX, State: v1alpha1.TargetUndecided, Phase: v1alpha1.PhaseFailed, Attempt: &v1alpha1.Attempt{
 				Number: 1, ID: "lost", AccountID: acme.account.ID, Outcome: v1alpha1.OutcomeUnknown,

@@ -53,7 +53,7 @@ type direct struct {
 
 func (d direct) Capabilities() platforms.Capabilities {
 	limits := d.Publisher.Capabilities()
-	limits.PreparedLasts = 0
+	limits.PreparedTTL = 0
 	return limits
 }
 
@@ -66,27 +66,27 @@ func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result
 	return d.Publisher.Publish(ctx, job)
 }
 
-// counting counts the renditions that are put into the store.
-type counting struct {
+// quotaBackoff counts the renditions that are put into the store.
+type quotaBackoff struct {
 	*store.Store
 
 	puts atomic.Int64
 }
 
-func (c *counting) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error) {
+func (c *quotaBackoff) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error) {
 	c.puts.Add(1)
 	return c.Store.PutTagged(ctx, key, mimeType, size, body, tags)
 }
 
 var _ = Describe("Images that a platform does not take", Ordered, func() {
-	var made counting
+	var made quotaBackoff
 	var m *manager
 	begin := func(change ...func(*post.Options)) {
 		m = startManager(interceptor.Funcs{}, append([]func(*post.Options){func(o *post.Options) {
 			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms[v1alpha1.PlatformX] = narrow{p}
-			o.Renditions = rendition.NewMaker(&made)
+			o.Renditions = rendition.NewRenderer(&made)
 		}}, change...)...)
 	}
 	BeforeAll(func() {

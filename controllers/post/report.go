@@ -26,8 +26,8 @@ type reporter struct {
 	preparer *prepare.Preparer
 	limits   *rateLimits
 	recorder *recorder
-	// remember takes what an answer told, for the posts that wait for it.
-	remember func(p *pass, d *publish.Delivery)
+	// observeLimits takes what an answer told, for the posts that wait for it.
+	observeLimits func(p *reconciliation, d *publish.Delivery)
 }
 
 // reasonPostedWithNote is the reason of the event about a post that is online and
@@ -35,7 +35,7 @@ type reporter struct {
 const reasonPostedWithNote = "PostedWithNote"
 
 // result reports what came of a call, which is recorded.
-func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
+func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
 	t := posting.Target(p.post, d.Target)
 	if t == nil {
@@ -45,7 +45,7 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 		r.limit(ctx, p, d)
 	}
 	defer r.watchQuota(ctx, d)
-	r.note(p, t, d.Result.Note)
+	r.reportNote(p, t, d.Result.Note)
 	switch {
 	case d.Result.Outcome == platforms.Posted && !attempt.Settled(t):
 		return // a card; it is told when the tree is complete
@@ -61,10 +61,10 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 	r.recorder.target(p, t)
 }
 
-// note tells what people should know of a post that is online.
-func (r *reporter) note(p *pass, t *v1alpha1.TargetStatus, note string) {
+// reportNote tells what people should know of a post that is online.
+func (r *reporter) reportNote(p *reconciliation, t *v1alpha1.TargetStatus, note string) {
 	if note != "" {
-		r.recorder.warn(ofTarget(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
+		r.recorder.warn(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
 	}
 }
 
@@ -84,12 +84,12 @@ func problem(err *platforms.Error) string {
 }
 
 // preparation reports that a preparation failed.
-func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery, ahead bool) {
+func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
 	p.log.Info("not prepared", append(targetFields(p.post, t), "ahead", ahead, "class", err.Class, "problem", err.Error(), "cause", err.Err)...)
 	if ahead {
-		r.recorder.warn(ofTarget(p.post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
+		r.recorder.warn(targetSubject(p.post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
 		r.alert(ctx, p, d)
 		return
 	}
@@ -99,10 +99,10 @@ func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery
 }
 
 // lookup reports what a lookup found, which is recorded.
-func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer) {
+func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
 	r.o.Metrics.settled(t)
-	r.note(p, t, a.Note)
+	r.reportNote(p, t, a.Note)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Err)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Refused)
 	switch posted := attempt.Posted(t); {
@@ -117,12 +117,12 @@ func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer
 	case !attempt.IsOpen(t.Attempt):
 		r.recorder.target(p, t)
 	}
-	r.lookupConnection(ctx, p, a, t)
+	r.reportConnection(ctx, p, a, t)
 }
 
-// lookupConnection tells the connection what its platform said in the end of a call
+// reportConnection tells the connection what its platform said in the end of a call
 // that it had taken: what an answer to the call itself would have told.
-func (r *reporter) lookupConnection(ctx context.Context, p *pass, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
+func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
 	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Token: platforms.Token{App: a.App}, Attempt: t.Attempt.ID}
 	switch {
 	case d.Conn == nil || a.Err != nil:
@@ -140,23 +140,23 @@ func (r *reporter) lookupConnection(ctx context.Context, p *pass, a *delivery.Lo
 }
 
 // alert tells the connection of a token that was refused, and of a limit.
-func (r *reporter) alert(ctx context.Context, p *pass, d *publish.Delivery) {
+func (r *reporter) alert(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassRefresh || err.Class == platforms.ClassReconnect) {
-		r.refused(ctx, d.Conn, d.Attempt)
+		r.reportRefusedToken(ctx, d.Conn, d.Attempt)
 	}
 	r.limit(ctx, p, d)
 }
 
-// refused asks for a check of a connection whose token was refused. The attempt's id
+// reportRefusedToken asks for a check of a connection whose token was refused. The attempt's id
 // serves as the token of the request.
-func (r *reporter) refused(ctx context.Context, conn *v1alpha1.Connection, attempt string) {
+func (r *reporter) reportRefusedToken(ctx context.Context, conn *v1alpha1.Connection, attempt string) {
 	r.o.Tokens.Forget(conn)
 	r.requestProbe(ctx, conn, attempt)
 }
 
 // limit records in the connection what its platform told of limits.
-func (r *reporter) limit(ctx context.Context, p *pass, d *publish.Delivery) {
-	r.remember(p, d)
+func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Delivery) {
+	r.observeLimits(p, d)
 	limited, change, err := r.limits.record(ctx, d)
 	if err != nil {
 		// This process knows it all the same; another is told by the platform.
@@ -189,7 +189,7 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 		return
 	}
 	err := d.Result.Err
-	if d.Result.Outcome == platforms.Posted && r.limits.low(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
+	if d.Result.Outcome == platforms.Posted && r.limits.countLow(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
 		r.requestProbe(ctx, d.Conn, d.Attempt)
 	}
 }
@@ -197,18 +197,18 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 // pictures tells the owner of a post that is online what of its pictures is not as it was
 // meant: a chosen thumbnail is missing, or an image shows nothing. uncertain is as in
 // WithoutThumbnail.
-func (r *reporter) pictures(ctx context.Context, p *pass, target int, uncertain bool) {
+func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, uncertain bool) {
 	conn := p.conn(target)
 	if conn == nil {
 		return
 	}
 	t, platform := &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, conn.Spec.Platform
 	if why := r.preparer.WithoutThumbnail(ctx, t, uncertain); why != "" {
-		r.recorder.warn(ofTarget(p.post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
+		r.recorder.warn(targetSubject(p.post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
 			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, platform, why))
 	}
 	for _, name := range r.preparer.Blank(ctx, t) {
-		r.recorder.warn(ofMedia(p.post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
+		r.recorder.warn(mediaSubject(p.post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
 			"target %d: the image %q shows nothing on %s: it is white on a transparent ground, and got a white one, since the platform takes no transparency; "+
 				"put a colour behind it and post it again", target, name, platform))
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// holdsKey reports whether a post was created under an Idempotency-Key that outlives it: a
+// hasIdempotencyKey reports whether a post was created under an Idempotency-Key that outlives it: a
 // request that is sent again creates nothing, although a person deleted what it created.
-func (rs *records) holdsKey(post *v1alpha1.Post) bool {
-	return rs.o.Clock.Now().Before(posting.KeyHeldUntil(post))
+func (rs *records) hasIdempotencyKey(post *v1alpha1.Post) bool {
+	return rs.o.Clock.Now().Before(posting.KeyExpiresAt(post))
 }
 
-// keepRequest keeps the request that created a post of which nothing was sent.
-func (rs *records) keepRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
+// saveRequest keeps the request that created a post of which nothing was sent.
+func (rs *records) saveRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
 	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
-	return rs.outage.ask(client.ObjectKeyFromObject(post), func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
+	return rs.breaker.execute(client.ObjectKeyFromObject(post), func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })
 }

@@ -25,8 +25,8 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		p := create(ctx, t)
 		noticed := time.Now().Add(time.Second)
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
-			o.Rewound = func(context.Context) (rewound.State, error) {
-				return rewound.State{Rewound: &rewound.Rewind{Noticed: noticed}}, nil
+			o.Rollback = func(context.Context) (rewound.Status, error) {
+				return rewound.Status{LastRollback: &rewound.Rollback{DetectedAt: noticed}}, nil
 			}
 		})
 		DeferCleanup(m.stop)
@@ -52,8 +52,8 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		})
 		noticed := v1alpha1.NewTime(time.Now().Add(time.Second)).Time
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
-			o.Rewound = func(context.Context) (rewound.State, error) {
-				return rewound.State{Rewound: &rewound.Rewind{Noticed: noticed}}, nil
+			o.Rollback = func(context.Context) (rewound.Status, error) {
+				return rewound.Status{LastRollback: &rewound.Rollback{DetectedAt: noticed}}, nil
 			}
 		})
 		DeferCleanup(m.stop)
@@ -87,8 +87,8 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		p.Spec.Cancelled = true
 		Expect(k8s.Update(ctx, p)).To(Succeed())
 		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
-			o.Rewound = func(context.Context) (rewound.State, error) {
-				return rewound.State{Rewound: &rewound.Rewind{Noticed: due.Add(time.Second)}}, nil
+			o.Rollback = func(context.Context) (rewound.Status, error) {
+				return rewound.Status{LastRollback: &rewound.Rollback{DetectedAt: due.Add(time.Second)}}, nil
 			}
 		})
 		DeferCleanup(m.stop)
@@ -104,7 +104,7 @@ var _ = Describe("A post of a cluster that was put back", func() {
 			}}
 			of := archive.Team{Namespace: t.namespace, Name: "of-" + t.namespace}
 			nobodys := func(string) (v1alpha1.Platform, string, bool) { return "", "", false }
-			Expect(k.Put(ctx, of, p.Name, func([]byte) ([]byte, error) { return record.Of(was, of.Name, nobodys).Encode() })).To(Succeed())
+			Expect(k.Put(ctx, of, p.Name, func([]byte) ([]byte, error) { return record.New(was, of.Name, nobodys).Encode() })).To(Succeed())
 		}, v1alpha1.PhasePosted, v1alpha1.ReasonPosted),
 		Entry("one of which nothing is kept", func(SpecContext, team, *keeping, *v1alpha1.Post) {}, v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown),
 	)

@@ -51,7 +51,7 @@ func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *pl
 	}
 	checkpoint, err := b.fast.Prepare(ctx, job)
 	if err == nil {
-		err = job.Note(ctx, checkpoint, authority+checkpoint)
+		err = job.SaveCheckpoint(ctx, checkpoint, authority+checkpoint)
 	}
 	return checkpoint, err
 }

@@ -57,7 +57,7 @@ import (
 
 // TestMain lets this program be the process apart that it starts to convert an image.
 func TestMain(m *testing.M) {
-	if decode.Wanted(os.Args[1:]) {
+	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -184,7 +184,7 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	}
 	access := string(secret.Data[v1alpha1.CredentialsAccessToken])
 	return platforms.Token{
-		Access: access, App: apps.Of(conn.Spec.Platform, secret.Annotations[appseal.Annotation], access, ""),
+		Access: access, App: apps.Identify(conn.Spec.Platform, secret.Annotations[appseal.Annotation], access, ""),
 	}, nil
 }
 
@@ -238,7 +238,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		Tokens:                  tokens{live: mgr.GetAPIReader()},
 		Apps:                    apps,
 		Files:                   bucket,
-		Renditions:              rendition.NewMaker(bucket),
+		Renditions:              rendition.NewRenderer(bucket),
 		Owned:                   heraldtest.EveryNamespace,
 		Clock:                   clock.RealClock{},
 		NewID:                   rand.Text,
@@ -317,7 +317,7 @@ func (t team) byOAuth(ctx context.Context, name string) {
 	GinkgoHelper()
 	var secret corev1.Secret
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &secret)).To(Succeed())
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appseal.Annotation, apps.Seal(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appseal.Annotation, apps.Sign(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
 	Expect(k8s.Update(ctx, &secret)).To(Succeed())
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var conn v1alpha1.Connection

@@ -25,7 +25,7 @@ func suspensionInput(namespace string) input {
 
 // readSuspension reads whether the post's team is suspended. A post of such a team waits for
 // the end of it, from before that is read on: an end between the two wakes it.
-func (r *Reconciler) readSuspension(ctx context.Context, p *pass) (err error) {
+func (r *Reconciler) readSuspension(ctx context.Context, p *reconciliation) (err error) {
 	for waits := false; ; waits = true {
 		if p.suspended, p.suspensions, err = r.suspension(ctx, p.key.Namespace); err != nil {
 			return fmt.Errorf("cannot tell whether the team is suspended: %w", err)
@@ -33,13 +33,13 @@ func (r *Reconciler) readSuspension(ctx context.Context, p *pass) (err error) {
 		if !p.suspended || waits {
 			return nil
 		}
-		r.memories.wait(p.key, suspensionInput(p.key.Namespace))
+		r.states.subscribe(p.key, suspensionInput(p.key.Namespace))
 	}
 }
 
 // suspension tells whether nothing is published in a namespace, and when that was so.
 func (r *Reconciler) suspension(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
-	braked := r.o.Brake.On()
+	braked := r.o.SuspendAll.On()
 	if r.o.Suspension == nil {
 		return braked, nil, nil
 	}
@@ -55,18 +55,18 @@ func (r *Reconciler) suspendedNow(ctx context.Context, namespace string) bool {
 	return suspended || err != nil
 }
 
-// held returns what moves the deadlines of a namespace's posts. While that cannot be told, nothing is
+// deadlineShift returns what moves the deadlines of a namespace's posts. While that cannot be told, nothing is
 // given up for the time that it takes: the next pass knows.
-func (r *Reconciler) held(ctx context.Context, namespace string) *delivery.Held {
+func (r *Reconciler) deadlineShift(ctx context.Context, namespace string) *delivery.Deadlines {
 	suspended, recent, err := r.suspension(ctx, namespace)
-	return &delivery.Held{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline, LongestDelay: r.o.LongestDelay}
+	return &delivery.Deadlines{Suspended: suspended || err != nil, Suspensions: recent, StartingDeadline: r.o.StartingDeadline, LongestDelay: r.o.LongestDelay}
 }
 
-// wakesSuspended has the end of a team's suspension wake the posts that wait for it.
-func (r *Reconciler) wakesSuspended() handler.EventHandler {
+// enqueueSuspended has the end of a team's suspension wake the posts that wait for it.
+func (r *Reconciler) enqueueSuspended() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		if team, ok := obj.(*v1alpha1.Team); ok {
-			for _, post := range r.memories.take(suspensionInput(team.Spec.Namespace)) {
+			for _, post := range r.states.drain(suspensionInput(team.Spec.Namespace)) {
 				requests = append(requests, reconcile.Request{NamespacedName: post})
 			}
 		}
@@ -74,13 +74,13 @@ func (r *Reconciler) wakesSuspended() handler.EventHandler {
 	})
 }
 
-// brakeChanged wakes the posts that wait when the brake of all teams is released. Of a team
+// suspendAllChanged wakes the posts that wait when the brake of all teams is released. Of a team
 // whose Team says still that it is suspended, they wait on.
-func (r *Reconciler) brakeChanged() {
-	if r.o.Brake.On() {
+func (r *Reconciler) suspendAllChanged() {
+	if r.o.SuspendAll.On() {
 		return
 	}
-	for _, post := range r.memories.takeKind(kindSuspension) {
+	for _, post := range r.states.drainKind(kindSuspension) {
 		r.enqueue(post)
 	}
 }

@@ -33,9 +33,9 @@ var _ = Describe("A post of a suspended team", func() {
 		owner := t.own(ctx)
 		owner.Spec.Suspend = true
 		Expect(k8s.Update(ctx, owner)).To(Succeed())
-		stop := &brake.Brake{}
+		stop := &brake.Switch{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Suspension, o.Brake = suspensionOf, stop
+			o.Suspension, o.SuspendAll = suspensionOf, stop
 			o.StartingDeadline = 2 * time.Second
 		})
 		DeferCleanup(m.stop)
@@ -75,9 +75,9 @@ var _ = Describe("A post of a suspended team", func() {
 		before := publishCalls(ctx)
 		began := time.Now()
 		var ended atomic.Pointer[v1alpha1.Time]
-		stop := &brake.Brake{}
+		stop := &brake.Switch{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Brake, o.StartingDeadline = stop, 2*time.Second
+			o.SuspendAll, o.StartingDeadline = stop, 2*time.Second
 			// From the call on.
 			o.Suspension = func(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 				if namespace != t.namespace || publishCalls(ctx) == before {
@@ -107,9 +107,9 @@ var _ = Describe("A post of a suspended team", func() {
 	It("goes on with the cards that were not claimed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var released atomic.Bool
-		stop := &brake.Brake{}
+		stop := &brake.Switch{}
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Brake = stop
+			o.SuspendAll = stop
 			// From the first card on.
 			o.Suspension = func(_ context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 				return namespace == t.namespace && !released.Load() && publishesBy(t.account) > 0, nil, nil

@@ -29,14 +29,14 @@ import (
 
 // takes counts the pictures that are taken out of videos.
 type takes struct {
-	thumbnail.Taker
+	thumbnail.Extractor
 
 	count atomic.Int64
 }
 
-func (t *takes) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (thumbnail.Picture, error) {
+func (t *takes) Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (thumbnail.Picture, error) {
 	t.count.Add(1)
-	return t.Taker.Take(ctx, video, at)
+	return t.Extractor.Extract(ctx, video, at)
 }
 
 var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
@@ -45,12 +45,12 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 
 	// begin starts a manager that takes pictures by a program; by none if path is empty.
 	begin := func(path string) *takes {
-		taken := &takes{Taker: thumbnail.FFmpeg{Path: path}}
+		taken := &takes{Extractor: thumbnail.FFmpeg{Path: path}}
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if path != "" {
-				o.Thumbnails = thumbnail.NewMaker(bucket, taken, rendition.NewTurns(1))
+				o.Thumbnails = thumbnail.NewThumbnailer(bucket, taken, rendition.NewSlots(1))
 			}
 		})
 		return taken

@@ -35,8 +35,8 @@ func (r *Reconciler) trace(ctx context.Context, post *v1alpha1.Post, now time.Ti
 
 // endTrace ends the span of a pass. One that found nothing to do leaves none: most passes
 // only wait.
-func endTrace(span tracing.Span, p *pass, err error) {
-	if !p.wrote && !p.asked && err == nil {
+func endTrace(span tracing.Span, p *reconciliation, err error) {
+	if !p.wrote && !p.calledPlatform && err == nil {
 		return
 	}
 	span.Text(tracing.Phase, string(p.post.Status.Phase))

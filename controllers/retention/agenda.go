@@ -44,23 +44,23 @@ type agenda struct {
 	unread time.Time
 	// reviewAt is when the days before are looked at again.
 	reviewAt time.Time
-	// over is when the time of a post was over that could not leave: it is due again later, and
+	// overdueSince is when the time of a post was over that could not leave: it is due again later, and
 	// late all the while.
-	over map[string]time.Time
+	overdueSince map[string]time.Time
 }
 
 // newAgenda knows nothing yet.
 func newAgenda(team string, times retention.Times) *agenda {
-	return &agenda{team: team, times: times, over: map[string]time.Time{}}
+	return &agenda{team: team, times: times, overdueSince: map[string]time.Time{}}
 }
 
 // dayOf is the value of status.finishedOn of a post that was finished then.
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// read returns the days that have to be read now: the one that the posts were finished on
+// daysToRead returns the days that have to be read now: the one that the posts were finished on
 // which become due now and, where posts leave within minutes, also the one before it for as
 // long as some of its posts may not have been stored when it was read.
-func (a *agenda) read(now time.Time) (days []string) {
+func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if now.Before(a.covered) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func (a *agenda) read(now time.Time) (days []string) {
 	return append(days, dayOf(last))
 }
 
-// take enters what was read of the days, at a time before the read.
-func (a *agenda) take(read []entry, now time.Time) {
+// merge enters what was read of the days, at a time before the read.
+func (a *agenda) merge(read []entry, now time.Time) {
 	a.add(read)
 	last := startOf(now.Add(-a.times.InCluster))
 	ends := last.Add(oneDay)
@@ -124,9 +124,9 @@ func (a *agenda) add(read []entry) {
 	slices.SortFunc(a.due, func(x, y entry) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.name, y.name)) })
 }
 
-// again enters posts that could not leave, to be tried at a time. Those that are entered already
+// requeue enters posts that could not leave, to be tried at a time. Those that are entered already
 // have to stay.
-func (a *agenda) again(failed []entry, at time.Time) {
+func (a *agenda) requeue(failed []entry, at time.Time) {
 	before := map[string]bool{}
 	for i := range a.due {
 		before[a.due[i].name] = true
@@ -134,16 +134,16 @@ func (a *agenda) again(failed []entry, at time.Time) {
 	var entries []entry
 	for _, e := range failed {
 		if !before[e.name] {
-			a.over[e.name] = e.at
+			a.overdueSince[e.name] = e.at
 			entries = append(entries, entry{e.name, at})
 		}
 	}
 	a.add(entries)
 }
 
-// next takes the posts off the agenda that are due, so many at most. Their times are those at
+// popDue takes the posts off the agenda that are due, so many at most. Their times are those at
 // which they should have left.
-func (a *agenda) next(now time.Time, most int) []entry {
+func (a *agenda) popDue(now time.Time, most int) []entry {
 	n := 0
 	for n < len(a.due) && n < most && !now.Before(a.due[n].at) {
 		n++
@@ -151,9 +151,9 @@ func (a *agenda) next(now time.Time, most int) []entry {
 	taken := slices.Clone(a.due[:n])
 	a.due = slices.Delete(a.due, 0, n)
 	for i := range taken {
-		if over, ok := a.over[taken[i].name]; ok {
+		if over, ok := a.overdueSince[taken[i].name]; ok {
 			taken[i].at = over
-			delete(a.over, taken[i].name)
+			delete(a.overdueSince, taken[i].name)
 		}
 	}
 	return taken
@@ -162,7 +162,7 @@ func (a *agenda) next(now time.Time, most int) []entry {
 // late is for how long the first post has been due; zero if none is.
 func (a *agenda) late(now time.Time) (late time.Duration) {
 	for _, e := range a.due {
-		since, ok := a.over[e.name]
+		since, ok := a.overdueSince[e.name]
 		if !ok {
 			since = e.at
 		}

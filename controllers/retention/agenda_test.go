@@ -50,7 +50,7 @@ func TestAgenda(t *testing.T) {
 					there[post] = stored{entry{post, finished.Add(tc.inCluster)}, finished.Add(tc.stored)}
 				}
 				made++
-				if days := a.read(now); len(days) > 0 {
+				if days := a.daysToRead(now); len(days) > 0 {
 					reads += len(days)
 					var found []entry
 					for _, p := range there {
@@ -58,9 +58,9 @@ func TestAgenda(t *testing.T) {
 							found = append(found, p.entry)
 						}
 					}
-					a.take(found, now)
+					a.merge(found, now)
 				}
-				for _, e := range a.next(now, 1000) {
+				for _, e := range a.popDue(now, 1000) {
 					if late := now.Sub(e.at); late < 0 || late > most {
 						t.Fatalf("%s left %v after its time", e.name, late)
 					}
@@ -91,7 +91,7 @@ func TestNext(t *testing.T) {
 	}
 	for _, want := range []string{"[a]", "[b]", "[]"} {
 		var names []string
-		for _, e := range a.next(noon, 1) {
+		for _, e := range a.popDue(noon, 1) {
 			names = append(names, e.name)
 		}
 		if got := fmt.Sprint(names); got != want {

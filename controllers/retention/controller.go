@@ -36,9 +36,9 @@ import (
 
 // Archive keeps what became of finished posts.
 type Archive interface {
-	// Keep has the records of posts kept, as they stand now, and List enters those posts
+	// SaveRecords has the records of posts kept, as they stand now, and List enters those posts
 	// in the lists of their team. Both may be repeated.
-	Keep(ctx context.Context, posts []*v1alpha1.Post) error
+	SaveRecords(ctx context.Context, posts []*v1alpha1.Post) error
 	List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error
 	// Expire removes what is over its time from the archive of a team, some of it if
 	// there is much, and returns whether there is more.

@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// lookedUp is for how long after it was finished a post may be needed: a manager that looks
+	// lookupWindow is for how long after it was finished a post may be needed: a manager that looks
 	// for a publication whose answer was lost must not take that of another post for it. It
 	// knows those by the posts of the cluster, and forgets them after a day.
-	lookedUp = 24 * time.Hour
+	lookupWindow = 24 * time.Hour
 	// clocksDiffer is how far apart the times of a claim and of an end may be that were noted
 	// by two processes.
 	clocksDiffer = time.Minute
 )
 
-// doubt is since when calls of a team's posts are open; zero if none is.
-type doubt time.Time
+// openSince is since when calls of a team's posts are open; zero if none is.
+type openSince time.Time
 
-// inDoubt finds the oldest open call of the posts of a namespace. It is asked only where posts
+// oldestOpenCall finds the oldest open call of the posts of a namespace. It is asked only where posts
 // leave while a lookup may need them.
-func (s *Sweeper) inDoubt(ctx context.Context, namespace string, times retention.Times) (doubt, error) {
-	if times.InCluster >= lookedUp {
-		return doubt{}, nil
+func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times retention.Times) (openSince, error) {
+	if times.InCluster >= lookupWindow {
+		return openSince{}, nil
 	}
 	var posts v1alpha1.PostList
 	// From the cache, which holds those that are not finished; they are only read.
 	if err := s.Client.List(ctx, &posts, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return doubt{}, fmt.Errorf("cannot see which calls of namespace %s are open: %w", namespace, err)
+		return openSince{}, fmt.Errorf("cannot see which calls of namespace %s are open: %w", namespace, err)
 	}
 	var oldest time.Time
 	for i := range posts.Items {
@@ -48,12 +48,12 @@ func (s *Sweeper) inDoubt(ctx context.Context, namespace string, times retention
 			}
 		}
 	}
-	return doubt(oldest), nil
+	return openSince(oldest), nil
 }
 
 // concerns reports whether a finished post may have been published since a call began that is
 // still open, so that it stays.
-func (d doubt) concerns(post *v1alpha1.Post, now time.Time) bool {
+func (d openSince) concerns(post *v1alpha1.Post, now time.Time) bool {
 	finished := retention.FinishedAt(post)
-	return !time.Time(d).IsZero() && now.Sub(finished) < lookedUp && !finished.Before(time.Time(d).Add(-clocksDiffer))
+	return !time.Time(d).IsZero() && now.Sub(finished) < lookupWindow && !finished.Before(time.Time(d).Add(-clocksDiffer))
 }

@@ -25,10 +25,10 @@ const (
 	// lists. Those that neither has are of posts that were applied, that were deleted before
 	// they were finished, or that a crash left.
 	forgetEvery = 24 * time.Hour
-	// unneeded is how long a record is kept that nobody needs: longer than any rule that has to
+	// unusedRecordTTL is how long a record is kept that nobody needs: longer than any rule that has to
 	// be known here, such as that for keys, and than it takes until the posts of a cluster that
 	// is made anew are there.
-	unneeded = 48 * time.Hour
+	unusedRecordTTL = 48 * time.Hour
 	// mostFaults is how many failures of the store are passed over at a time; those of one
 	// record do not count.
 	mostFaults = 16
@@ -40,11 +40,11 @@ const (
 //
 // One whose record cannot be removed stays in the lists, and keeps no other one there. After some failures of the
 // store it is not asked for the rest.
-func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
+func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
-	group.SetLimit(keepAtOnce)
+	group.SetLimit(maxConcurrentSaves)
 	var mu sync.Mutex
-	failed, faults := &lists.StayError{Names: map[string]bool{}}, 0
+	failed, faults := &lists.RetainedError{Names: map[string]bool{}}, 0
 	many := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) 
 				mu.Lock()
 				defer mu.Unlock()
 				failed.Names[post.Name], failed.Err = true, cmp.Or(failed.Err, err)
-				if !archive.OfOneRecord(err) {
+				if !archive.IsRecordError(err) {
 					faults++
 				}
 			}
@@ -76,12 +76,12 @@ func (s *Shelf) forget(ctx context.Context, of archive.Team, posts []lists.Ref) 
 	return failed
 }
 
-func (s *Shelf) forgetOne(ctx context.Context, of archive.Team, post lists.Ref) error {
+func (s *Archiver) forgetOne(ctx context.Context, of archive.Team, post lists.Ref) error {
 	// First the cluster, then the record: a post that is gone by now has left its own.
 	if there, err := s.inCluster(ctx, of.Namespace, post.Name); there || err != nil {
 		return err
 	}
-	kept, err := s.kept(ctx, of, post.Name)
+	kept, err := s.readRecord(ctx, of, post.Name)
 	if err != nil || kept != nil && s.outlasts(kept, post) {
 		return err
 	}
@@ -94,25 +94,25 @@ func (s *Shelf) forgetOne(ctx context.Context, of archive.Team, post lists.Ref) 
 // applies it may be about to put it back, into a cluster that is made anew, too. Or it was made
 // with an Idempotency-Key that holds, as can be where its team has shortened the time in the
 // archive since it was entered.
-func (s *Shelf) outlasts(kept *record.Record, listed lists.Ref) bool {
-	return string(kept.UID) != listed.UID || kept.Labels[v1alpha1.OriginLabel] == "" || s.Clock.Now().Before(posting.KeyHeldUntil(kept.Post()))
+func (s *Archiver) outlasts(kept *record.Record, listed lists.Ref) bool {
+	return string(kept.UID) != listed.UID || kept.Labels[v1alpha1.OriginLabel] == "" || s.Clock.Now().Before(posting.KeyExpiresAt(kept.Post()))
 }
 
 // sweepRecords removes, once a day, records that are over their time and that nobody has needed
 // for long enough, and requests whose keys hold no more. Where there are many it removes some,
 // and reports that there are more: they are the next sweep's.
-func (s *Shelf) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.Time, times retention.Times) (more bool, err error) {
+func (s *Archiver) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.Time, times retention.Times) (more bool, err error) {
 	of := teamOf(team)
 	s.mu.Lock()
-	due := now.Sub(s.forgotten[of]) >= forgetEvery
+	due := now.Sub(s.recordsSweptAt[of]) >= forgetEvery
 	s.mu.Unlock()
 	if !due {
 		return false, nil
 	}
 	listed := sync.OnceValues(func() (*lists.View, error) { return s.Lists.View(ctx, lists.Team(of)) })
-	_, more, err = s.Archive.Forget(ctx, of, archive.Forgetting{
-		Now: now, Before: now.Add(-times.Archived), Unneeded: unneeded,
-		Needed: func(post string) (bool, error) {
+	_, more, err = s.Archive.Prune(ctx, of, archive.PruneOptions{
+		Now: now, Before: now.Add(-times.Archived), GracePeriod: unusedRecordTTL,
+		InUse: func(post string) (bool, error) {
 			// First the cluster, then the lists: a post that has left is on them. One that leaves
 			// while this goes on is noted at most, and is found there by the next call.
 			if there, err := s.inCluster(ctx, of.Namespace, post); there || err != nil {
@@ -126,7 +126,7 @@ func (s *Shelf) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.
 		return true, s.rebuild(ctx, team, err)
 	}
 	if !more {
-		_, failed := s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyHolds))
+		_, failed := s.Archive.ExpireRequests(ctx, of, now.Add(-posting.KeyTTL))
 		err = errors.Join(err, failed)
 	}
 	if err != nil || more {
@@ -134,6 +134,6 @@ func (s *Shelf) sweepRecords(ctx context.Context, team *v1alpha1.Team, now time.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgotten[of] = now
+	s.recordsSweptAt[of] = now
 	return false, nil
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// leave lets posts of a team go that are due, and reports whether there are more.
-func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, err error) {
+// evictDue lets posts of a team go that are due, and reports whether there are more.
+func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool, err error) {
 	a := s.teams[team.Spec.Namespace]
 	if a == nil {
 		return false, nil // It could not be read.
@@ -30,20 +30,20 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 	if owns, err := s.owns(ctx, team); !owns {
 		return false, err
 	}
-	entries := a.next(s.Clock.Now(), turn)
+	entries := a.popDue(s.Clock.Now(), batchSize)
 	if len(entries) == 0 {
 		return false, nil
 	}
 	posts, err := s.overdue(ctx, team, a, entries)
 	if err != nil {
-		a.again(entries, s.Clock.Now().Add(retryAfter))
+		a.requeue(entries, s.Clock.Now().Add(retryAfter))
 		return false, fmt.Errorf("cannot archive posts of team %s: %w", team.Name, err)
 	}
 	var problems []error
 	if len(posts) > 0 && s.Archive != nil {
 		kept, err := s.archive(ctx, team, posts)
 		if err != nil {
-			s.postpone(a, posts, kept)
+			s.requeue(a, posts, kept)
 			problems = append(problems, fmt.Errorf("cannot archive posts of team %s: %w", team.Name, err))
 		}
 		posts = kept.archived
@@ -55,7 +55,7 @@ func (s *Sweeper) leave(ctx context.Context, team *v1alpha1.Team) (more bool, er
 			err = s.remove(ctx, post)
 		}
 		if !owns || err != nil {
-			a.again([]entry{{name: post.Name, at: s.leavesAt(post, a.times)}}, s.Clock.Now().Add(retryAfter))
+			a.requeue([]entry{{name: post.Name, at: s.evictAt(post, a.times)}}, s.Clock.Now().Add(retryAfter))
 			problems = append(problems, err)
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Sweeper) owns(ctx context.Context, team *v1alpha1.Team) (bool, error) {
 // archive has what became of posts kept and listed. The error says why some are not.
 func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1alpha1.Post) (kept outcome, err error) {
 	s.Failpoint(PointBeforeArchive)
-	kept, err = s.keep(ctx, posts)
+	kept, err = s.saveRecords(ctx, posts)
 	if len(kept.archived) == 0 {
 		return kept, err
 	}
@@ -92,9 +92,9 @@ type outcome struct {
 // a fault of their own: one record must not keep the others of its team in the cluster. After two it is the archive's fault.
 const mostRefused = 2
 
-// keep has the records of posts kept: of all at once and, if that fails, of one after the other.
-func (s *Sweeper) keep(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
-	all := s.Archive.Keep(ctx, posts)
+// saveRecords has the records of posts kept: of all at once and, if that fails, of one after the other.
+func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
+	all := s.Archive.SaveRecords(ctx, posts)
 	switch {
 	case all == nil:
 		return outcome{archived: posts}, nil
@@ -103,10 +103,10 @@ func (s *Sweeper) keep(ctx context.Context, posts []*v1alpha1.Post) (kept outcom
 	}
 	var problems []error
 	for i, inARow := 0, 0; i < len(posts) && inARow < mostRefused && ctx.Err() == nil; i++ {
-		if err := s.Archive.Keep(ctx, posts[i:i+1]); err != nil {
+		if err := s.Archive.SaveRecords(ctx, posts[i:i+1]); err != nil {
 			kept.refused = append(kept.refused, posts[i])
 			problems = append(problems, err)
-			if !archive.OfOneRecord(err) {
+			if !archive.IsRecordError(err) {
 				inARow++
 			}
 			continue
@@ -119,12 +119,12 @@ func (s *Sweeper) keep(ctx context.Context, posts []*v1alpha1.Post) (kept outcom
 	return kept, errors.Join(problems...)
 }
 
-// postpone enters posts again that were not archived: those that were refused in a while, and those that were not tried
+// requeue enters posts again that were not archived: those that were refused in a while, and those that were not tried
 // before them.
-func (s *Sweeper) postpone(a *agenda, posts []*v1alpha1.Post, kept outcome) {
+func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 	var refused, rest []entry
 	for _, post := range posts {
-		e := entry{name: post.Name, at: s.leavesAt(post, a.times)}
+		e := entry{name: post.Name, at: s.evictAt(post, a.times)}
 		switch {
 		case slices.Contains(kept.refused, post):
 			refused = append(refused, e)
@@ -132,7 +132,7 @@ func (s *Sweeper) postpone(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 			rest = append(rest, e)
 		}
 	}
-	a.again(refused, s.Clock.Now().Add(retryAfter))
+	a.requeue(refused, s.Clock.Now().Add(retryAfter))
 	a.add(rest)
 }
 
@@ -140,7 +140,7 @@ func (s *Sweeper) postpone(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 // the cluster is over, and which no lookup needs. Others are entered again, or are somebody else's concern: one that
 // is being deleted is let go by package post.
 func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, entries []entry) ([]*v1alpha1.Post, error) {
-	doubt, err := s.inDoubt(ctx, team.Spec.Namespace, a.times)
+	doubt, err := s.oldestOpenCall(ctx, team.Spec.Namespace, a.times)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +157,10 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 		case err != nil:
 			return nil, fmt.Errorf("cannot read post %s/%s: %w", team.Spec.Namespace, e.name, err)
 		}
-		if !post.DeletionTimestamp.IsZero() || !post.Status.Finished || post.Status.FinishedAt == nil || !a.times.Leaves(post.Labels) {
+		if !post.DeletionTimestamp.IsZero() || !post.Status.Finished || post.Status.FinishedAt == nil || !a.times.Evicts(post.Labels) {
 			continue
 		}
-		if at := s.leavesAt(post, a.times); s.Clock.Now().Before(at) {
+		if at := s.evictAt(post, a.times); s.Clock.Now().Before(at) {
 			a.add([]entry{{name: e.name, at: at}})
 			continue
 		}
@@ -179,30 +179,30 @@ func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {
 		if err := s.Client.Patch(ctx, post, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return ignoreGone(fmt.Errorf("cannot take the finalizer off the finished post %s/%s: %w", post.Namespace, post.Name, err))
+			return ignoreNotFound(fmt.Errorf("cannot take the finalizer off the finished post %s/%s: %w", post.Namespace, post.Name, err))
 		}
 		s.Failpoint(PointAfterRelease)
 	}
 	err := s.Client.Delete(ctx, post, client.Preconditions{UID: &post.UID, ResourceVersion: &post.ResourceVersion})
 	if err != nil {
-		return ignoreGone(fmt.Errorf("cannot delete the finished post %s/%s: %w", post.Namespace, post.Name, err))
+		return ignoreNotFound(fmt.Errorf("cannot delete the finished post %s/%s: %w", post.Namespace, post.Name, err))
 	}
 	s.Failpoint(PointAfterDelete)
-	s.Metrics.left()
+	s.Metrics.countRemoved()
 	return nil
 }
 
-// ignoreGone returns nil if the object is gone.
-func ignoreGone(err error) error {
+// ignoreNotFound returns nil if the object is gone.
+func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// date notes when posts were finished that an older version finished. It returns when those
+// backfillFinishedOn notes when posts were finished that an older version finished. It returns when those
 // are due.
-func (s *Sweeper) date(ctx context.Context, a *agenda, namespace string, names []string) ([]entry, error) {
+func (s *Sweeper) backfillFinishedOn(ctx context.Context, a *agenda, namespace string, names []string) ([]entry, error) {
 	var dated []entry
 	for _, name := range names {
 		if err := s.pace.Wait(ctx); err != nil {
@@ -229,7 +229,7 @@ func (s *Sweeper) date(ctx context.Context, a *agenda, namespace string, names [
 			ctrl.LoggerFrom(ctx).V(1).Info("noted when a post was finished", "namespace", namespace, "name", name, "finishedAt", at)
 		}
 		if post.Status.FinishedAt != nil {
-			dated = append(dated, entry{name: name, at: s.leavesAt(post, a.times)})
+			dated = append(dated, entry{name: name, at: s.evictAt(post, a.times)})
 		}
 	}
 	return dated, nil

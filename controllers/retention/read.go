@@ -65,18 +65,18 @@ func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which f
 		}
 		options = append(options, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*made)})
 	}
-	err := pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err := pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		var posts v1alpha1.PostList
 		if err := s.APIReader.List(ctx, &posts, append(options, client.Limit(page.Limit), client.Continue(page.Continue))...); err != nil {
 			return "", fmt.Errorf("cannot list the finished posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {
 			switch post := &posts.Items[i]; {
-			case !post.Status.Finished || !a.times.Leaves(post.Labels):
+			case !post.Status.Finished || !a.times.Evicts(post.Labels):
 			case post.Status.FinishedAt == nil:
 				out.undated = append(out.undated, post.Name)
 			default:
-				out.due = append(out.due, entry{name: post.Name, at: s.leavesAt(post, a.times)})
+				out.due = append(out.due, entry{name: post.Name, at: s.evictAt(post, a.times)})
 			}
 		}
 		return posts.Continue, nil

@@ -22,7 +22,7 @@ const rebuildAtOnce = 200
 // rebuild writes the lists of a team anew, from the records of its posts, since a file of them
 // is damaged or gone. They hold every post that was finished, so that posts of the cluster are
 // listed too, as they will be when they leave it.
-func (s *Shelf) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
+func (s *Archiver) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
 	of := teamOf(team)
 	log := ctrl.LoggerFrom(ctx).WithValues("team", team.Name, "namespace", of.Namespace)
 	log.Error(why, "the lists of a team's archived posts are written anew, from the records of its posts")
@@ -31,12 +31,12 @@ func (s *Shelf) rebuild(ctx context.Context, team *v1alpha1.Team, why error) err
 		return err //nolint:wrapcheck // it says what could not be done
 	}
 	log.Info("the lists of a team's archived posts are whole again", "posts", posts)
-	s.note(of)
+	s.markChanged(of)
 	return nil
 }
 
 // entries goes through what the lists of a team have to hold.
-func (s *Shelf) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]lists.Entry, error] {
+func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]lists.Entry, error] {
 	of := teamOf(team)
 	return func(yield func([]lists.Entry, error) bool) {
 		var names []string
@@ -58,14 +58,14 @@ func (s *Shelf) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]li
 }
 
 // entriesOf reads records, and returns the entries of posts that were finished.
-func (s *Shelf) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.Team, names []string) ([]lists.Entry, error) {
+func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.Team, names []string) ([]lists.Entry, error) {
 	found := make([]*lists.Entry, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(keepAtOnce)
+	group.SetLimit(maxConcurrentSaves)
 	for i, name := range names {
 		group.Go(func() error {
-			kept, err := s.kept(ctx, of, name)
-			if archive.OfOneRecord(err) {
+			kept, err := s.readRecord(ctx, of, name)
+			if archive.IsRecordError(err) {
 				ctrl.LoggerFrom(ctx).Error(err, "a post is in no list, since its record cannot be read", "namespace", of.Namespace, "name", name)
 				return nil // The lists of the others must not wait for it.
 			}

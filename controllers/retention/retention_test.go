@@ -561,11 +561,11 @@ var _ = Describe("The archive", func() {
 		d := newDesk(ctx)
 		d.post(ctx, "a", 5*day)
 		d.post(ctx, "b", 9*day)
-		teller := &Teller{Shelf: d.shelf, Metrics: NewMetrics(nil)}
+		teller := &ListReporter{Archiver: d.shelf, Metrics: NewMetrics(nil)}
 		archived := func() *v1alpha1.TeamArchive {
 			GinkgoHelper()
-			for of := range d.shelf.take() {
-				Expect(teller.tell(ctx, of)).To(Succeed())
+			for of := range d.shelf.drainChanged() {
+				Expect(teller.report(ctx, of)).To(Succeed())
 			}
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
 			return d.team.Status.Archive

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// keepAtOnce is how many records are written side by side.
-	keepAtOnce = 8
+	// maxConcurrentSaves is how many records are written side by side.
+	maxConcurrentSaves = 8
 	// expireMost is how many posts leave the archive of a team in one step.
 	expireMost = 500
 	// maxTitle and maxAgent are as many characters as the lists of what is in the cluster
@@ -38,8 +38,8 @@ const (
 	maxAgent = 128
 )
 
-// ShelfOptions is what a Shelf needs; all of it is required.
-type ShelfOptions struct {
+// ArchiverOptions is what a Shelf needs; all of it is required.
+type ArchiverOptions struct {
 	// Client reads connections from the cache, and APIReader posts from the API server.
 	Client    client.Client
 	APIReader client.Reader
@@ -55,26 +55,26 @@ type ShelfOptions struct {
 	MayDelete func(ctx context.Context) error
 }
 
-// Shelf is the archive of an installation with a bucket.
-type Shelf struct {
-	ShelfOptions
+// Archiver is the archive of an installation with a bucket.
+type Archiver struct {
+	ArchiverOptions
 
 	mu sync.Mutex
-	// forgotten is when the records of each team were last compared with its posts.
-	forgotten map[archive.Team]time.Time
+	// recordsSweptAt is when the records of each team were last compared with its posts.
+	recordsSweptAt map[archive.Team]time.Time
 	// changed are the teams whose lists have changed.
 	changed map[archive.Team]bool
 }
 
-// NewShelf returns an archive.
-func NewShelf(o ShelfOptions) *Shelf {
-	return &Shelf{ShelfOptions: o, forgotten: map[archive.Team]time.Time{}, changed: map[archive.Team]bool{}}
+// NewArchiver returns an archive.
+func NewArchiver(o ArchiverOptions) *Archiver {
+	return &Archiver{ArchiverOptions: o, recordsSweptAt: map[archive.Team]time.Time{}, changed: map[archive.Team]bool{}}
 }
 
-// Keep implements Archive.
-func (s *Shelf) Keep(ctx context.Context, posts []*v1alpha1.Post) error {
+// SaveRecords implements Archive.
+func (s *Archiver) SaveRecords(ctx context.Context, posts []*v1alpha1.Post) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(keepAtOnce)
+	group.SetLimit(maxConcurrentSaves)
 	for _, post := range posts {
 		group.Go(func() error { return s.Record(ctx, post) })
 	}
@@ -82,7 +82,7 @@ func (s *Shelf) Keep(ctx context.Context, posts []*v1alpha1.Post) error {
 }
 
 // List implements Archive.
-func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error {
+func (s *Archiver) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error {
 	entries := make([]lists.Entry, 0, len(posts))
 	for _, post := range posts {
 		if posting.Unfinished(posting.PhaseOf(post)) {
@@ -95,9 +95,9 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 		entries = append(entries, entry)
 	}
 	of := teamOf(team)
-	written := s.Archive.Writing(of)
+	written := s.Archive.TrackWrite(of)
 	defer written()
-	if gone, err := s.takeBack(ctx, of); gone || err != nil {
+	if gone, err := s.removeOrphaned(ctx, of); gone || err != nil {
 		return err
 	}
 	err := s.Lists.Add(ctx, lists.Team(of), entries)
@@ -109,16 +109,16 @@ func (s *Shelf) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha
 	if err != nil {
 		return err //nolint:wrapcheck // it says what could not be done
 	}
-	s.note(of)
-	_, err = s.takeBack(ctx, of)
+	s.markChanged(of)
+	_, err = s.removeOrphaned(ctx, of)
 	return err
 }
 
-// takeBack removes the lists of a Team that was deleted before they were written, or while that was
+// removeOrphaned removes the lists of a Team that was deleted before they were written, or while that was
 // done: what clears its archive may have passed them by, and nobody would find them but a Team of
 // its name. The cache of this process tells, which who clears goes by too. It reports whether the
 // Team is gone, or goes.
-func (s *Shelf) takeBack(ctx context.Context, of archive.Team) (gone bool, err error) {
+func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bool, err error) {
 	var team v1alpha1.Team
 	err = s.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team)
 	if client.IgnoreNotFound(err) != nil {
@@ -134,7 +134,7 @@ func (s *Shelf) takeBack(ctx context.Context, of archive.Team) (gone bool, err e
 }
 
 // entry is what the lists of a team keep of a post.
-func (s *Shelf) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
+func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
 	times := s.Policy.Of(team)
 	platforms, err := s.platforms(ctx, post)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Shelf) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.P
 
 // platforms are those of the targets of a post: as they are noted, or else as the
 // connections say; empty for one that never existed.
-func (s *Shelf) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
+func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
 		if target := posting.Target(post, i); target != nil && target.Platform != "" {
@@ -178,11 +178,11 @@ func (s *Shelf) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.
 }
 
 // Expire implements Archive.
-func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error) {
+func (s *Archiver) Expire(ctx context.Context, team *v1alpha1.Team, times retention.Times) (more bool, err error) {
 	of, now := teamOf(team), s.Clock.Now()
-	written := s.Archive.Writing(of)
+	written := s.Archive.TrackWrite(of)
 	defer written()
-	if gone, err := s.takeBack(ctx, of); gone || err != nil {
+	if gone, err := s.removeOrphaned(ctx, of); gone || err != nil {
 		return false, err
 	}
 	if err := s.MayDelete(ctx); err != nil {
@@ -193,26 +193,26 @@ func (s *Shelf) Expire(ctx context.Context, team *v1alpha1.Team, times retention
 	})
 	if errors.Is(err, lists.ErrDamaged) {
 		err = s.rebuild(ctx, team, err)
-		_, left := s.takeBack(ctx, of)
+		_, left := s.removeOrphaned(ctx, of)
 		return true, errors.Join(err, left)
 	}
 	if err != nil {
 		return false, err //nolint:wrapcheck // it says what could not be done
 	}
 	if n > 0 {
-		if _, err := s.takeBack(ctx, of); err != nil {
+		if _, err := s.removeOrphaned(ctx, of); err != nil {
 			return false, err
 		}
 	}
-	s.note(of) // Also after a start, when it is not known whether the Team's status agrees.
+	s.markChanged(of) // Also after a start, when it is not known whether the Team's status agrees.
 	if n == expireMost {
 		return true, nil
 	}
 	return s.sweepRecords(ctx, team, now, times)
 }
 
-// kept returns the record of a post; nil if there is none, or what is there is no record.
-func (s *Shelf) kept(ctx context.Context, of archive.Team, name string) (*record.Record, error) {
+// readRecord returns the record of a post; nil if there is none, or what is there is no record.
+func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string) (*record.Record, error) {
 	data, err := s.Archive.Get(ctx, of, name)
 	if errors.Is(err, archive.ErrNotFound) {
 		return nil, nil //nolint:nilnil // absence is an answer here
@@ -229,7 +229,7 @@ func (s *Shelf) kept(ctx context.Context, of archive.Team, name string) (*record
 }
 
 // inCluster asks the API server whether there is a post of a name.
-func (s *Shelf) inCluster(ctx context.Context, namespace, name string) (bool, error) {
+func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool, error) {
 	post := metav1.PartialObjectMetadata{}
 	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
 	err := s.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &post)
@@ -242,15 +242,15 @@ func (s *Shelf) inCluster(ctx context.Context, namespace, name string) (bool, er
 	return true, nil
 }
 
-// note remembers that the lists of a team have changed.
-func (s *Shelf) note(of archive.Team) {
+// markChanged remembers that the lists of a team have changed.
+func (s *Archiver) markChanged(of archive.Team) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed[of] = true
 }
 
-// take returns the teams whose lists have changed since the last time.
-func (s *Shelf) take() map[archive.Team]bool {
+// drainChanged returns the teams whose lists have changed since the last time.
+func (s *Archiver) drainChanged() map[archive.Team]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.changed

@@ -85,7 +85,7 @@ type desk struct {
 	clock *clocktesting.FakeClock
 	files *store.Store
 	reads *reads
-	shelf *Shelf
+	shelf *Archiver
 	// foreign is why nothing may be removed from the bucket.
 	foreign error
 }
@@ -125,12 +125,12 @@ func (d *desk) restart() {
 	}
 	if !d.files.Absent() {
 		kept := archive.New(d.files)
-		d.shelf = NewShelf(ShelfOptions{
+		d.shelf = NewArchiver(ArchiverOptions{
 			MayDelete: func(context.Context) error { return d.foreign },
 			Client:    manager, APIReader: manager, Clock: d.clock, Policy: policy, Archive: kept, Lists: lists.NewWriter(d.files, d.clock),
 			Record: func(ctx context.Context, post *v1alpha1.Post) error {
 				return kept.Put(ctx, d.of(), post.Name, func([]byte) ([]byte, error) {
-					return record.Of(post, d.team.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false }).Encode()
+					return record.New(post, d.team.Name, func(string) (v1alpha1.Platform, string, bool) { return "", "", false }).Encode()
 				})
 			},
 		})

@@ -17,9 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// turn is how many posts of one team leave before those of the next one. They are entered
+// batchSize is how many posts of one team leave before those of the next one. They are entered
 // in the team's lists together.
-const turn = 100
+const batchSize = 100
 
 // sweep has posts leave until nothing is due any more, or for so long that the next sweep may
 // go on.
@@ -44,14 +44,14 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	ends := s.Clock.Now().Add(roundFor)
 	var problems []error
 	for _, namespace := range slices.Sorted(maps.Keys(teams)) {
-		if err := s.look(ctx, teams[namespace]); err != nil {
+		if err := s.refresh(ctx, teams[namespace]); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	for more = true; more && ctx.Err() == nil && s.Clock.Now().Before(ends); {
 		more = false
 		for _, namespace := range slices.Sorted(maps.Keys(teams)) {
-			busy, err := s.leave(ctx, teams[namespace])
+			busy, err := s.evictDue(ctx, teams[namespace])
 			if err != nil {
 				problems = append(problems, err)
 				delete(teams, namespace)
@@ -65,13 +65,13 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	if err := errors.Join(problems...); err != nil {
 		return more, err
 	}
-	s.swept()
+	s.recordSwept()
 	return more, nil
 }
 
-// swept tells that all was done that was due, which is not so before the archive, that is looked
+// recordSwept tells that all was done that was due, which is not so before the archive, that is looked
 // through once an hour, has lost what is over its time.
-func (s *Sweeper) swept() {
+func (s *Sweeper) recordSwept() {
 	if !s.unexpired {
 		s.Metrics.sweptAt(s.Clock.Now())
 	}
@@ -110,9 +110,9 @@ func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error)
 	return teams, nil
 }
 
-// look completes the agenda of a team: it reads the day whose posts become due, and, once
+// refresh completes the agenda of a team: it reads the day whose posts become due, and, once
 // an hour, looks at all days before it.
-func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
+func (s *Sweeper) refresh(ctx context.Context, team *v1alpha1.Team) error {
 	namespace, times := team.Spec.Namespace, s.Policy.Of(team)
 	if s.Archive == nil {
 		times.InCluster = times.Archived
@@ -123,7 +123,7 @@ func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
 		s.teams[namespace] = a
 	}
 	now := s.Clock.Now()
-	if days := a.read(now); len(days) > 0 {
+	if days := a.daysToRead(now); len(days) > 0 {
 		var due []entry
 		for _, day := range days {
 			read, err := s.day(ctx, a, namespace, day)
@@ -132,7 +132,7 @@ func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
 			}
 			due = append(due, read.due...)
 		}
-		a.take(due, now)
+		a.merge(due, now)
 	}
 	if now.Before(a.reviewAt) {
 		return nil
@@ -141,7 +141,7 @@ func (s *Sweeper) look(ctx context.Context, team *v1alpha1.Team) error {
 	if err != nil {
 		return err
 	}
-	dated, err := s.date(ctx, a, namespace, read.undated)
+	dated, err := s.backfillFinishedOn(ctx, a, namespace, read.undated)
 	a.add(append(read.due, dated...))
 	if err != nil {
 		return err
@@ -182,12 +182,12 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 	return errors.Join(problems...)
 }
 
-// leavesAt is when the time of a finished post in the cluster is over. Without an archive
+// evictAt is when the time of a finished post in the cluster is over. Without an archive
 // it stays for as long as it would be archived; with one, at least until an object that
 // takes its place is looked up there.
-func (s *Sweeper) leavesAt(post *v1alpha1.Post, times retention.Times) time.Time {
+func (s *Sweeper) evictAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))
 	}
-	return later(retention.FinishedAt(post).Add(times.InCluster), posting.RemadeShows(post, s.ClockMargin))
+	return later(retention.FinishedAt(post).Add(times.InCluster), posting.RecreatedVisibleFrom(post, s.ClockMargin))
 }

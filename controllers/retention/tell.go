@@ -17,50 +17,50 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// tellEvery is the pause between two looks at which lists have changed: a Team is written
+// reportInterval is the pause between two looks at which lists have changed: a Team is written
 // once in that time at most, however many of its posts leave.
-const tellEvery = 3 * time.Second
+const reportInterval = 3 * time.Second
 
-// Teller writes how the lists of each team stand into the status of the Team, so that those
+// ListReporter writes how the lists of each team stand into the status of the Team, so that those
 // who keep lists in memory learn by a watch that there are newer ones.
-type Teller struct {
-	Shelf *Shelf
+type ListReporter struct {
+	Archiver *Archiver
 	// Metrics has the number of archived posts.
 	Metrics *Metrics
 }
 
 // SetupWithManager adds the teller to a manager.
-func (t *Teller) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(t) }
+func (t *ListReporter) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(t) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: who writes lists tells.
-func (*Teller) NeedLeaderElection() bool { return true }
+func (*ListReporter) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
-func (t *Teller) Start(ctx context.Context) error {
+func (t *ListReporter) Start(ctx context.Context) error {
 	log := ctrl.Log.WithName("archive")
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-t.Shelf.Clock.After(tellEvery):
+		case <-t.Archiver.Clock.After(reportInterval):
 		}
-		for of := range t.Shelf.take() {
-			if err := t.tell(ctx, of); err != nil && ctx.Err() == nil {
-				t.Shelf.note(of) // It is tried again.
+		for of := range t.Archiver.drainChanged() {
+			if err := t.report(ctx, of); err != nil && ctx.Err() == nil {
+				t.Archiver.markChanged(of) // It is tried again.
 				log.Error(err, "cannot tell that the lists of a team have changed yet", "team", of.Name)
 			}
 		}
 	}
 }
 
-// tell writes the state of one team's lists, unless its status has it.
-func (t *Teller) tell(ctx context.Context, of archive.Team) error {
-	state, err := t.Shelf.Lists.Counts(ctx, lists.Team(of))
+// report writes the state of one team's lists, unless its status has it.
+func (t *ListReporter) report(ctx context.Context, of archive.Team) error {
+	state, err := t.Archiver.Lists.Stats(ctx, lists.Team(of))
 	if err != nil {
 		return err //nolint:wrapcheck // it says what could not be done
 	}
 	var team v1alpha1.Team
-	if err := t.Shelf.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team); err != nil {
+	if err := t.Archiver.Client.Get(ctx, types.NamespacedName{Name: of.Name}, &team); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if team.Spec.Namespace != of.Namespace {
@@ -73,7 +73,7 @@ func (t *Teller) tell(ctx context.Context, of archive.Team) error {
 	}
 	before := team.DeepCopy()
 	team.Status.Archive = &stands
-	if err := t.Shelf.Client.Status().Patch(ctx, &team, client.MergeFrom(before)); err != nil {
+	if err := t.Archiver.Client.Status().Patch(ctx, &team, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot write how the archive of team %s stands: %w", of.Name, client.IgnoreNotFound(err))
 	}
 	return nil

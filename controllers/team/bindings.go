@@ -40,7 +40,7 @@ func named(name string) cache.ByObject {
 // these have a cache of their own.
 func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, byNamespace func(func(client.Object) string) handler.EventHandler) error {
 	credentials, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cached.In(r.Namespaces),
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cached.ByNamespace(r.Namespaces),
 		ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}: named(r.Names.CredentialsBinding), &rbacv1.ClusterRole{}: named(r.Names.CredentialsRole),
 		},
@@ -72,7 +72,7 @@ func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.
 	for i := range teams.Items {
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&teams.Items[i])
 	}
-	r.syncs.changed(requests)
+	r.syncs.recordChange(requests)
 	return requests
 }
 

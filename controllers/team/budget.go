@@ -39,9 +39,9 @@ var wantedQuota = predicate.Funcs{
 	},
 }
 
-// bound creates or corrects the ResourceQuota of a team's namespace, and sees to it that
+// ensureQuota creates or corrects the ResourceQuota of a team's namespace, and sees to it that
 // Kubernetes counts. It goes with the release, as the role bindings do.
-func (r *Reconciler) bound(ctx context.Context, team *v1alpha1.Team) error {
+func (r *Reconciler) ensureQuota(ctx context.Context, team *v1alpha1.Team) error {
 	owners, err := r.owners(ctx, r.Names.ClusterRole)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReferen
 	for kind, most := range map[string]int64{
 		"posts": budget.Posts, "media": budget.Files, "apikeys": budget.Keys, "connections": budget.Connections, "oauthgrants": budget.Grants,
 	} {
-		hard[quota.CountOf(kind)] = *resource.NewQuantity(most, resource.DecimalSI)
+		hard[quota.ResourceNameOf(kind)] = *resource.NewQuantity(most, resource.DecimalSI)
 	}
 	return &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{

@@ -140,11 +140,11 @@ var _ = Describe("The budget of a Team", func() {
 		n := name("shown")
 		t := create(ctx, n, n)
 		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
-		store := quota.NewStore(quota.NewAPI(asManager, asManager))
+		store := quota.NewUsageStore(quota.NewAPI(asManager, asManager))
 		registry := prometheus.NewRegistry()
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 		r, err := team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store, Metrics: team.NewMetrics(registry),
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
@@ -174,7 +174,7 @@ var _ = Describe("The budget of a Team", func() {
 		count := func(posts, bytes int64) {
 			GinkgoHelper()
 			budget := plan.BudgetOf(t)
-			Expect(store.Count(ctx, n, []v1alpha1.BudgetUse{
+			Expect(store.RecordBudget(ctx, n, []v1alpha1.BudgetUse{
 				budget.Use(v1alpha1.BudgetPosts, posts), budget.Use(v1alpha1.BudgetPostBytes, bytes),
 			}, clock.Now(), 0)).To(Succeed())
 		}

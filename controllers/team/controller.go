@@ -98,17 +98,17 @@ type Options struct {
 	// Namespaces are those that this installation serves. Teams of others are left to
 	// another installation.
 	Namespaces configv1alpha1.Namespaces
-	// Wanting returns the teams that want a namespace, as the cache has them.
-	Wanting func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
+	// Claimants returns the teams that want a namespace, as the cache has them.
+	Claimants func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	Quota *quota.Store
-	// Brake suspends all teams; nil never does. KeepSuspensions is for how long after a
+	Quota *quota.UsageStore
+	// SuspendAll suspends all teams; nil never does. KeepSuspensions is for how long after a
 	// suspension, in which the team was not suspended, deadlines of posts may depend on it: the
 	// starting deadline of posts.
-	Brake           *brake.Brake
-	KeepSuspensions time.Duration
+	SuspendAll          *brake.Switch
+	SuspensionRetention time.Duration
 	// Records are what the archive holds of teams; nil where there is no bucket.
 	Records Records
 	// Metrics tells how many teams have nearly used up their budgets; nil tells nothing.
@@ -122,7 +122,7 @@ type Reconciler struct {
 	Options
 
 	status   conditions.Reporter
-	syncs    syncs
+	syncs    syncTracker
 	recounts recounts
 	// swept is when the Usages of each team were last swept, by its name.
 	swept sync.Map
@@ -131,7 +131,7 @@ type Reconciler struct {
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.APIServer.Name == "" ||
-		o.ManagerNamespace == "" || o.Names == (Names{}) || o.Wanting == nil {
+		o.ManagerNamespace == "" || o.Names == (Names{}) || o.Claimants == nil {
 		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, APIServer, ManagerNamespace, Names and Wanting")
 	}
 	if o.Metrics == nil {
@@ -160,10 +160,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "team"))
-	if r.counts() {
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "team"))
+	if r.tracksUsage() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-			WatchesMetadata(&v1alpha1.Usage{}, r.counted(), builder.WithPredicates(countsXPosts))
+			WatchesMetadata(&v1alpha1.Usage{}, r.enqueueCounted(), builder.WithPredicates(countsXPosts))
 	}
 	if err := r.watchCredentials(mgr, ctl, byNamespace); err != nil {
 		return err
@@ -183,7 +183,7 @@ func wantedNamespace(obj client.Object) string {
 
 // teamsOf lists the teams that want a namespace in which something has changed.
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
-	teams, err := r.Wanting(ctx, namespace)
+	teams, err := r.Claimants(ctx, namespace)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot tell whose the namespace is that changed", "namespace", namespace)
 		return nil
@@ -192,7 +192,7 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 	for i := range teams {
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&teams[i])
 	}
-	r.syncs.changed(requests)
+	r.syncs.recordChange(requests)
 	return requests
 }
 
@@ -208,15 +208,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.syncs.forget(req.Name)
 			r.recounts.forget(req.Name)
 		}
-		r.Metrics.tell(req.Name, nil)
+		r.Metrics.record(req.Name, nil)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Namespaces.Include(team.Spec.Namespace) {
-		r.Metrics.tell(req.Name, nil)
+		r.Metrics.record(req.Name, nil)
 		return reconcile.Result{}, nil
 	}
 	if !team.DeletionTimestamp.IsZero() {
-		r.Metrics.tell(req.Name, nil)
+		r.Metrics.record(req.Name, nil)
 		again, err := r.finalize(ctx, &team)
 		return reconcile.Result{RequeueAfter: again}, err
 	}
@@ -226,8 +226,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var usage *v1alpha1.TeamUsage
 	var again time.Duration
-	if summary.Ready && r.counts() {
-		usage, again = r.count(ctx, &team), showEvery
+	if summary.Ready && r.tracksUsage() {
+		usage, again = r.syncUsage(ctx, &team), showEvery
 	}
 	if err := r.report(ctx, &team, summary, usage); err != nil {
 		return onConflict(err)
@@ -252,19 +252,19 @@ func onConflict(err error) (reconcile.Result, error) {
 // should be.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	now := r.Clock.Now()
-	if r.syncs.holds(team, now) {
+	if r.syncs.isSynced(team, now) {
 		return ready(team), nil
 	}
-	changes := r.syncs.begin(team.Name)
+	changes := r.syncs.start(team.Name)
 	summary, err := r.syncAll(ctx, team)
 	if _, isUncounted := r.recounts.wait(team.Name, now); err == nil && summary.Ready && !isUncounted {
-		r.syncs.end(team, changes, now)
+		r.syncs.markSynced(team, changes, now)
 	}
 	return summary, err
 }
 
 func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
-	teams, err := r.Wanting(ctx, team.Spec.Namespace)
+	teams, err := r.Claimants(ctx, team.Spec.Namespace)
 	if err != nil {
 		return conditions.Summary{}, err
 	}
@@ -278,10 +278,10 @@ func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditio
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
-	if err := r.hold(ctx, team); err != nil {
+	if err := r.ensureFinalizer(ctx, team); err != nil {
 		return conditions.Summary{}, err
 	}
-	if err := r.bound(ctx, team); err != nil {
+	if err := r.ensureQuota(ctx, team); err != nil {
 		return conditions.Summary{}, err
 	}
 	if err := r.bindAccounts(ctx, team.Spec.Namespace); err != nil {

@@ -50,7 +50,7 @@ func TestATeamIsShownOnceForManyCounts(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](),
 		workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Clock: clk})
 	defer queue.ShutDown()
-	counted := r.counted()
+	counted := r.enqueueCounted()
 	for _, namespace := range []string{"acme", "nobody's", "unknown"} {
 		usage := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-posts-2026-11"}}
 		counted.Create(t.Context(), event.CreateEvent{Object: usage}, queue)

@@ -34,7 +34,7 @@ var _ = Describe("What a team uses", func() {
 	var (
 		ns      string
 		clock   *clocktesting.FakePassiveClock
-		store   *quota.Store
+		store   *quota.UsageStore
 		r       *team.Reconciler
 		request ctrl.Request
 	)
@@ -46,10 +46,10 @@ var _ = Describe("What a team uses", func() {
 		Expect(k8s.Create(ctx, t)).To(Succeed())
 		Eventually(readiness(ctx, ns)).Should(Equal("True NamespaceReady"))
 		clock = clocktesting.NewFakePassiveClock(now)
-		store = quota.NewStore(quota.NewAPI(asManager, asManager))
+		store = quota.NewUsageStore(quota.NewAPI(asManager, asManager))
 		var err error
 		r, err = team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
@@ -67,8 +67,8 @@ var _ = Describe("What a team uses", func() {
 		})
 		owner := func(context.Context, string) (*v1alpha1.Team, error) { return &v1alpha1.Team{}, nil }
 		one, err := team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
-			Client: asManager, APIReader: reader, Clock: clock, Quota: quota.NewStore(quota.NewAPI(reader, asManager)), Owner: owner,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+			Client: asManager, APIReader: reader, Clock: clock, Quota: quota.NewUsageStore(quota.NewAPI(reader, asManager)), Owner: owner,
 		})
 		Expect(err).NotTo(HaveOccurred())
 		pass := func() {
@@ -97,7 +97,7 @@ var _ = Describe("What a team uses", func() {
 			if uid == "" {
 				Expect(usage.Reserve(u, usage.Reservation{Post: post, Request: "a-request", Uses: uses}, 30, clock.Now())).To(BeEmpty())
 			} else {
-				Expect(usage.Confirm(u, usage.Post{Name: post, UID: uid, Uses: uses}, 30, clock.Now())).To(BeEmpty())
+				Expect(usage.Confirm(u, usage.PostUses{Name: post, UID: uid, Uses: uses}, 30, clock.Now())).To(BeEmpty())
 			}
 			return nil
 		})).To(Succeed())
@@ -242,7 +242,7 @@ var _ = Describe("What a team uses", func() {
 		reserve(ctx, october, "late", "uid", 1)
 		drafts := plan.TikTokDrafts(&v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{AccountID: "tiktok"}})
 		Expect(store.Amend(ctx, ns, drafts, func(u *v1alpha1.Usage) error {
-			usage.Confirm(u, usage.Post{Name: "draft", UID: "uid", Uses: []usage.Use{{Count: 1, At: now.Add(-49 * time.Hour)}}}, 5, now)
+			usage.Confirm(u, usage.PostUses{Name: "draft", UID: "uid", Uses: []usage.Use{{Count: 1, At: now.Add(-49 * time.Hour)}}}, 5, now)
 			return nil
 		})).To(Succeed())
 		Expect(look(ctx)).To(Equal("0, 0"))

@@ -19,13 +19,13 @@ const nearlyFull = 90
 // Metrics tells how many teams have nearly used up their budgets. Which they are, their
 // status says: a series for each team would be too many.
 type Metrics struct {
-	teams *prometheus.GaugeVec
-	held  prometheus.Gauge
+	teams          *prometheus.GaugeVec
+	suspendedGauge prometheus.Gauge
 
 	mu   sync.Mutex
 	full map[string][]v1alpha1.BudgetItem
-	// still are the teams that are suspended.
-	still map[string]bool
+	// suspendedTeams are the teams that are suspended.
+	suspendedTeams map[string]bool
 }
 
 // NewMetrics returns metrics that are registered; nil registers none.
@@ -34,8 +34,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		Name: "herald_teams_near_budget",
 		Help: "Teams that have used 90 % of a field of their budget or more, by field. The manager that leads tells them.",
 	}, []string{"budget"})}
-	m.still = map[string]bool{}
-	m.held = promauto.With(registry).NewGauge(prometheus.GaugeOpts{
+	m.suspendedTeams = map[string]bool{}
+	m.suspendedGauge = promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_suspended_teams",
 		Help: "Teams that are suspended, by themselves or by the configuration: nothing of them is published. The manager that leads tells them.",
 	})
@@ -45,8 +45,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// tell notes what a team uses; nothing once it is gone.
-func (m *Metrics) tell(team string, uses []v1alpha1.BudgetUse) {
+// record notes what a team uses; nothing once it is gone.
+func (m *Metrics) record(team string, uses []v1alpha1.BudgetUse) {
 	var full []v1alpha1.BudgetItem
 	for _, u := range uses {
 		if u.Percent() >= nearlyFull {
@@ -71,9 +71,9 @@ func (m *Metrics) suspended(team string, is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if is {
-		m.still[team] = true
+		m.suspendedTeams[team] = true
 	} else {
-		delete(m.still, team)
+		delete(m.suspendedTeams, team)
 	}
-	m.held.Set(float64(len(m.still)))
+	m.suspendedGauge.Set(float64(len(m.suspendedTeams)))
 }

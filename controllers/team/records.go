@@ -31,9 +31,9 @@ const (
 	abandonAfter = time.Hour
 )
 
-// hold puts the finalizer on a team that may have records, before there are any. Without a
+// ensureFinalizer puts the finalizer on a team that may have records, before there are any. Without a
 // bucket there never are.
-func (r *Reconciler) hold(ctx context.Context, team *v1alpha1.Team) error {
+func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.DeepCopy()
 	if r.Records == nil || !controllerutil.AddFinalizer(team, v1alpha1.RecordsFinalizer) {
 		return nil
@@ -69,7 +69,7 @@ func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Du
 	}
 	if failed != nil {
 		ctrllog.FromContext(ctx).Error(failed, "a Team went although its records could not be removed", "namespace", team.Spec.Namespace)
-		r.tellAbandoned(team)
+		r.reportAbandoned(team)
 	}
 	return 0, nil
 }
@@ -84,7 +84,7 @@ func (r *Reconciler) clear(ctx context.Context, team *v1alpha1.Team) (left bool,
 	return r.Records.Clear(ctx, team.Spec.Namespace, team.Name)
 }
 
-func (r *Reconciler) tellAbandoned(team *v1alpha1.Team) {
+func (r *Reconciler) reportAbandoned(team *v1alpha1.Team) {
 	if r.Events == nil {
 		return
 	}

@@ -120,7 +120,7 @@ var _ = Describe("What the archive holds of a team", func() {
 		clock, told := clocktesting.NewFakePassiveClock(t.DeletionTimestamp.Add(time.Hour-time.Second)), &heard{}
 		r, err := team.New(team.Options{
 			Client: asManager, APIReader: asManager, Clock: clock, Events: told, Records: held,
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 		})
 		Expect(err).NotTo(HaveOccurred())
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(t)}

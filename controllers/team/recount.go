@@ -29,9 +29,9 @@ const (
 	mostRecount = 20 * time.Minute
 )
 
-// asksForCount is the bound that comes into spec.hard to make Kubernetes count again, beside the others, which stay in force. It
+// recountTrigger is the bound that comes into spec.hard to make Kubernetes count again, beside the others, which stay in force. It
 // bounds nothing, for Teams are in no namespace. The next pass takes it out again, as it does whatever is not the budget's.
-var asksForCount = quota.CountOf("teams")
+var recountTrigger = quota.ResourceNameOf("teams")
 
 // uncounted reports whether Kubernetes has looked at a quota and could not count all that it bounds. A quota that it has not
 // looked at refuses nothing, and is in its queue.
@@ -59,22 +59,22 @@ func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.Re
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("namespace", bounds.Namespace, "resourceQuota", bounds.Name)
 	log.Info("Kubernetes refuses more of Herald's objects in the namespace, because it could not count those that there are; asking it to count again")
-	bounds.Spec.Hard[asksForCount] = *resource.NewQuantity(0, resource.DecimalSI)
+	bounds.Spec.Hard[recountTrigger] = *resource.NewQuantity(0, resource.DecimalSI)
 	err := r.Client.Update(ctx, bounds)
 	if apierrors.IsConflict(err) {
 		return err
 	}
 	if err != nil {
-		log.Error(err, "cannot ask Kubernetes to count, which it does by itself every five minutes; let the manager put "+string(asksForCount)+" into spec.hard of the quota, and Teams take objects sooner")
+		log.Error(err, "cannot ask Kubernetes to count, which it does by itself every five minutes; let the manager put "+string(recountTrigger)+" into spec.hard of the quota, and Teams take objects sooner")
 	}
-	r.recounts.asked(team, now)
+	r.recounts.recordRequest(team, now)
 	return nil
 }
 
 // recounts remembers of which teams Kubernetes could not count what they store, and when it is asked again.
 type recounts struct {
-	mu    sync.Mutex
-	waits map[string]recountWait
+	mu     sync.Mutex
+	byTeam map[string]recountWait
 }
 
 // recountWait is until when a question waits, and how long its pause is.
@@ -87,36 +87,36 @@ type recountWait struct {
 func (s *recounts) due(team string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait, ok := s.waits[team]
+	wait, ok := s.byTeam[team]
 	if ok {
 		return !now.Before(wait.until)
 	}
-	if s.waits == nil {
-		s.waits = map[string]recountWait{}
+	if s.byTeam == nil {
+		s.byTeam = map[string]recountWait{}
 	}
-	s.waits[team] = recountWait{until: now.Add(firstRecount), pause: firstRecount}
+	s.byTeam[team] = recountWait{until: now.Add(firstRecount), pause: firstRecount}
 	return false
 }
 
-// asked begins the next pause.
-func (s *recounts) asked(team string, now time.Time) {
+// recordRequest begins the next pause.
+func (s *recounts) recordRequest(team string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause := min(2*s.waits[team].pause, mostRecount)
-	s.waits[team] = recountWait{until: now.Add(pause), pause: pause}
+	pause := min(2*s.byTeam[team].pause, mostRecount)
+	s.byTeam[team] = recountWait{until: now.Add(pause), pause: pause}
 }
 
 // forget drops what is remembered of a team that is counted, or gone.
 func (s *recounts) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waits, team)
+	delete(s.byTeam, team)
 }
 
 // wait reports whether a team waits for its count, and for how long until Kubernetes is asked again.
 func (s *recounts) wait(team string, now time.Time) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait, ok := s.waits[team]
+	wait, ok := s.byTeam[team]
 	return wait.until.Sub(now), ok
 }

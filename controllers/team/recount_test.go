@@ -19,7 +19,7 @@ import (
 func counts(kinds ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, kind := range kinds {
-		list[quota.CountOf(kind)] = resource.MustParse("1")
+		list[quota.ResourceNameOf(kind)] = resource.MustParse("1")
 	}
 	return list
 }
@@ -53,7 +53,7 @@ func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 			Spec: corev1.ResourceQuotaSpec{Hard: counts("posts")}, Status: corev1.ResourceQuotaStatus{Hard: counts("posts"), Used: used},
 		}
 	}
-	two := corev1.ResourceList{quota.CountOf("posts"): resource.MustParse("2")}
+	two := corev1.ResourceList{quota.ResourceNameOf("posts"): resource.MustParse("2")}
 	for _, tc := range []struct {
 		why           string
 		before, after *corev1.ResourceQuota
@@ -83,7 +83,7 @@ func TestRecountsBecomeRare(t *testing.T) {
 			continue
 		}
 		asked = append(asked, now.Sub(began)/time.Second)
-		s.asked("acme", now)
+		s.recordRequest("acme", now)
 		if wait, ok := s.wait("acme", now); !ok || wait < 2*firstRecount || wait > mostRecount {
 			t.Errorf("after %s it waits %s (%t)", now.Sub(began), wait, ok)
 		}

@@ -60,7 +60,7 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 		start := func() (r *team.Reconciler) {
 			GinkgoHelper()
 			r, err := team.New(team.Options{
-				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: wanting,
+				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 				Client: watched, APIReader: watched, Clock: clock,
 			})
 			Expect(err).NotTo(HaveOccurred())

@@ -52,7 +52,7 @@ var (
 	serial    atomic.Int64
 	// held is what the archive holds, and stop the brake of all teams.
 	held archives
-	stop = &brake.Brake{}
+	stop = &brake.Switch{}
 )
 
 // The manager's account and names, as config/rbac has them.
@@ -100,8 +100,8 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),
-		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Wanting: teams.Wanting,
-		Brake: stop, KeepSuspensions: time.Hour, Records: held,
+		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: teams.Claimants,
+		SuspendAll: stop, SuspensionRetention: time.Hour, Records: held,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -38,9 +38,9 @@ func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.Constructor(mgr.GetLogger(), "team-suspension"))
-	if r.Brake != nil {
-		ctl = ctl.WatchesRawSource(source.Func(r.followBrake))
+		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "team-suspension"))
+	if r.SuspendAll != nil {
+		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))
 	}
 	if err := ctl.Complete(reconcile.Func(r.reconcileSuspension)); err != nil {
 		return fmt.Errorf("cannot set up the controller of suspensions: %w", err)
@@ -59,7 +59,7 @@ func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Requ
 	if err := r.suspend(ctx, &team); err != nil {
 		return onConflict(err)
 	}
-	return reconcile.Result{RequeueAfter: suspension.Forgotten(team.Status.Suspensions, r.Clock.Now(), r.KeepSuspensions)}, nil
+	return reconcile.Result{RequeueAfter: suspension.PruneAfter(team.Status.Suspensions, r.Clock.Now(), r.SuspensionRetention)}, nil
 }
 
 // suspend enters into the status of a team whether it is suspended, by itself or by the brake of
@@ -68,8 +68,8 @@ func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Requ
 func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
 	now := r.Clock.Now()
-	reason, message := r.whySuspended(team)
-	team.Status.Suspensions = suspension.Enter(team.Status.Suspensions, reason != "", now, r.KeepSuspensions)
+	reason, message := r.suspensionReason(team)
+	team.Status.Suspensions = suspension.Update(team.Status.Suspensions, reason != "", now, r.SuspensionRetention)
 	was := meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionSuspended)
 	if reason == "" {
 		meta.RemoveStatusCondition(&team.Status.Conditions, v1alpha1.ConditionSuspended)
@@ -106,24 +106,24 @@ var suspensionsChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// whySuspended says what suspends a team; "" if nothing does.
-func (r *Reconciler) whySuspended(team *v1alpha1.Team) (reason, message string) {
+// suspensionReason says what suspends a team; "" if nothing does.
+func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message string) {
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {
-	case team.Spec.Suspend && r.Brake.On():
+	case team.Spec.Suspend && r.SuspendAll.On():
 		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false, and suspend in the manager's configuration, which holds all teams, to go on"
 	case team.Spec.Suspend:
 		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to go on"
-	case r.Brake.On():
+	case r.SuspendAll.On():
 		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to go on"
 	default:
 		return "", ""
 	}
 }
 
-// followBrake looks at all teams when the brake of all is set or released.
-func (r *Reconciler) followBrake(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.Brake.Follow(func() {
+// watchSuspendAll looks at all teams when the brake of all is set or released.
+func (r *Reconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.SuspendAll.Subscribe(func() {
 		var teams v1alpha1.TeamList
 		if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("cannot list the teams: %w", err), "the change of suspend in the configuration is told to no team")

@@ -16,9 +16,9 @@ import (
 // syncEvery is how often a team's namespace, quota and role bindings are looked at when nothing tells that they changed.
 const syncEvery = time.Hour
 
-// syncs remembers of which teams the namespace, the quota and the role bindings are as they should be, so that a pass that
+// syncTracker remembers of which teams the namespace, the quota and the role bindings are as they should be, so that a pass that
 // only counts what the team uses asks the API server for none of them. What a watch tells ends that.
-type syncs struct {
+type syncTracker struct {
 	mu sync.Mutex
 	// changes counts what the watches told of each team.
 	changes map[string]uint64
@@ -33,8 +33,8 @@ type synced struct {
 	at         time.Time
 }
 
-// changed notes that something of teams has changed.
-func (s *syncs) changed(teams []reconcile.Request) {
+// recordChange notes that something of teams has changed.
+func (s *syncTracker) recordChange(teams []reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changes == nil {
@@ -45,15 +45,15 @@ func (s *syncs) changed(teams []reconcile.Request) {
 	}
 }
 
-// begin returns what end needs: what changes from here on is not among what is looked at.
-func (s *syncs) begin(team string) (changes uint64) {
+// start returns what end needs: what changes from here on is not among what is looked at.
+func (s *syncTracker) start(team string) (changes uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changes[team]
 }
 
-// end notes that all is as it should be.
-func (s *syncs) end(team *v1alpha1.Team, changes uint64, now time.Time) {
+// markSynced notes that all is as it should be.
+func (s *syncTracker) markSynced(team *v1alpha1.Team, changes uint64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done == nil {
@@ -62,8 +62,8 @@ func (s *syncs) end(team *v1alpha1.Team, changes uint64, now time.Time) {
 	s.done[team.Name] = synced{team.UID, team.Generation, changes, now}
 }
 
-// holds reports whether all is still as it should be, as far as the watches tell.
-func (s *syncs) holds(team *v1alpha1.Team, now time.Time) bool {
+// isSynced reports whether all is still as it should be, as far as the watches tell.
+func (s *syncTracker) isSynced(team *v1alpha1.Team, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.done[team.Name]
@@ -71,7 +71,7 @@ func (s *syncs) holds(team *v1alpha1.Team, now time.Time) bool {
 }
 
 // forget drops what is remembered of a team that is gone.
-func (s *syncs) forget(team string) {
+func (s *syncTracker) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.changes, team)

@@ -29,34 +29,34 @@ func TestSynced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		// during happens while it is looked at, and after when it was.
-		during, after func(s *syncs)
+		during, after func(s *syncTracker)
 		team          *v1alpha1.Team
 		later         time.Duration
 		holds         bool
 	}{
 		"nothing":        {"only what the team uses is counted", nil, nil, acme(same), time.Minute, true},
-		"another team":   {"its namespace is another one", nil, func(s *syncs) { s.changed(tell("beta")) }, acme(same), time.Minute, true},
-		"a binding":      {"somebody may have removed it", nil, func(s *syncs) { s.changed(tell("acme")) }, acme(same), time.Minute, false},
-		"meanwhile":      {"it may have been looked at before", func(s *syncs) { s.changed(tell("acme")) }, nil, acme(same), time.Minute, false},
+		"another team":   {"its namespace is another one", nil, func(s *syncTracker) { s.recordChange(tell("beta")) }, acme(same), time.Minute, true},
+		"a binding":      {"somebody may have removed it", nil, func(s *syncTracker) { s.recordChange(tell("acme")) }, acme(same), time.Minute, false},
+		"meanwhile":      {"it may have been looked at before", func(s *syncTracker) { s.recordChange(tell("acme")) }, nil, acme(same), time.Minute, false},
 		"the spec":       {"it may want another budget", nil, nil, acme(func(t *v1alpha1.Team) { t.Generation = 2 }), time.Minute, false},
 		"another object": {"the team was deleted and created", nil, nil, acme(func(t *v1alpha1.Team) { t.UID = "2" }), time.Minute, false},
 		"for long":       {"a watch may have missed something", nil, nil, acme(same), syncEvery, false},
-		"gone":           {"nothing is remembered of it", nil, func(s *syncs) { s.forget("acme") }, acme(same), time.Minute, false},
+		"gone":           {"nothing is remembered of it", nil, func(s *syncTracker) { s.forget("acme") }, acme(same), time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s syncs
-			if s.holds(tc.team, began) {
+			var s syncTracker
+			if s.isSynced(tc.team, began) {
 				t.Fatal("nobody has looked")
 			}
-			changes := s.begin("acme")
+			changes := s.start("acme")
 			if tc.during != nil {
 				tc.during(&s)
 			}
-			s.end(acme(same), changes, began)
+			s.markSynced(acme(same), changes, began)
 			if tc.after != nil {
 				tc.after(&s)
 			}
-			if holds := s.holds(tc.team, began.Add(tc.later)); holds != tc.holds {
+			if holds := s.isSynced(tc.team, began.Add(tc.later)); holds != tc.holds {
 				t.Errorf("holds %t, want %t: %s", holds, tc.holds, tc.reason)
 			}
 		})

@@ -35,8 +35,8 @@ const (
 	showWithin = 20 * time.Second
 )
 
-// counts reports whether anything is counted.
-func (r *Reconciler) counts() bool { return r.Owner != nil && r.Quota != nil }
+// tracksUsage reports whether anything is counted.
+func (r *Reconciler) tracksUsage() bool { return r.Owner != nil && r.Quota != nil }
 
 // teamOf finds the team of an object in its namespace.
 func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -51,8 +51,8 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
 
-// counted has the team of a Usage shown anew, once for all that is counted in a while.
-func (r *Reconciler) counted() handler.EventHandler {
+// enqueueCounted has the team of a Usage shown anew, once for all that is counted in a while.
+func (r *Reconciler) enqueueCounted() handler.EventHandler {
 	soon := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, team := range r.teamOf(ctx, obj) {
 			queue.AddAfter(team, showWithin)
@@ -76,9 +76,9 @@ var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
 })
 
-// count sweeps the team's Usages if it is time to, and returns what the team uses.
+// syncUsage sweeps the team's Usages if it is time to, and returns what the team uses.
 // What cannot be read now stays as it was.
-func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
+func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
 	log := ctrl.LoggerFrom(ctx)
 	shown := &v1alpha1.TeamUsage{}
 	if team.Status.Usage != nil {
@@ -97,7 +97,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) *v1alpha1.T
 	}
 	if uses := r.used(ctx, team); uses != nil {
 		shown.Budget = uses
-		r.Metrics.tell(team.Name, uses)
+		r.Metrics.record(team.Name, uses)
 	}
 	limited := plan.LimitsOf(team).XPosts > 0
 	if !limited {
@@ -156,11 +156,11 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 	if swept.Spec.Resource == v1alpha1.ResourceBudget {
 		return nil // the apiserver alone counts it, and it never ends
 	}
-	if !usage.Over(&swept.Spec, now) {
+	if !usage.Expired(&swept.Spec, now) {
 		// The entries are read before any post: if something is counted meanwhile,
 		// writing them fails, and they are read again.
 		err := r.Quota.Amend(ctx, swept.Namespace, swept.Spec, func(stored *v1alpha1.Usage) error {
-			usage.Forget(stored, now)
+			usage.Prune(stored, now)
 			return r.repair(ctx, stored, find, now)
 		})
 		if err != nil {
@@ -181,7 +181,7 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 
 // repair makes each open entry agree with its post.
 func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find plan.Connections, now time.Time) error {
-	for _, name := range usage.Open(stored) {
+	for _, name := range usage.OpenPosts(stored) {
 		post, err := r.postOf(ctx, stored, name, find)
 		switch {
 		case apierrors.IsNotFound(err):

@@ -16,11 +16,11 @@ import (
 func TestOneRunAtATime(t *testing.T) {
 	root := t.TempDir()
 	first := &app{root: root}
-	if _, err := first.takeOver(t.Context()); err != nil {
+	if _, err := first.acquireState(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := &app{root: root}
-	if _, err := second.takeOver(t.Context()); err == nil || !strings.Contains(err.Error(), "kill "+strconv.Itoa(os.Getpid())) {
+	if _, err := second.acquireState(t.Context()); err == nil || !strings.Contains(err.Error(), "kill "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("a second run: %v; it must say who holds the lock and what to do", err)
 	}
 	if err := first.lock.Close(); err != nil {
@@ -33,7 +33,7 @@ func TestTakeOverRemovesTheEnvOfAKilledRun(t *testing.T) {
 	if err := workspace.WriteFile(a.state("env"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.takeOver(t.Context()); err != nil {
+	if _, err := a.acquireState(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(a.state("env")); !os.IsNotExist(err) {

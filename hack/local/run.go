@@ -42,7 +42,7 @@ func (a *app) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group, err := a.takeOver(ctx)
+	group, err := a.acquireState(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *app) run(ctx context.Context) error {
 
 // reset forgets everything that was run before. The files that hold locks stay: a run that starts now must meet the same.
 func (a *app) reset(ctx context.Context) error {
-	if _, err := a.takeOver(ctx); err != nil {
+	if _, err := a.acquireState(ctx); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(a.state(""))
@@ -88,13 +88,13 @@ const (
 	groupName = "group"
 )
 
-// takeOver makes this process the only one that uses .local, until it ends, and removes what a killed run has left
+// acquireState makes this process the only one that uses .local, until it ends, and removes what a killed run has left
 // behind: its processes, and the file that says where they answer.
-func (a *app) takeOver(ctx context.Context) (*supervisor.Group, error) {
+func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	if err := os.MkdirAll(a.state(""), 0o700); err != nil {
 		return nil, err
 	}
-	if err := a.takeLock(); err != nil {
+	if err := a.acquireLock(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, leftoverLimit)
@@ -103,8 +103,8 @@ func (a *app) takeOver(ctx context.Context) (*supervisor.Group, error) {
 	return group, errors.Join(err, a.removeEnv())
 }
 
-// takeLock takes the lock of .local. The system takes it back when this process ends, however it ends.
-func (a *app) takeLock() (err error) {
+// acquireLock takes the lock of .local. The system takes it back when this process ends, however it ends.
+func (a *app) acquireLock() (err error) {
 	path := a.state(lockName)
 	if a.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err

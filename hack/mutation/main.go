@@ -91,7 +91,7 @@ func mutateAll(ctx context.Context, root string, packages []string, least float6
 			return err
 		}
 	}
-	return r.judge(packages, least)
+	return r.report(packages, least)
 }
 
 // mutatePackage runs the tests against every mutant of a package.
@@ -199,9 +199,9 @@ func (r *run) count(m *mutant, became result) {
 	}
 }
 
-// judge prints the share that was noticed. It fails if that is too small, if a survivor is not explained, or if an explanation
+// report prints the share that was noticed. It fails if that is too small, if a survivor is not explained, or if an explanation
 // explains nothing any more.
-func (r *run) judge(packages []string, least float64) error {
+func (r *run) report(packages []string, least float64) error {
 	share := 100 * float64(r.viable-r.explained-r.unexplained) / float64(r.viable)
 	fmt.Printf("%.1f %% of %d changes noticed; %d change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable, r.explained)
 	var errs []error

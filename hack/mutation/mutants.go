@@ -151,10 +151,10 @@ func (m *mutator) visit(node ast.Node) bool {
 			m.add(n.Pos(), n.End(), "true")
 		}
 	case *ast.BlockStmt:
-		m.leaveOut(n.List)
+		m.removeStatements(n.List)
 	}
 	if clause, ok := node.(*ast.CaseClause); ok {
-		m.leaveOut(clause.Body)
+		m.removeStatements(clause.Body)
 	}
 	return true
 }
@@ -171,8 +171,8 @@ func (m *mutator) negate(condition ast.Expr) {
 	}
 }
 
-// leaveOut removes each statement that something else can do without: an assignment, a call, a jump.
-func (m *mutator) leaveOut(statements []ast.Stmt) {
+// removeStatements removes each statement that something else can do without: an assignment, a call, a jump.
+func (m *mutator) removeStatements(statements []ast.Stmt) {
 	for _, s := range statements {
 		switch s := s.(type) {
 		case *ast.AssignStmt:

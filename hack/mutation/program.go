@@ -78,7 +78,7 @@ func (p *program) build(ctx context.Context, tests string) (binary string, err e
 		if err == nil {
 			return binary, nil
 		}
-		if !p.leaveOutNamed(out) {
+		if !p.excludeBroken(out) {
 			return "", errors.Join(context.Cause(ctx), fmt.Errorf("build the tests of %s: %w\n%s", tests, err, out))
 		}
 	}
@@ -86,8 +86,8 @@ func (p *program) build(ctx context.Context, tests string) (binary string, err e
 
 var mutantInError = regexp.MustCompile(`mutant(\d+):\d+`)
 
-// leaveOutNamed leaves out the mutants that errors of the compiler name, and reports whether there were any.
-func (p *program) leaveOutNamed(out []byte) bool {
+// excludeBroken leaves out the mutants that errors of the compiler name, and reports whether there were any.
+func (p *program) excludeBroken(out []byte) bool {
 	before := len(p.notBuilt)
 	for _, match := range mutantInError.FindAllSubmatch(out, -1) {
 		if number, err := strconv.Atoi(string(match[1])); err == nil {

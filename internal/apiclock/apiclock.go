@@ -29,22 +29,22 @@ const (
 	tolerance = 500 * time.Millisecond
 	// resolution is that of Date: the time of an answer lies within the second that it names.
 	resolution = time.Second
-	// kept is how many answers are remembered, and keptFor is for how long. drift is how many times
+	// maxSamples is how many answers are remembered, and keptFor is for how long. drift is how many times
 	// as long it takes two clocks to go apart by that: NTP gives up beyond 500 ppm.
-	kept    = 32
-	keptFor = 2 * time.Minute
-	drift   = 2000
+	maxSamples = 32
+	sampleTTL  = 2 * time.Minute
+	drift      = 2000
 	// agreeing is how many answers in a row must agree before a correction is changed, so that no
 	// single answer does it; certain is how many do although earlier ones were far from them.
 	agreeing = 2
 	certain  = 8
-	// apart is how far answers may be from each other. Beyond that the API servers disagree among
+	// maxSpread is how far answers may be from each other. Beyond that the API servers disagree among
 	// themselves, and none is to be believed.
-	apart = 30 * time.Second
-	// askEvery is how often the API is asked, also if the process has nothing else to ask, and
+	maxSpread = 30 * time.Second
+	// pollInterval is how often the API is asked, also if the process has nothing else to ask, and
 	// askWithin how long for an answer is waited.
-	askEvery  = time.Minute
-	askWithin = 10 * time.Second
+	pollInterval = time.Minute
+	pollTimeout  = 10 * time.Second
 )
 
 // Options are what a clock needs. All but Registerer and Log are required.
@@ -69,20 +69,20 @@ type Clock struct {
 
 	log     *slog.Logger
 	elapsed func() time.Duration
-	// begun is what the machine showed when nothing had elapsed.
-	begun time.Time
+	// epoch is what the machine showed when nothing had elapsed.
+	epoch time.Time
 
 	mu sync.Mutex
-	// answers are the latest ones, the last one last.
-	answers []answer
+	// samples are the latest ones, the last one last.
+	samples []sample
 	// set is by how much the machine's clock was set, as far as that was believed, and correction what is added to it.
 	set, correction time.Duration
 	// measured is set from the first correction, or the first finding that none is needed, on.
 	measured bool
 }
 
-// answer tells between which bounds the API's clock is ahead of what this machine showed at the begin and has run since.
-type answer struct {
+// sample tells between which bounds the API's clock is ahead of what this machine showed at the begin and has run since.
+type sample struct {
 	at        time.Time
 	low, high time.Duration
 }
@@ -97,7 +97,7 @@ func New(o Options) *Clock {
 		c.elapsed = monotonic()
 	}
 	// Round strips what the monotonic clock says, here and below.
-	c.begun = o.Base.Now().Round(0).Add(-c.elapsed())
+	c.epoch = o.Base.Now().Round(0).Add(-c.elapsed())
 	promauto.With(o.Registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_clock_skew_seconds",
 		Help: "How far the clock of this machine is ahead of the Kubernetes API's, negative if it is behind; 0 while they do not certainly differ. Herald goes by the latter.",
@@ -113,10 +113,10 @@ func monotonic() func() time.Duration {
 }
 
 // steady is what the clock of this machine would show if nobody had set it.
-func (c *Clock) steady() time.Time { return c.begun.Add(c.elapsed()) }
+func (c *Clock) steady() time.Time { return c.epoch.Add(c.elapsed()) }
 
-// wasSet is by how much the clock of this machine was set since the begin.
-func (c *Clock) wasSet() time.Duration {
+// adjustment is by how much the clock of this machine was set since the begin.
+func (c *Clock) adjustment() time.Duration {
 	return c.WithTickerAndDelayedExecution.Now().Round(0).Sub(c.steady())
 }
 
@@ -136,7 +136,7 @@ func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	low, high, n := c.bounds()
-	if set := c.wasSet(); n > 0 && (low > set || high < set) {
+	if set := c.adjustment(); n > 0 && (low > set || high < set) {
 		return set - (low+high)/2
 	}
 	return 0
@@ -149,8 +149,8 @@ func (c *Clock) Check(*http.Request) error {
 	switch {
 	case !c.measured:
 		return errors.New("the clock could not be compared with that of the Kubernetes API yet")
-	case c.torn():
-		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: see to the clocks of the control plane and of this node", apart)
+	case c.inconsistent():
+		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: see to the clocks of the control plane and of this node", maxSpread)
 	}
 	return nil
 }
@@ -172,21 +172,21 @@ func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answered := m.clock.steady()
 	if date, wrong := http.ParseTime(resp.Header.Get("Date")); wrong == nil {
-		m.clock.take(date, sent, answered)
+		m.clock.observe(date, sent, answered)
 	}
 	return resp, nil
 }
 
-// take learns from an answer that was asked for and came at these times, had nobody set the clock of this machine.
-func (c *Clock) take(date, sent, answered time.Time) {
+// observe learns from an answer that was asked for and came at these times, had nobody set the clock of this machine.
+func (c *Clock) observe(date, sent, answered time.Time) {
 	if answered.Before(sent) {
 		return // no clock shows that
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answers = append(c.answers, answer{at: answered, low: date.Sub(answered), high: date.Add(resolution).Sub(sent)})
-	if len(c.answers) > kept {
-		c.answers = append(c.answers[:0], c.answers[1:]...)
+	c.samples = append(c.samples, sample{at: answered, low: date.Sub(answered), high: date.Add(resolution).Sub(sent)})
+	if len(c.samples) > maxSamples {
+		c.samples = append(c.samples[:0], c.samples[1:]...)
 	}
 	low, high, n := c.bounds()
 	if c.measured && n < agreeing {
@@ -196,7 +196,7 @@ func (c *Clock) take(date, sent, answered time.Time) {
 	was, middle := c.correction, (low+high)/2
 	right := func(ahead time.Duration) bool { return ahead >= low-tolerance && ahead <= high+tolerance }
 	now := c.set + c.correction
-	c.set = c.wasSet()
+	c.set = c.adjustment()
 	switch {
 	case right(c.set + c.correction): // where the machine's clock was set, that was right, or nearly nothing
 	case (middle - c.set).Abs() <= tolerance:
@@ -215,9 +215,9 @@ func (c *Clock) take(date, sent, answered time.Time) {
 // bounds are those of the latest answers that agree, and how many do. What an earlier one told is
 // less certain the longer ago it was. The lock is held.
 func (c *Clock) bounds() (low, high time.Duration, n int) {
-	for _, a := range slices.Backward(c.answers) {
-		age := c.answers[len(c.answers)-1].at.Sub(a.at)
-		if age < 0 || age > keptFor {
+	for _, a := range slices.Backward(c.samples) {
+		age := c.samples[len(c.samples)-1].at.Sub(a.at)
+		if age < 0 || age > sampleTTL {
 			break
 		}
 		l, h := a.low-age/drift, a.high+age/drift
@@ -232,14 +232,14 @@ func (c *Clock) bounds() (low, high time.Duration, n int) {
 	return low, high, n
 }
 
-// torn reports whether answers that came lately are too far from each other. The lock is held.
-func (c *Clock) torn() bool {
+// inconsistent reports whether answers that came lately are too far from each other. The lock is held.
+func (c *Clock) inconsistent() bool {
 	if _, _, n := c.bounds(); n >= certain || n == 0 {
 		return false
 	}
-	last := c.answers[len(c.answers)-1]
-	for _, a := range c.answers {
-		if last.at.Sub(a.at).Abs() <= keptFor && (a.low-last.high > apart || last.low-a.high > apart) {
+	last := c.samples[len(c.samples)-1]
+	for _, a := range c.samples {
+		if last.at.Sub(a.at).Abs() <= sampleTTL && (a.low-last.high > maxSpread || last.low-a.high > maxSpread) {
 			return true
 		}
 	}
@@ -258,14 +258,14 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("cannot tell the address of the Kubernetes API: %w", err)
 	}
 	address := strings.TrimRight(base.String(), "/") + "/version"
-	ticker := c.NewTicker(lookEvery)
+	ticker := c.NewTicker(checkInterval)
 	defer ticker.Stop()
 	next := c.elapsed()
 	for {
-		if now := c.elapsed(); now >= next || c.unsure() {
-			next = now + askEvery
+		if now := c.elapsed(); now >= next || c.stepped() {
+			next = now + pollInterval
 			// Without an answer it is as it was.
-			_ = ask(ctx, client, address)
+			_ = poll(ctx, client, address)
 		}
 		select {
 		case <-ticker.C():
@@ -275,16 +275,16 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// unsure reports whether the clock of the machine was set since the last answer.
-func (c *Clock) unsure() bool {
+// stepped reports whether the clock of the machine was set since the last answer.
+func (c *Clock) stepped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return (c.wasSet() - c.set).Abs() >= leapt
+	return (c.adjustment() - c.set).Abs() >= jumpThreshold
 }
 
-// ask has the transport of a client measure.
-func ask(ctx context.Context, client *http.Client, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+// poll has the transport of a client measure.
+func poll(ctx context.Context, client *http.Client, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -73,7 +73,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) asks(n int) {
 	w.Helper()
 	for range n {
-		if err := ask(w.Context(), w.client, w.address); err != nil {
+		if err := poll(w.Context(), w.client, w.address); err != nil {
 			w.Fatal(err)
 		}
 		w.pass(333 * time.Millisecond)
@@ -147,7 +147,7 @@ func TestClockThatIsSet(t *testing.T) {
 				if got := w.off(); got != before {
 					t.Errorf("%s: nobody has been asked, and it leaps by %s", tt.reason, got-before)
 				}
-				if !w.clock.unsure() {
+				if !w.clock.stepped() {
 					t.Errorf("%s: the API is to be asked", tt.reason)
 				}
 				for range 4 {
@@ -155,7 +155,7 @@ func TestClockThatIsSet(t *testing.T) {
 					if got := w.off(); got.Abs() > 500*time.Millisecond {
 						t.Errorf("%s: it is off by %s", tt.reason, got)
 					}
-					if w.clock.unsure() {
+					if w.clock.stepped() {
 						t.Errorf("%s: one answer tells", tt.reason)
 					}
 				}
@@ -175,23 +175,23 @@ func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
 	w.asks(10)
 	told := 0
-	leaps := NewLeaps(w.clock, w.elapsed)
-	leaps.Follow(func() { told++ })
+	leaps := NewJumps(w.clock, w.elapsed)
+	leaps.Subscribe(func() { told++ })
 	w.pass(time.Hour)
 	w.ran.Add(-int64(time.Hour))
-	if !w.clock.unsure() {
+	if !w.clock.stepped() {
 		t.Error("its clock was set, as far as it can tell: the API is to be asked")
 	}
 	w.asks(1)
-	leaps.look()
+	leaps.check()
 	if told != 0 || w.off().Abs() < 59*time.Minute {
 		t.Errorf("one answer, which may have been late, corrects nothing: off by %s, told %d times", w.off(), told)
 	}
-	if !w.clock.unsure() {
+	if !w.clock.stepped() {
 		t.Error("the API is to be asked once more")
 	}
 	w.asks(1)
-	leaps.look()
+	leaps.check()
 	if told != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
 		t.Errorf("two that agree do: off by %s, told %d times; the metric tells %s of a clock that is right", w.off(), told, w.clock.Skew())
 	}
@@ -226,12 +226,12 @@ func TestServersThatDisagree(t *testing.T) {
 // An answer that took long tells little.
 func TestSlowAnswer(t *testing.T) {
 	w := begin(t, 0)
-	w.clock.take(noon.Truncate(time.Second), noon, noon.Add(20*time.Second))
+	w.clock.observe(noon.Truncate(time.Second), noon, noon.Add(20*time.Second))
 	if got := w.off(); got != 0 {
 		t.Errorf("it may have been on its way for all of that: corrected by %s", got)
 	}
-	w.clock.take(noon.Add(time.Hour), noon, noon.Add(-time.Second))
-	if len(w.clock.answers) != 1 {
+	w.clock.observe(noon.Add(time.Hour), noon, noon.Add(-time.Second))
+	if len(w.clock.samples) != 1 {
 		t.Error("an answer that came before it was asked for tells nothing")
 	}
 }
@@ -253,7 +253,7 @@ func TestWatch(t *testing.T) {
 	for !w.machine.HasWaiters() {
 		runtime.Gosched()
 	}
-	w.pass(askEvery)
+	w.pass(pollInterval)
 	<-w.api.asked
 	for w.answers() < 2 {
 		runtime.Gosched()
@@ -266,5 +266,5 @@ func TestWatch(t *testing.T) {
 func (w *world) answers() int {
 	w.clock.mu.Lock()
 	defer w.clock.mu.Unlock()
-	return len(w.clock.answers)
+	return len(w.clock.samples)
 }

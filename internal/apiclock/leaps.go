@@ -12,83 +12,83 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked whether a clock has leapt: so much later than it should, a sleeper is woken.
-	lookEvery = time.Second
-	// leapt is from what on the clock has leapt: by less, a sleeper may be late. NTP makes no steps that are smaller, and
+	// checkInterval is how often it is looked whether a clock has leapt: so much later than it should, a sleeper is woken.
+	checkInterval = time.Second
+	// jumpThreshold is from what on the clock has leapt: by less, a sleeper may be late. NTP makes no steps that are smaller, and
 	// what it slews, it slews in both clocks.
-	leapt = 100 * time.Millisecond
-	// apartAtMost is how long it may take to read both clocks. If the process was held in between, they tell nothing.
-	apartAtMost = 10 * time.Millisecond
+	jumpThreshold = 100 * time.Millisecond
+	// maxReadGap is how long it may take to read both clocks. If the process was held in between, they tell nothing.
+	maxReadGap = 10 * time.Millisecond
 )
 
-// Leaps tells those who sleep until a time that their timers have become wrong. A timer counts how long the machine runs
+// Jumps tells those who sleep until a time that their timers have become wrong. A timer counts how long the machine runs
 // (its monotonic clock). The time is read from a clock that may be set: by NTP, since the machine
 // was suspended, or since the Kubernetes API says otherwise. When that goes forward, all timers for a time end too late.
 // When it goes back, they end too early, and who looks at the clock then sleeps again: nobody is told.
-type Leaps struct {
+type Jumps struct {
 	clock   clock.WithTicker
 	elapsed func() time.Duration
 	// epoch is what the clock showed at first.
 	epoch time.Time
 
-	mu   sync.Mutex
-	tell []func()
+	mu          sync.Mutex
+	subscribers []func()
 	// least is the least by which the clock was ahead of elapsed since the last leap: that of the timer that will be the latest.
 	least time.Duration
 }
 
-// NewLeaps returns what looks for leaps of a clock. elapsed is how long the machine has run since some moment, as timers
+// NewJumps returns what looks for leaps of a clock. elapsed is how long the machine has run since some moment, as timers
 // count it; nil is the monotonic clock of this machine.
-func NewLeaps(clk clock.WithTicker, elapsed func() time.Duration) *Leaps {
+func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	if elapsed == nil {
 		elapsed = monotonic()
 	}
-	l := &Leaps{clock: clk, elapsed: elapsed, epoch: clk.Now().Round(0)}
+	l := &Jumps{clock: clk, elapsed: elapsed, epoch: clk.Now().Round(0)}
 	l.least = -elapsed()
 	return l
 }
 
-// Follow has f called after each leap forward.
-func (l *Leaps) Follow(f func()) {
+// Subscribe has f called after each leap forward.
+func (l *Jumps) Subscribe(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tell = append(l.tell, f)
+	l.subscribers = append(l.subscribers, f)
 }
 
 // Start implements manager.Runnable.
-func (l *Leaps) Start(ctx context.Context) error {
-	ticker := l.clock.NewTicker(lookEvery)
+func (l *Jumps) Start(ctx context.Context) error {
+	ticker := l.clock.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			l.look()
+			l.check()
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// look tells those who follow if the clock has leapt.
-func (l *Leaps) look() {
-	for _, f := range l.told() {
+// check tells those who follow if the clock has leapt.
+func (l *Jumps) check() {
+	for _, f := range l.detect() {
 		f()
 	}
 }
 
-// told returns who is to be told.
-func (l *Leaps) told() []func() {
+// detect returns who is to be told.
+func (l *Jumps) detect() []func() {
 	before := l.elapsed()
 	ahead := l.clock.Now().Round(0).Sub(l.epoch) - before
-	if l.elapsed()-before > apartAtMost {
+	if l.elapsed()-before > maxReadGap {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ahead-l.least < leapt {
+	if ahead-l.least < jumpThreshold {
 		l.least = min(l.least, ahead)
 		return nil
 	}
 	l.least = ahead
-	return l.tell
+	return l.subscribers
 }

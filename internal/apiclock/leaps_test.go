@@ -16,7 +16,7 @@ import (
 
 // leaper is a machine whose clock is looked at each second, and can be set.
 type leaper struct {
-	*Leaps
+	*Jumps
 
 	wall *clocktesting.FakeClock
 	ran  time.Duration
@@ -25,8 +25,8 @@ type leaper struct {
 
 func newLeaper() *leaper {
 	l := &leaper{wall: clocktesting.NewFakeClock(noon), ran: time.Hour}
-	l.Leaps = NewLeaps(l.wall, func() time.Duration { return l.ran })
-	l.Follow(func() { l.told++ })
+	l.Jumps = NewJumps(l.wall, func() time.Duration { return l.ran })
+	l.Subscribe(func() { l.told++ })
 	return l
 }
 
@@ -34,7 +34,7 @@ func newLeaper() *leaper {
 func (l *leaper) set(by time.Duration) {
 	l.ran += time.Second
 	l.wall.SetTime(l.wall.Now().Add(time.Second + by))
-	l.look()
+	l.check()
 }
 
 func TestLeaps(t *testing.T) {
@@ -76,9 +76,9 @@ func TestHeld(t *testing.T) {
 		return l.ran
 	}
 	hold = time.Second
-	l.look()
+	l.check()
 	hold = 0
-	l.look()
+	l.check()
 	if l.told != 0 {
 		t.Errorf("told %d times of what was no leap", l.told)
 	}
@@ -101,10 +101,10 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 	} {
 		w := begin(t, tt.ahead)
 		told := 0
-		leaps := NewLeaps(w.clock, w.elapsed)
-		leaps.Follow(func() { told++ })
+		leaps := NewJumps(w.clock, w.elapsed)
+		leaps.Subscribe(func() { told++ })
 		w.asks(1)
-		leaps.look()
+		leaps.check()
 		if told != tt.want {
 			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, told, tt.want)
 		}
@@ -114,16 +114,16 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 // TestLooks has the clock looked at while the process runs, and no longer.
 func TestLooks(t *testing.T) {
 	wall := clocktesting.NewFakeClock(noon)
-	leaps := NewLeaps(wall, func() time.Duration { return 0 })
+	leaps := NewJumps(wall, func() time.Duration { return 0 })
 	told := make(chan struct{}, 1)
-	leaps.Follow(func() { told <- struct{}{} })
+	leaps.Subscribe(func() { told <- struct{}{} })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- leaps.Start(ctx) }()
 	for !wall.HasWaiters() {
 		runtime.Gosched()
 	}
-	wall.Step(lookEvery)
+	wall.Step(checkInterval)
 	<-told
 	stop()
 	if err := <-ended; err != nil {
@@ -132,9 +132,9 @@ func TestLooks(t *testing.T) {
 }
 
 func BenchmarkLook(b *testing.B) {
-	leaps := NewLeaps(New(Options{Base: clock.RealClock{}}), nil)
+	leaps := NewJumps(New(Options{Base: clock.RealClock{}}), nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		leaps.look()
+		leaps.check()
 	}
 }

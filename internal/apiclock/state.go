@@ -8,11 +8,11 @@ import "time"
 // Tolerance is by how much the clocks must certainly differ to be told apart.
 const Tolerance = tolerance
 
-// Apart is how far answers of the API may be from each other, if they are to be believed.
-const Apart = apart
+// MaxSpread is how far answers of the API may be from each other, if they are to be believed.
+const MaxSpread = maxSpread
 
-// State is what a process knows of the two clocks.
-type State struct {
+// Measurement is what a process knows of the two clocks.
+type Measurement struct {
 	// Correction is how far the API's clock is taken to be ahead of this machine's, negative if it is behind; zero where they
 	// do not certainly differ by more than Tolerance.
 	Correction time.Duration
@@ -20,19 +20,19 @@ type State struct {
 	Measured bool
 	// Unsettled: the last answer certainly says something else than Correction, and those before it do not.
 	Unsettled bool
-	// Torn: answers are more than Apart from each other, so that neither is believed. The process is not ready.
-	Torn bool
+	// Inconsistent: answers are more than Apart from each other, so that neither is believed. The process is not ready.
+	Inconsistent bool
 }
 
-// State returns what is known now.
-func (c *Clock) State() State {
+// Measurement returns what is known now.
+func (c *Clock) Measurement() Measurement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	low, high, n := c.bounds()
 	// Answers are compared with how far this clock is ahead of one that nobody has set.
 	now := c.set + c.correction
-	return State{
-		Correction: c.correction, Measured: c.measured, Torn: c.torn(),
+	return Measurement{
+		Correction: c.correction, Measured: c.measured, Inconsistent: c.inconsistent(),
 		Unsettled: n > 0 && (now < low-tolerance || now > high+tolerance),
 	}
 }

@@ -54,37 +54,37 @@ func (a Apps) secret(platform v1alpha1.Platform) string {
 	return app.Secret()
 }
 
-// Seal returns the mark of credentials that are known to be of the app; "" if there is
+// Sign returns the mark of credentials that are known to be of the app; "" if there is
 // no app on the platform, or it has no secret.
-func (a Apps) Seal(platform v1alpha1.Platform, access, refresh string) string {
-	code := a.code(platform, access, refresh)
+func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
+	code := a.mac(platform, access, refresh)
 	if code == nil {
 		return ""
 	}
 	return version + base64.RawURLEncoding.EncodeToString(code)
 }
 
-// Of returns the client id of the app that credentials are known to be of, since they
+// Identify returns the client id of the app that credentials are known to be of, since they
 // carry its mark; "" if they carry none, or one that does not fit: the mark of other
 // credentials or another app, or one from before the app's secret was replaced.
-func (a Apps) Of(platform v1alpha1.Platform, mark, access, refresh string) string {
+func (a Apps) Identify(platform v1alpha1.Platform, mark, access, refresh string) string {
 	if mark == "" {
 		return ""
 	}
-	want := a.Seal(platform, access, refresh)
+	want := a.Sign(platform, access, refresh)
 	if want == "" || !hmac.Equal([]byte(mark), []byte(want)) {
 		return ""
 	}
 	return a[platform].ID
 }
 
-// code authenticates credentials; nil without an app.
-func (a Apps) code(platform v1alpha1.Platform, access, refresh string) []byte {
+// mac authenticates credentials; nil without an app.
+func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
 	secret := a.secret(platform)
 	if secret == "" || access == "" {
 		return nil
 	}
-	key, err := Key(secret, purpose)
+	key, err := DeriveKey(secret, purpose)
 	if err != nil {
 		return nil
 	}
@@ -96,9 +96,9 @@ func (a Apps) code(platform v1alpha1.Platform, access, refresh string) []byte {
 	return mac.Sum(nil)
 }
 
-// Key derives a key of 32 bytes from a secret, for one purpose: whoever has the key of
+// DeriveKey derives a key of 32 bytes from a secret, for one purpose: whoever has the key of
 // one purpose has not that of another. The length is one that HKDF takes; the error is
 // that in FIPS mode a short secret is refused.
-func Key(secret, purpose string) ([]byte, error) {
+func DeriveKey(secret, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
 }

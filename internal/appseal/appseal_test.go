@@ -19,7 +19,7 @@ func apps(id, secret string) appseal.Apps {
 
 func TestOf(t *testing.T) {
 	own := apps("herald", "the app's secret")
-	mark := own.Seal(x, "access", "refresh")
+	mark := own.Sign(x, "access", "refresh")
 	tests := map[string]struct {
 		reason                string
 		asked                 appseal.Apps
@@ -45,7 +45,7 @@ func TestOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.asked.Of(tc.platform, tc.mark, tc.access, tc.refresh); got != tc.want {
+			if got := tc.asked.Identify(tc.platform, tc.mark, tc.access, tc.refresh); got != tc.want {
 				t.Errorf("%s: it is of app %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestOf(t *testing.T) {
 
 func TestSeal(t *testing.T) {
 	own := apps("herald", "the app's secret")
-	mark := own.Seal(x, "access-token", "refresh-token")
+	mark := own.Sign(x, "access-token", "refresh-token")
 	if !strings.HasPrefix(mark, "v1.") || len(mark) > 64 {
 		t.Errorf("the mark is %q", mark)
 	}
@@ -63,14 +63,14 @@ func TestSeal(t *testing.T) {
 			t.Errorf("the mark shows %q", secret)
 		}
 	}
-	if again := own.Seal(x, "access-token", "refresh-token"); again != mark {
+	if again := own.Sign(x, "access-token", "refresh-token"); again != mark {
 		t.Errorf("both processes make the same mark of the same credentials: %q and %q", mark, again)
 	}
 	if got := own.ID(x); got != "herald" {
 		t.Errorf("the app is %q", got)
 	}
 	for name, none := range map[string]appseal.Apps{"no app": nil, "a public client": apps("herald", "")} {
-		if mark := none.Seal(x, "access", ""); mark != "" {
+		if mark := none.Sign(x, "access", ""); mark != "" {
 			t.Errorf("%s marks with %q", name, mark)
 		}
 	}

@@ -52,10 +52,10 @@ const tries = 5
 // errContended is why a record that other writers keep changing was not written.
 var errContended = errors.New("others write it at the same time")
 
-// OfOneRecord reports whether an error concerns one record alone: the store has answered. What it keeps of others can be
+// IsRecordError reports whether an error concerns one record alone: the store has answered. What it keeps of others can be
 // read and written.
-func OfOneRecord(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.OfOneFile(err)
+func IsRecordError(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.IsFileError(err)
 }
 
 // Team is whose records are meant.
@@ -100,7 +100,7 @@ func (a *Archive) get(ctx context.Context, team Team, post string) (data []byte,
 	data, etag, err = a.store.ReadDocument(ctx, team.key(post), "", MaxRecord)
 	if errors.Is(err, store.ErrNotFound) && isLong(post) {
 		data, _, err = a.store.ReadDocument(ctx, team.flatKey(post), "", MaxRecord)
-		if store.OfOneFile(err) && !errors.Is(err, store.ErrTooLarge) {
+		if store.IsFileError(err) && !errors.Is(err, store.ErrTooLarge) {
 			err = store.ErrNotFound // A store that does not take such a key has nothing under it.
 		}
 	}
@@ -188,7 +188,7 @@ func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	defer cancel()
 	err := a.store.Delete(ctx, team.key(post))
 	if err == nil && isLong(post) {
-		if err = a.store.Delete(ctx, team.flatKey(post)); store.OfOneFile(err) {
+		if err = a.store.Delete(ctx, team.flatKey(post)); store.IsFileError(err) {
 			return nil
 		}
 	}

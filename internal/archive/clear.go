@@ -71,7 +71,7 @@ func (e *faultsError) Unwrap() error { return e.first }
 // seconds, and reports whether something is left. The Team must be seen to be deleted before, by
 // those who write too: what they are writing by then is waited for.
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
-	if err := a.quiet(ctx, team); err != nil {
+	if err := a.waitForWrites(ctx, team); err != nil {
 		return true, err
 	}
 	_, left, err = a.remove(ctx, team, team.Prefix(), func(store.Object) (bool, error) { return true, nil })

@@ -35,9 +35,9 @@ func TestClearSome(t *testing.T) {
 // it back: a process that dies in between could not.
 func TestClearWaits(t *testing.T) {
 	a, _ := open(t)
-	others := a.Writing(archive.Team{Namespace: acme.Namespace, Name: "another"})
+	others := a.TrackWrite(archive.Team{Namespace: acme.Namespace, Name: "another"})
 	defer others()
-	first, second := a.Writing(acme), a.Writing(acme)
+	first, second := a.TrackWrite(acme), a.TrackWrite(acme)
 	ended := t.Context()
 	t.Run("and gives up with who has it done", func(t *testing.T) { ended = t.Context() })
 	for i, done := range []func(){first, second} {
@@ -65,7 +65,7 @@ func TestClearGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := archive.New(store.None()) // Nothing is to be removed there, and only the wait is left.
-				writes := []func(){a.Writing(acme), a.Writing(acme)}
+				writes := []func(){a.TrackWrite(acme), a.TrackWrite(acme)}
 				cleared := false
 				go func() {
 					if _, err := a.Clear(t.Context(), acme); err != nil {
@@ -74,7 +74,7 @@ func TestClearGoesOn(t *testing.T) {
 					cleared = true
 				}()
 				synctest.Wait()
-				later := a.Writing(acme)
+				later := a.TrackWrite(acme)
 				defer later()
 				for i, write := range order {
 					if cleared {

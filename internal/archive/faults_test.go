@@ -63,7 +63,7 @@ func TestOneDocumentStays(t *testing.T) {
 	fill()
 	forget := func(after time.Duration) error {
 		now := time.Now().Add(after)
-		_, _, err := a.Forget(ctx, acme, archive.Forgetting{Now: now, Before: now.Add(-time.Hour), Unneeded: 48 * time.Hour, Needed: needs("d")})
+		_, _, err := a.Prune(ctx, acme, archive.PruneOptions{Now: now, Before: now.Add(-time.Hour), GracePeriod: 48 * time.Hour, InUse: needs("d")})
 		return err
 	}
 	if err := forget(2 * time.Hour); err != nil {

@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// noted is the name of the document that says since when records are not needed.
-	noted = "unneeded.json"
-	// mostNoted is how many records are noted at a time, and maxNoted how many bytes they
+	// unreferencedFile is the name of the document that says since when records are not needed.
+	unreferencedFile = "unneeded.json"
+	// maxUnreferenced is how many records are noted at a time, and maxNoted how many bytes they
 	// take at most: a name has up to 253 characters. Others are noted when those are gone.
-	mostNoted = 20_000
-	maxNoted  = 8 << 20
+	maxUnreferenced      = 20_000
+	maxUnreferencedBytes = 8 << 20
 )
 
-// Forgetting says which records are removed.
-type Forgetting struct {
+// PruneOptions says which records are removed.
+type PruneOptions struct {
 	// Now is the present, and Before the time before which a record was last written that may
 	// go.
 	Now, Before time.Time
-	// Unneeded is for how long it must have been needed by nobody.
-	Unneeded time.Duration
-	// Needed reports whether somebody needs the record of a post.
-	Needed func(post string) (bool, error)
+	// GracePeriod is for how long it must have been needed by nobody.
+	GracePeriod time.Duration
+	// InUse reports whether somebody needs the record of a post.
+	InUse func(post string) (bool, error)
 }
 
-// Forget removes records that nobody has needed for a while, so many of them at most as takes
+// Prune removes records that nobody has needed for a while, so many of them at most as takes
 // seconds, and returns how many, and whether some are left.
 //
 // When a record was written says nothing about when its post was last there. So each call notes
 // in the bucket which records it found to be of no use, and one goes that every call has found
 // so for long enough. Whoever is back in between finds it, and so do the posts of a cluster that
 // is made anew.
-func (a *Archive) Forget(ctx context.Context, team Team, f Forgetting) (n int, left bool, err error) {
+func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil
 	}
-	before, err := a.unneeded(ctx, team)
+	before, err := a.readUnreferenced(ctx, team)
 	if err != nil {
 		return 0, true, err
 	}
@@ -57,17 +57,17 @@ func (a *Archive) Forget(ctx context.Context, team Team, f Forgetting) (n int, l
 		if !ok || !o.ModifiedAt.Before(f.Before) {
 			return false, nil
 		}
-		if used, err := f.Needed(name); used || err != nil {
+		if used, err := f.InUse(name); used || err != nil {
 			return false, err
 		}
 		since, known := before[name]
 		switch {
 		case !known || since.Before(o.ModifiedAt): // It was needed and written again.
 			since = f.Now
-		case f.Now.Sub(since) >= f.Unneeded:
+		case f.Now.Sub(since) >= f.GracePeriod:
 			return true, nil
 		}
-		if len(found) < mostNoted {
+		if len(found) < maxUnreferenced {
 			found[name] = since
 		}
 		return false, nil
@@ -83,16 +83,16 @@ func (a *Archive) Forget(ctx context.Context, team Team, f Forgetting) (n int, l
 	} else if maps.EqualFunc(before, found, time.Time.Equal) {
 		return n, false, failed
 	}
-	return n, left, errors.Join(failed, a.noteUnneeded(ctx, team, found))
+	return n, left, errors.Join(failed, a.writeUnreferenced(ctx, team, found))
 }
 
-// unneeded returns since when each record was found to be of no use. A document that cannot be
+// readUnreferenced returns since when each record was found to be of no use. A document that cannot be
 // understood is one of nobody's: all begin anew.
-func (a *Archive) unneeded(ctx context.Context, team Team) (map[string]time.Time, error) {
+func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	since := map[string]time.Time{}
-	data, _, err := a.store.ReadDocument(ctx, team.Prefix()+noted, "", maxNoted)
+	data, _, err := a.store.ReadDocument(ctx, team.Prefix()+unreferencedFile, "", maxUnreferencedBytes)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return since, nil
@@ -105,12 +105,12 @@ func (a *Archive) unneeded(ctx context.Context, team Team) (map[string]time.Time
 	return since, nil
 }
 
-func (a *Archive) noteUnneeded(ctx context.Context, team Team, since map[string]time.Time) error {
+func (a *Archive) writeUnreferenced(ctx context.Context, team Team, since map[string]time.Time) error {
 	data, err := json.Marshal(since)
 	if err != nil {
 		return fmt.Errorf("cannot write down since when records of team %s are not needed: %w", team.Name, err)
 	}
-	if err := a.write(ctx, team.Prefix()+noted, data, store.Any); err != nil {
+	if err := a.write(ctx, team.Prefix()+unreferencedFile, data, store.Any); err != nil {
 		return explain("cannot note since when records of team "+team.Name+" are not needed", err)
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 		at := now.Add(step.after)
-		n, _, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: at.Add(-step.before), Unneeded: 48 * time.Hour, Needed: step.needed})
+		n, _, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: at.Add(-step.before), GracePeriod: 48 * time.Hour, InUse: step.needed})
 		if n != step.want || (err != nil) != step.fails {
 			t.Errorf("%s: %d went, want %d; %v", step.reason, n, step.want, err)
 		}
@@ -92,7 +92,7 @@ func TestForgetRewritten(t *testing.T) {
 	forget := func(ago time.Duration) int {
 		t.Helper()
 		at := time.Now().Add(-ago)
-		n, _, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: time.Now().Add(time.Hour), Unneeded: 48 * time.Hour, Needed: needs()})
+		n, _, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: time.Now().Add(time.Hour), GracePeriod: 48 * time.Hour, InUse: needs()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestForgetSome(t *testing.T) {
 		left  bool
 	}{{0, 0, false}, {48 * time.Hour, 1000, true}, {48 * time.Hour, 5, false}} {
 		at := now.Add(want.after)
-		n, left, err := a.Forget(t.Context(), acme, archive.Forgetting{Now: at, Before: now, Unneeded: 48 * time.Hour, Needed: needs()})
+		n, left, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: now, GracePeriod: 48 * time.Hour, InUse: needs()})
 		if n != want.n || left != want.left || err != nil {
 			t.Errorf("call %d: %d went, and some are left: %v; want %d, %v; %v", i+1, n, left, want.n, want.left, err)
 		}

@@ -16,12 +16,12 @@ type writes struct {
 	under map[Team][]chan struct{}
 }
 
-// Writing says that something of a team is about to be written, records or lists, until done is
+// TrackWrite says that something of a team is about to be written, records or lists, until done is
 // called. Whoever writes sees only then whether the Team is being deleted: who clears the
 // archive of it has seen that, and waits for those who have not. So nothing is written after it
 // was cleared, which nobody would find but a Team of its name; and of a process that dies
 // meanwhile, the next one clears it.
-func (a *Archive) Writing(team Team) (done func()) {
+func (a *Archive) TrackWrite(team Team) (done func()) {
 	ended := make(chan struct{})
 	w := &a.writes
 	w.mu.Lock()
@@ -41,8 +41,8 @@ func (a *Archive) Writing(team Team) (done func()) {
 	}
 }
 
-// quiet waits for what is being written of a team.
-func (a *Archive) quiet(ctx context.Context, team Team) error {
+// waitForWrites waits for what is being written of a team.
+func (a *Archive) waitForWrites(ctx context.Context, team Team) error {
 	a.writes.mu.Lock()
 	under := slices.Clone(a.writes.under[team])
 	a.writes.mu.Unlock()

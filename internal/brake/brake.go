@@ -7,19 +7,19 @@ package brake
 
 import "sync"
 
-// Brake is whether nothing is published. The zero value is released.
-type Brake struct {
-	mu   sync.Mutex
-	on   bool
-	tell []func()
+// Switch is whether nothing is published. The zero value is released.
+type Switch struct {
+	mu          sync.Mutex
+	on          bool
+	subscribers []func()
 }
 
 // Set sets or releases the brake, and reports whether that is a change. Those who follow it are
 // told of one before Set returns.
-func (b *Brake) Set(on bool) (changed bool) {
+func (b *Switch) Set(on bool) (changed bool) {
 	b.mu.Lock()
 	changed, b.on = b.on != on, on
-	tell := b.tell
+	tell := b.subscribers
 	b.mu.Unlock()
 	if changed {
 		for _, f := range tell {
@@ -30,7 +30,7 @@ func (b *Brake) Set(on bool) (changed bool) {
 }
 
 // On reports whether nothing is published. A nil brake is released.
-func (b *Brake) On() bool {
+func (b *Switch) On() bool {
 	if b == nil {
 		return false
 	}
@@ -39,9 +39,9 @@ func (b *Brake) On() bool {
 	return b.on
 }
 
-// Follow has f called after each change.
-func (b *Brake) Follow(f func()) {
+// Subscribe has f called after each change.
+func (b *Switch) Subscribe(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tell = append(b.tell, f)
+	b.subscribers = append(b.subscribers, f)
 }

@@ -6,9 +6,9 @@ package brake
 import "testing"
 
 func TestBrake(t *testing.T) {
-	var b Brake
+	var b Switch
 	var told []bool
-	b.Follow(func() { told = append(told, b.On()) })
+	b.Subscribe(func() { told = append(told, b.On()) })
 	for _, step := range []struct {
 		reason  string
 		on      bool
@@ -30,7 +30,7 @@ func TestBrake(t *testing.T) {
 }
 
 func TestNone(t *testing.T) {
-	if (*Brake)(nil).On() {
+	if (*Switch)(nil).On() {
 		t.Error("where there is no brake, none is set")
 	}
 }

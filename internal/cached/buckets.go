@@ -71,8 +71,8 @@ func MediaBuckets(post *v1alpha1.Post) []string {
 	return found
 }
 
-// KnowsMedia reports whether a post as the cache has it names all its media files.
-func KnowsMedia(post *v1alpha1.Post) bool { return post.Annotations[mark] == "" }
+// HasMediaRefs reports whether a post as the cache has it names all its media files.
+func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[mark] == "" }
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {
 	set := make([]byte, buckets/8)

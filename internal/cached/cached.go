@@ -34,15 +34,15 @@ const (
 	// to be kept: 400 files by the names that Herald gives.
 	smallRefs = 16 << 10
 
-	// own is what the names of Herald's annotations and labels begin with, and mostOwn how
+	// heraldPrefix is what the names of Herald's annotations and labels begin with, and mostOwn how
 	// many bytes of each are kept: many times what Herald writes.
-	own     = "social.herald.dev/"
-	mostOwn = 16 << 10
+	heraldPrefix   = "social.herald.dev/"
+	maxHeraldBytes = 16 << 10
 )
 
-// Whole reports whether an object is as the API server has it. One that is not must be
+// IsComplete reports whether an object is as the API server has it. One that is not must be
 // read from there before its content counts.
-func Whole(obj metav1.Object) bool {
+func IsComplete(obj metav1.Object) bool {
 	_, marked := obj.GetAnnotations()[mark]
 	return !marked
 }
@@ -59,7 +59,7 @@ func Transform(obj any) (any, error) {
 	case *v1alpha1.Post:
 		transformPost(obj)
 	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant:
-		if Whole(object) && foreignMetadata(object) > Small {
+		if IsComplete(object) && foreignMetadata(object) > Small {
 			dropMetadata(object, "")
 		}
 	}
@@ -68,7 +68,7 @@ func Transform(obj any) (any, error) {
 
 func transformPost(post *v1alpha1.Post) {
 	refs := refsOf(&post.Spec)
-	if !Whole(post) || foreignMetadata(post)+textsOf(&post.Spec) <= Small && refs <= smallRefs {
+	if !IsComplete(post) || foreignMetadata(post)+textsOf(&post.Spec) <= Small && refs <= smallRefs {
 		return
 	}
 	buckets := ""
@@ -96,21 +96,21 @@ func foreignMetadata(object metav1.Object) (bytes int) {
 
 // dropMetadata leaves out what is not Herald's, and marks the object.
 func dropMetadata(object metav1.Object, value string) {
-	annotations := ownOf(object.GetAnnotations())
+	annotations := heraldKeys(object.GetAnnotations())
 	annotations[mark] = value
 	object.SetAnnotations(annotations)
-	object.SetLabels(ownOf(object.GetLabels()))
+	object.SetLabels(heraldKeys(object.GetLabels()))
 	object.SetOwnerReferences(nil)
 }
 
-// ownOf are those annotations or labels that are Herald's.
-func ownOf(all map[string]string) map[string]string {
+// heraldKeys are those annotations or labels that are Herald's.
+func heraldKeys(all map[string]string) map[string]string {
 	kept, bytes := map[string]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !strings.HasPrefix(name, own) {
+		if !strings.HasPrefix(name, heraldPrefix) {
 			continue
 		}
-		if bytes += len(name) + len(all[name]); bytes > mostOwn {
+		if bytes += len(name) + len(all[name]); bytes > maxHeraldBytes {
 			break
 		}
 		kept[name] = all[name]

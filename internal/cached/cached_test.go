@@ -59,7 +59,7 @@ func TestOrdinaryPostIsKept(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("an ordinary post costs no read, so it is kept as it is: -want +got:\n%s", diff)
 	}
-	if !cached.Whole(got) {
+	if !cached.IsComplete(got) {
 		t.Error("it counts as a copy that lacks something")
 	}
 }
@@ -119,7 +119,7 @@ func TestLargePost(t *testing.T) {
 			buckets := cached.MediaBuckets(post)
 			before := post.DeepCopy()
 			got := transformed(t, post)
-			if cached.Whole(got) {
+			if cached.IsComplete(got) {
 				t.Fatal("it is taken for the object")
 			}
 			stored, err := json.Marshal(got)
@@ -139,8 +139,8 @@ func TestLargePost(t *testing.T) {
 				got.Annotations[v1alpha1.BornAnnotation] != "then" || got.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
 				t.Errorf("its metadata lacks something that is read: %+v", got.ObjectMeta)
 			}
-			if cached.KnowsMedia(got) != tt.media {
-				t.Errorf("its files are known: %t, want %t", cached.KnowsMedia(got), tt.media)
+			if cached.HasMediaRefs(got) != tt.media {
+				t.Errorf("its files are known: %t, want %t", cached.HasMediaRefs(got), tt.media)
 			}
 			if diff := cmp.Diff(buckets, cached.MediaBuckets(got)); diff != "" {
 				t.Errorf("it is not found by its files any more: %s", diff)
@@ -176,7 +176,7 @@ func TestOtherKinds(t *testing.T) {
 		Name: "x", Annotations: map[string]string{v1alpha1.ProbeAnnotation: "p", "example.com/note": strings.Repeat("a", 100_000)},
 	}, Spec: v1alpha1.ConnectionSpec{AccountID: "7"}}
 	got := transformed(t, conn)
-	if cached.Whole(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
+	if cached.IsComplete(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
 		t.Errorf("of a connection foreign annotations alone are left out, got %+v", got)
 	}
 	missed := toolscache.DeletedFinalStateUnknown{Key: "a/b"}

@@ -9,9 +9,9 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// In limits a cache to the namespaces that an installation serves; nil does not limit it. An
+// ByNamespace limits a cache to the namespaces that an installation serves; nil does not limit it. An
 // installation for single namespaces has no right to list what is in others.
-func In(served configv1alpha1.Namespaces) map[string]cache.Config {
+func ByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
 	if len(served) == 0 {
 		return nil
 	}

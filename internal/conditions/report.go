@@ -48,8 +48,8 @@ type Reporter struct {
 	Clock clock.PassiveClock
 
 	mu sync.Mutex
-	// held has the objects whose warning is held back, and until when.
-	held map[types.UID]time.Time
+	// deferred has the objects whose warning is held back, and until when.
+	deferred map[types.UID]time.Time
 }
 
 // Report stores after, the status of obj, under the resourceVersion of obj. It
@@ -65,7 +65,7 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	}
 	ready := meta.FindStatusCondition(after.GetConditions(), v1alpha1.ConditionReady)
 	was := Reason(before.GetConditions())
-	if ready == nil || !r.isNews(obj, ready.Reason, was) {
+	if ready == nil || !r.shouldReport(obj, ready.Reason, was) {
 		return nil
 	}
 	r.log(ctx, ready, was)
@@ -92,12 +92,12 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
-// Wake returns after how long an object is to be reported again: after rest, or at the end of the time for which its warning
+// RequeueAfter returns after how long an object is to be reported again: after rest, or at the end of the time for which its warning
 // is held back, if that is sooner; zero is never.
-func (r *Reporter) Wake(obj client.Object, rest time.Duration) time.Duration {
+func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	until, held := r.held[obj.GetUID()]
+	until, held := r.deferred[obj.GetUID()]
 	if !held {
 		return rest
 	}
@@ -108,33 +108,33 @@ func (r *Reporter) Wake(obj client.Object, rest time.Duration) time.Duration {
 	return min(rest, in)
 }
 
-// isNews reports whether a reason is to be reported: it is another one than before, or was held back. That an object has no
+// shouldReport reports whether a reason is to be reported: it is another one than before, or was held back. That an object has no
 // Team is held back while it is young.
-func (r *Reporter) isNews(obj client.Object, reason, was string) bool {
+func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, held := r.held[obj.GetUID()]
-	delete(r.held, obj.GetUID())
+	_, held := r.deferred[obj.GetUID()]
+	delete(r.deferred, obj.GetUID())
 	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
 		// Also if the reason is no news: a process before this one may have held the warning back.
 		if now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace); until.After(now) {
-			r.hold(obj.GetUID(), until, now)
+			r.deferWarning(obj.GetUID(), until, now)
 			return false
 		}
 	}
 	return reason != was || held
 }
 
-// hold holds the warning about an object back. It forgets the objects that were not reported again, since they are gone.
+// deferWarning holds the warning about an object back. It forgets the objects that were not reported again, since they are gone.
 // The lock is held.
-func (r *Reporter) hold(uid types.UID, until, now time.Time) {
-	for other, over := range r.held {
+func (r *Reporter) deferWarning(uid types.UID, until, now time.Time) {
+	for other, over := range r.deferred {
 		if now.Sub(over) > NoTeamGrace {
-			delete(r.held, other)
+			delete(r.deferred, other)
 		}
 	}
-	if r.held == nil {
-		r.held = map[types.UID]time.Time{}
+	if r.deferred == nil {
+		r.deferred = map[types.UID]time.Time{}
 	}
-	r.held[uid] = until
+	r.deferred[uid] = until
 }

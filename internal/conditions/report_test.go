@@ -123,19 +123,19 @@ func TestWake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was := r.isNews(key, v1alpha1.ReasonNoTeam, "")
-	if was || r.Wake(key, 0) != 10*time.Second || r.Wake(key, time.Second) != time.Second || r.Wake(key, time.Minute) != 10*time.Second {
-		t.Errorf("it is reported after %s, news: %v", r.Wake(key, 0), was)
+	was := r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
+	if was || r.RequeueAfter(key, 0) != 10*time.Second || r.RequeueAfter(key, time.Second) != time.Second || r.RequeueAfter(key, time.Minute) != 10*time.Second {
+		t.Errorf("it is reported after %s, news: %v", r.RequeueAfter(key, 0), was)
 	}
 	other := key.DeepCopy()
 	other.UID = "u-2"
-	if r.Wake(other, 0) != 0 || r.Wake(other, time.Minute) != time.Minute {
+	if r.RequeueAfter(other, 0) != 0 || r.RequeueAfter(other, time.Minute) != time.Minute {
 		t.Error("another object waits for it")
 	}
 	now.SetTime(noon.Add(NoTeamGrace))
 	report(v1alpha1.ReasonNoTeam)
-	if len(recorder.Events) != 1 || r.Wake(key, 0) != 0 {
-		t.Errorf("%d events at the end of the time, and it is reported again after %s", len(recorder.Events), r.Wake(key, 0))
+	if len(recorder.Events) != 1 || r.RequeueAfter(key, 0) != 0 {
+		t.Errorf("%d events at the end of the time, and it is reported again after %s", len(recorder.Events), r.RequeueAfter(key, 0))
 	}
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 {
@@ -144,17 +144,17 @@ func TestWake(t *testing.T) {
 	// A process that starts within the time does not know whether the one before it held the warning back.
 	now.SetTime(noon.Add(20 * time.Second))
 	next := &Reporter{Events: recorder, Clock: now}
-	if next.isNews(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) || next.Wake(key, 0) != 10*time.Second {
-		t.Errorf("the warning of the process before is reported after %s", next.Wake(key, 0))
+	if next.shouldReport(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) || next.RequeueAfter(key, 0) != 10*time.Second {
+		t.Errorf("the warning of the process before is reported after %s", next.RequeueAfter(key, 0))
 	}
 	now.SetTime(noon.Add(NoTeamGrace))
-	if !next.isNews(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) {
+	if !next.shouldReport(key, v1alpha1.ReasonNoTeam, v1alpha1.ReasonNoTeam) {
 		t.Error("the warning of the process before is lost")
 	}
 	// A Team came in time: no warning is emitted.
 	now.SetTime(noon)
-	r.isNews(key, v1alpha1.ReasonNoTeam, "")
-	if !r.isNews(key, "Active", v1alpha1.ReasonNoTeam) || r.Wake(key, 0) != 0 {
+	r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
+	if !r.shouldReport(key, "Active", v1alpha1.ReasonNoTeam) || r.RequeueAfter(key, 0) != 0 {
 		t.Error("the good end is no news, or the warning is still held back")
 	}
 }

@@ -42,14 +42,14 @@ type Limits struct {
 // Exit codes of a process that did not get as far as to decode. A crash of a program in
 // Go has 2.
 const (
-	// ExitUnconfined says that it could not give up what it must not have.
-	ExitUnconfined = 70
+	// ExitNotIsolated says that it could not give up what it must not have.
+	ExitNotIsolated = 70
 	// ExitNotStarted says that Exec did not find the program, or may not run it.
 	ExitNotStarted = 71
 )
 
-// killedWithin is how long to wait for what a killed process has still open.
-const killedWithin = 5 * time.Second
+// killTimeout is how long to wait for what a killed process has still open.
+const killTimeout = 5 * time.Second
 
 // Self returns a command that starts this program with these arguments, behind its
 // name. It is killed with its group when the context ends. On Linux it is also killed
@@ -60,41 +60,41 @@ func Self(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Args = append([]string{"herald"}, args...)
 	cmd.Env = []string{}
 	cmd.Dir = "/"
-	cmd.WaitDelay = killedWithin
+	cmd.WaitDelay = killTimeout
 	isolate(cmd)
 	return cmd
 }
 
-// Ending is how a process ended.
-type Ending string
+// ExitReason is how a process ended.
+type ExitReason string
 
 // Endings of a process.
 const (
-	// Ended is an end by itself, with whatever exit code.
-	Ended Ending = "ended"
+	// Exited is an end by itself, with whatever exit code.
+	Exited ExitReason = "ended"
 	// OutOfTime and OutOfMemory say that it used up what Limits allot.
-	OutOfTime   Ending = "out of time"
-	OutOfMemory Ending = "out of memory"
+	OutOfTime   ExitReason = "out of time"
+	OutOfMemory ExitReason = "out of memory"
 	// Killed says that it was ended before it had used up anything: the memory of
 	// its machine, or container, was short, or its threads. It may not be at fault.
-	Killed Ending = "killed"
+	Killed ExitReason = "killed"
 	// Forbidden says that it tried what it must not.
-	Forbidden Ending = "forbidden"
+	Forbidden ExitReason = "forbidden"
 	// Crashed is every other end.
-	Crashed Ending = "crashed"
+	Crashed ExitReason = "crashed"
 )
 
 // crashCode is the exit code of a program in Go that panics, or lacks memory.
 const crashCode = 2
 
-// EndingOf says how a process ended that has this state, wrote this to its standard
+// ClassifyExit says how a process ended that has this state, wrote this to its standard
 // error, and had these limits. Tell an end that the caller brought about before asking.
-func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
+func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitReason {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case !ok:
 		return Crashed
-	case short(complaint):
+	case threadLimitHit(complaint):
 		return Killed
 	case status.Signaled():
 		// What is counted at the end, in ticks, is less than what the limit is
@@ -115,25 +115,25 @@ func EndingOf(state *os.ProcessState, complaint string, limits Limits) Ending {
 	case status.ExitStatus() == crashCode:
 		return Crashed
 	default:
-		return Ended
+		return Exited
 	}
 }
 
-// short reports whether a process in Go could begin no thread, since those of its machine, or
+// threadLimitHit reports whether a process in Go could begin no thread, since those of its machine, or
 // container, were too many.
-func short(complaint string) bool {
+func threadLimitHit(complaint string) bool {
 	return strings.Contains(complaint, "failed to create new OS thread") || strings.Contains(complaint, "pthread_create failed")
 }
 
-// ErrUnconfined is returned for a process that could not give up what it must not have:
+// ErrNotIsolated is returned for a process that could not give up what it must not have:
 // the kernel, or what runs the container, does not let it.
-var ErrUnconfined = errors.New("the process cannot be confined")
+var ErrNotIsolated = errors.New("the process cannot be confined")
 
-// Failed returns why a process did not begin its work, by its exit code; nil if it did.
-func Failed(state *os.ProcessState, complaint string) error {
+// StartError returns why a process did not begin its work, by its exit code; nil if it did.
+func StartError(state *os.ProcessState, complaint string) error {
 	switch state.ExitCode() {
-	case ExitUnconfined:
-		return fmt.Errorf("%w: %s", ErrUnconfined, strings.TrimSpace(complaint))
+	case ExitNotIsolated:
+		return fmt.Errorf("%w: %s", ErrNotIsolated, strings.TrimSpace(complaint))
 	case ExitNotStarted:
 		return fmt.Errorf("the program cannot be started: %s", strings.TrimSpace(complaint))
 	default:

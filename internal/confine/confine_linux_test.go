@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	if len(args) > 1 && args[0] == "try" {
 		if err := confine.Enter(limits); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(confine.ExitUnconfined)
+			os.Exit(confine.ExitNotIsolated)
 		}
 		if strings.HasPrefix(args[1], "runtime") {
 			complain(args[1])
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(os.Stdout, find(args[1], tried)())
 		os.Exit(0)
 	}
-	if raced {
+	if raceEnabled {
 		fmt.Println("SKIP: a program that looks for races cannot be confined; run these tests without -race")
 		return
 	}
@@ -205,10 +205,10 @@ func try(t *testing.T, name string) string {
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	if err := confine.Failed(cmd.ProcessState, complaint.String()); err != nil {
+	if err := confine.StartError(cmd.ProcessState, complaint.String()); err != nil {
 		t.Fatal(err)
 	}
-	if how := confine.EndingOf(cmd.ProcessState, complaint.String(), limits); how != confine.Ended {
+	if how := confine.ClassifyExit(cmd.ProcessState, complaint.String(), limits); how != confine.Exited {
 		t.Logf("%s after %s and %s: %s", cmd.ProcessState, cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime(), &complaint)
 		return string(how)
 	}
@@ -395,10 +395,10 @@ func TestWhatAnotherProgramCannotDo(t *testing.T) {
 			_ = program.Wait()
 			ends.Wait()
 			got := out.String()
-			if err := confine.Failed(cmd.ProcessState, got); err != nil {
+			if err := confine.StartError(cmd.ProcessState, got); err != nil {
 				t.Fatal(err)
 			}
-			if confine.EndingOf(cmd.ProcessState, got, confine.Limits{}) == confine.Forbidden {
+			if confine.ClassifyExit(cmd.ProcessState, got, confine.Limits{}) == confine.Forbidden {
 				got = killed
 			}
 			if !strings.Contains(got, tc.want) {
@@ -547,7 +547,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = program.Wait()
-	if err := confine.Failed(cmd.ProcessState, out.String()); err == nil || errors.Is(err, confine.ErrUnconfined) || !strings.Contains(err.Error(), "no such file") {
+	if err := confine.StartError(cmd.ProcessState, out.String()); err == nil || errors.Is(err, confine.ErrNotIsolated) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
 	}
 }

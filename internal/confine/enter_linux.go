@@ -31,14 +31,14 @@ func isolate(cmd *exec.Cmd) {
 // Enter confines this process for good: it keeps the files that it has open, and can
 // allocate memory, compute, read, write and end.
 func Enter(limits Limits) error {
-	if raced {
+	if raceEnabled {
 		return nil
 	}
 	program, err := decoder(os.Getpid()).program()
 	if err != nil {
 		return err
 	}
-	first()
+	preferOOMKill()
 	if err := limits.set(); err != nil {
 		return err
 	}
@@ -57,35 +57,35 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	}
 	filter, err := program(os.Getpid(), controlFile).program()
 	if err != nil {
-		return ExitUnconfined, err
+		return ExitNotIsolated, err
 	}
 	argv := append([]string{path}, args...)
 	unix.CloseOnExec(controlFile)
 	// What Go opens is closed anyway; this is for what this program was given, where
 	// the kernel can do it (Linux 5.11).
 	_ = unix.CloseRange(controlFile, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-	first()
+	preferOOMKill()
 	// Start bounds the memory of what this becomes: this program looks for races in tests, which takes much.
 	limits.Data = 0
 	if err := limits.set(); err != nil {
-		return ExitUnconfined, err
+		return ExitNotIsolated, err
 	}
 	// The thread that has the filter becomes the program, and all others end.
 	runtime.LockOSThread()
 	listener, err := install(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
-		return ExitUnconfined, err
+		return ExitNotIsolated, err
 	}
 	unix.CloseOnExec(listener)
 	if err := unix.Sendmsg(controlFile, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
-		return ExitUnconfined, fmt.Errorf("cannot hand over the listener: %w", err)
+		return ExitNotIsolated, fmt.Errorf("cannot hand over the listener: %w", err)
 	}
 	return ExitNotStarted, fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, nil)) //nolint:gosec // the operator names the program
 }
 
-// first makes this process the first to go when memory is short: the one that started it
+// preferOOMKill makes this process the first to go when memory is short: the one that started it
 // serves everybody. Where that cannot be said, the limits still hold.
-func first() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+func preferOOMKill() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // set sets the limits of this process, below which it writes no longer file than it may and
 // leaves no core.

@@ -24,8 +24,8 @@ const (
 	absent action = unix.SECCOMP_RET_ERRNO | action(unix.ENOSYS)
 	// pretend has the call return 0 without doing anything.
 	pretend action = unix.SECCOMP_RET_ERRNO
-	// ask leaves the call to the process that has the listener.
-	ask action = unix.SECCOMP_RET_USER_NOTIF
+	// notify leaves the call to the process that has the listener.
+	notify action = unix.SECCOMP_RET_USER_NOTIF
 	// kill ends the process with SIGSYS, which it cannot catch.
 	kill action = unix.SECCOMP_RET_KILL_PROCESS
 )
@@ -176,9 +176,9 @@ var hostile = slices.Concat([]uintptr{
 	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
 })
 
-// thread does something with a call for a new thread, and refuses new processes and
+// threadRule does something with a call for a new thread, and refuses new processes and
 // namespaces.
-func thread(do action) rule {
+func threadRule(do action) rule {
 	return onlyIf(do, unix.SYS_CLONE, test{
 		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
@@ -213,7 +213,7 @@ func decoder(pid int) filter {
 	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
 	return slices.Concat(
 		common(pid),
-		filter{thread(allow), unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
+		filter{threadRule(allow), unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
 		all(kill, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG),
 	)
 }
@@ -239,7 +239,7 @@ func program(pid, control int) filter {
 		filter{
 			// The listener counts threads: each takes memory of the kernel's, and a
 			// place among the processes that the container may have.
-			thread(ask),
+			threadRule(notify),
 			// Its own limits are read, and none are set.
 			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
 			// Numbers and flags of files, and nothing that has the kernel send
@@ -249,11 +249,11 @@ func program(pid, control int) filter {
 			// The listener itself is handed over on a socket that is closed
 			// when the program begins.
 			onlyIf(allow, unix.SYS_SENDMSG, test{argument: 0, mask: ^uint32(0), value: uint32(control)}), //nolint:gosec // the number of a file
-			onlyIf(ask, unix.SYS_SOCKET, test{argument: 0, mask: ^uint32(0), value: unix.AF_INET}, test{argument: 1, mask: socketKind, value: unix.SOCK_STREAM}),
+			onlyIf(notify, unix.SYS_SOCKET, test{argument: 0, mask: ^uint32(0), value: unix.AF_INET}, test{argument: 1, mask: socketKind, value: unix.SOCK_STREAM}),
 		},
 		// What the listener gives is connected.
 		all(pretend, unix.SYS_CONNECT),
-		all(ask, asked...),
+		all(notify, notified...),
 		all(kill, unix.SYS_SOCKETPAIR),
 	)
 }
@@ -265,5 +265,5 @@ const flagsOfFiles = unix.F_SETLKW
 // socketKind is the part of a socket's type that is no flag.
 const socketKind = 0xf
 
-// asked are the calls, beside socket, that the listener decides on.
-var asked = slices.Concat([]uintptr{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_OPENAT, unix.SYS_OPENAT2}, olderOpen)
+// notified are the calls, beside socket, that the listener decides on.
+var notified = slices.Concat([]uintptr{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_OPENAT, unix.SYS_OPENAT2}, olderOpen)

@@ -32,12 +32,12 @@ type Program struct {
 	// output is the file that it writes; nil for none.
 	output *os.File
 	// limits bound its memory.
-	limits  Limits
-	control *os.File
-	calls   *os.File
-	decider sync.WaitGroup
+	limits     Limits
+	control    *os.File
+	calls      *os.File
+	supervisor sync.WaitGroup
 
-	ends   chan net.Conn
+	conns  chan net.Conn
 	closed chan struct{}
 	close  func()
 }
@@ -62,9 +62,9 @@ func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	p := &Program{cmd: cmd, output: output, limits: limits, control: ours, ends: make(chan net.Conn), closed: make(chan struct{})}
+	p := &Program{cmd: cmd, output: output, limits: limits, control: ours, conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
-	p.decider.Go(p.decide)
+	p.supervisor.Go(p.supervise)
 	return p, nil
 }
 
@@ -72,14 +72,14 @@ func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 func (p *Program) Wait() error {
 	err := p.cmd.Wait()
 	_ = p.Close()
-	p.decider.Wait()
+	p.supervisor.Wait()
 	return err
 }
 
 // Accept implements net.Listener.
 func (p *Program) Accept() (net.Conn, error) {
 	select {
-	case end := <-p.ends:
+	case end := <-p.conns:
 		return end, nil
 	case <-p.closed:
 		return nil, net.ErrClosed
@@ -120,8 +120,8 @@ type (
 // addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it puts a file into the process.
 const addFile = 0x40182103
 
-// decide decides on the calls of the process until it ends.
-func (p *Program) decide() {
+// supervise decides on the calls of the process until it ends.
+func (p *Program) supervise() {
 	calls, err := p.receive()
 	if err != nil {
 		return // The process says why, or has ended.
@@ -141,12 +141,12 @@ func (p *Program) decide() {
 		number := uintptr(call.call) //nolint:gosec // a number below 512
 		if number == unix.SYS_EXECVE && !begun {
 			// The process is still this program. A signal to one in Go lets it call again.
-			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 			continue
 		}
 		if number == unix.SYS_CLONE {
 			threads++
-			p.answer(threadOf(call.id, threads))
+			p.respond(threadVerdict(call.id, threads))
 			continue
 		}
 		if !begun {
@@ -156,17 +156,17 @@ func (p *Program) decide() {
 		}
 		switch {
 		case !begun:
-			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
+			p.respond(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		case number == unix.SYS_SOCKET:
 			fed = true
 			p.connect(&call)
 		case opens(number) && !fed:
 			// Nothing foreign was read yet: it is being linked.
-			p.answer(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 		case opens(number) && p.output != nil:
-			p.give(&call)
+			p.supplyOutput(&call)
 		default:
-			p.answer(verdict{id: call.id, errno: -int32(unix.EPERM)})
+			p.respond(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		}
 	}
 }
@@ -175,8 +175,8 @@ func (p *Program) decide() {
 // some ten.
 const mostThreads = 64
 
-// threadOf decides on a program's call for its n-th thread.
-func threadOf(id uint64, n int) verdict {
+// threadVerdict decides on a program's call for its n-th thread.
+func threadVerdict(id uint64, n int) verdict {
 	if n > mostThreads {
 		return verdict{id: id, errno: -int32(unix.EAGAIN)}
 	}
@@ -258,9 +258,9 @@ func next(raw syscall.RawConn, call *notification) error {
 	return errors.Join(err, failure)
 }
 
-// answer has a call of the process return. One that was given up meanwhile needs no
+// respond has a call of the process return. One that was given up meanwhile needs no
 // answer.
-func (p *Program) answer(v verdict) {
+func (p *Program) respond(v verdict) {
 	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) wants it
 }
 
@@ -279,23 +279,23 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 	return result, err
 }
 
-// give gives the process the output in place of the file that it asked for. Each time it is
+// supplyOutput gives the process the output in place of the file that it asked for. Each time it is
 // opened anew, so that a program that reads what it writes has two places in it.
-func (p *Program) give(call *notification) {
+func (p *Program) supplyOutput(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)
 	if err != nil {
-		p.answer(refused)
+		p.respond(refused)
 		return
 	}
 	defer func() { _ = again.Close() }()
 	added := addition{id: call.id, from: uint32(again.Fd()), descriptor: unix.O_CLOEXEC} //nolint:gosec // the number of a file
 	number, err := p.ioctl(addFile, unsafe.Pointer(&added))                              //nolint:gosec // as ioctl(2) wants it
 	if err != nil {
-		p.answer(refused)
+		p.respond(refused)
 		return
 	}
-	p.answer(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
+	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
 }
 
 // connect gives the process one end of a pair of sockets in place of the one that it
@@ -304,7 +304,7 @@ func (p *Program) connect(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		p.answer(refused)
+		p.respond(refused)
 		return
 	}
 	defer func() { _ = unix.Close(pair[1]) }()
@@ -312,7 +312,7 @@ func (p *Program) connect(call *notification) {
 	end, err := net.FileConn(ours)
 	_ = ours.Close() // FileConn has a file of its own.
 	if err != nil {
-		p.answer(refused)
+		p.respond(refused)
 		return
 	}
 	kind := call.arguments[1]
@@ -323,12 +323,12 @@ func (p *Program) connect(call *notification) {
 	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) wants it
 	if err = errors.Join(err, failure); err != nil {
 		_ = end.Close()
-		p.answer(refused)
+		p.respond(refused)
 		return
 	}
-	p.answer(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
+	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
 	select {
-	case p.ends <- end:
+	case p.conns <- end:
 	case <-p.closed:
 		_ = end.Close()
 	}

@@ -5,4 +5,4 @@
 
 package confine
 
-const raced = false
+const raceEnabled = false

@@ -5,5 +5,5 @@
 
 package confine_test
 
-// raced is set where the processes of these tests cannot be confined.
-const raced = false
+// raceEnabled is set where the processes of these tests cannot be confined.
+const raceEnabled = false

@@ -37,10 +37,10 @@ type Bound string
 
 // The bounds.
 const (
-	// OfAddress is that of one address, OfAll that of all, and OfHeaders that of long headers that are not finished.
-	OfAddress Bound = "address"
-	OfAll     Bound = "all"
-	OfHeaders Bound = "headers"
+	// BoundPerAddress is that of one address, OfAll that of all, and OfHeaders that of long headers that are not finished.
+	BoundPerAddress Bound = "address"
+	BoundTotal      Bound = "all"
+	BoundHeaders    Bound = "headers"
 )
 
 // Options say what is bounded.
@@ -66,23 +66,23 @@ type Pool struct {
 
 	mu    sync.Mutex
 	total int
-	lists waiting
+	lists evictable
 	// long holds those with a long header that is not finished.
 	long  list.List
 	peers map[string]*peer
 }
 
-// waiting are the connections that make room for others, in the order in which they do.
-type waiting struct {
-	// quiet have no request, the first one for the longest time. The requests of strangers have not been vouched for.
-	quiet, strangers list.List
+// evictable are the connections that make room for others, in the order in which they do.
+type evictable struct {
+	// idle have no request, the first one for the longest time. The requests of strangers have not been vouched for.
+	idle, unauthenticated list.List
 }
 
-// first is the connection that makes room; nil if all are busy for somebody who is known. One that has just come, or has just
+// victim is the connection that makes room; nil if all are busy for somebody who is known. One that has just come, or has just
 // been answered, stays before a stranger's request that has been under way for longer: otherwise stuck requests and a stream of
 // new connections would leave nobody the time for a handshake.
-func (w *waiting) first(now time.Time) *conn {
-	quiet, stranger := first(&w.quiet), first(&w.strangers)
+func (w *evictable) victim(now time.Time) *conn {
+	quiet, stranger := front(&w.idle), front(&w.unauthenticated)
 	if quiet == nil || stranger != nil && now.Sub(quiet.since) < settling && stranger.since.Before(quiet.since) {
 		return stranger
 	}
@@ -92,7 +92,7 @@ func (w *waiting) first(now time.Time) *conn {
 // peer is what is known of the connections of one address.
 type peer struct {
 	count int
-	lists waiting
+	lists evictable
 }
 
 // New returns a Pool without connections.
@@ -133,7 +133,7 @@ type conn struct {
 
 	// What follows is guarded by the pool.
 
-	gone bool
+	released bool
 	// since is when the connection came, its request began, or its last one was answered, and read how much has been read
 	// since then.
 	since time.Time
@@ -146,12 +146,12 @@ type connKey struct{}
 
 // Context is the ConnContext of the server: it lets Voucher find the connection of a request.
 func (p *Pool) Context(ctx context.Context, of net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, counted(of))
+	return context.WithValue(ctx, connKey{}, unwrap(of))
 }
 
-// Voucher returns a function that marks the connection of a request as that of a known caller. Until the answer, the connection
+// Authenticator returns a function that marks the connection of a request as that of a known caller. Until the answer, the connection
 // makes room for no other.
-func Voucher(ctx context.Context) func() {
+func Authenticator(ctx context.Context) func() {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c == nil {
 		return func() {}
@@ -160,7 +160,7 @@ func Voucher(ctx context.Context) func() {
 		c.pool.mu.Lock()
 		defer c.pool.mu.Unlock()
 		if c.busy.Load() {
-			c.pool.remove(c)
+			c.pool.unlist(c)
 		}
 	}
 }
@@ -173,9 +173,9 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 	}
 	p.mu.Lock()
 	c.since = p.Clock.Now()
-	closing, bound, room := p.makeRoom(c)
+	closing, bound, room := p.evict(c)
 	if room {
-		p.enter(c)
+		p.add(c)
 	} else {
 		closing = append(closing, c)
 	}
@@ -192,33 +192,33 @@ func (p *Pool) admit(accepted net.Conn) *conn {
 	return c
 }
 
-// makeRoom takes connections without a request out of the pool, so that a new one has room, and returns those to close. bound
+// evict takes connections without a request out of the pool, so that a new one has room, and returns those to close. bound
 // is what they are closed for; it is empty if they were only idle for too long.
-func (p *Pool) makeRoom(c *conn) (closing []*conn, bound Bound, room bool) {
-	for idle := p.idle(); p.lists.quiet.Len() > 0; {
-		oldest := first(&p.lists.quiet)
+func (p *Pool) evict(c *conn) (closing []*conn, bound Bound, room bool) {
+	for idle := p.idle(); p.lists.idle.Len() > 0; {
+		oldest := front(&p.lists.idle)
 		if c.since.Sub(oldest.since) < idle {
 			break
 		}
-		p.leave(oldest)
+		p.release(oldest)
 		closing = append(closing, oldest)
 	}
 	if of := p.peers[c.peer]; c.peer != "" && of != nil && p.PerAddress > 0 && of.count >= p.PerAddress {
-		bound = OfAddress
-		oldest := of.lists.first(c.since)
+		bound = BoundPerAddress
+		oldest := of.lists.victim(c.since)
 		if oldest == nil {
 			return closing, bound, false
 		}
-		p.leave(oldest)
+		p.release(oldest)
 		closing = append(closing, oldest)
 	}
 	if p.Total > 0 && p.total >= p.Total {
-		bound = OfAll
-		oldest := p.lists.first(c.since)
+		bound = BoundTotal
+		oldest := p.lists.victim(c.since)
 		if oldest == nil {
 			return closing, bound, false
 		}
-		p.leave(oldest)
+		p.release(oldest)
 		closing = append(closing, oldest)
 	}
 	return closing, bound, true
@@ -235,23 +235,23 @@ func (p *Pool) idle() time.Duration {
 	return max(p.Idle*time.Duration(2*free)/time.Duration(p.Total), shortestIdle)
 }
 
-// enter takes a connection in.
-func (p *Pool) enter(c *conn) {
+// add takes a connection in.
+func (p *Pool) add(c *conn) {
 	p.total++
 	if p.peers[c.peer] == nil {
 		p.peers[c.peer] = &peer{}
 	}
 	p.peers[c.peer].count++
-	p.rest(c)
+	p.markIdle(c)
 }
 
-// leave takes a connection out.
-func (p *Pool) leave(c *conn) {
-	if c.gone {
+// release takes a connection out.
+func (p *Pool) release(c *conn) {
+	if c.released {
 		return
 	}
-	p.remove(c)
-	c.gone = true
+	p.unlist(c)
+	c.released = true
 	p.total--
 	if of := p.peers[c.peer]; of.count > 1 {
 		of.count--
@@ -260,25 +260,25 @@ func (p *Pool) leave(c *conn) {
 	}
 }
 
-// rest enters a connection among those without a request, as the last.
-func (p *Pool) rest(c *conn) {
-	c.inPool, c.inPeer = p.lists.quiet.PushBack(c), p.peers[c.peer].lists.quiet.PushBack(c)
+// markIdle enters a connection among those without a request, as the last.
+func (p *Pool) markIdle(c *conn) {
+	c.inPool, c.inPeer = p.lists.idle.PushBack(c), p.peers[c.peer].lists.idle.PushBack(c)
 }
 
-// suspect enters a connection among those with the request of a stranger, as the last.
-func (p *Pool) suspect(c *conn) {
-	c.inPool, c.inPeer = p.lists.strangers.PushBack(c), p.peers[c.peer].lists.strangers.PushBack(c)
+// markUnauthenticated enters a connection among those with the request of a stranger, as the last.
+func (p *Pool) markUnauthenticated(c *conn) {
+	c.inPool, c.inPeer = p.lists.unauthenticated.PushBack(c), p.peers[c.peer].lists.unauthenticated.PushBack(c)
 }
 
-// remove removes a connection from those that make room.
-func (p *Pool) remove(c *conn) {
+// unlist removes a connection from those that make room.
+func (p *Pool) unlist(c *conn) {
 	if c.inPool != nil {
 		own := &p.peers[c.peer].lists
 		// An element of another list stays where it is.
-		p.lists.quiet.Remove(c.inPool)
-		p.lists.strangers.Remove(c.inPool)
-		own.quiet.Remove(c.inPeer)
-		own.strangers.Remove(c.inPeer)
+		p.lists.idle.Remove(c.inPool)
+		p.lists.unauthenticated.Remove(c.inPool)
+		own.idle.Remove(c.inPeer)
+		own.unauthenticated.Remove(c.inPeer)
 	}
 	if c.inLong != nil {
 		p.long.Remove(c.inLong)
@@ -286,8 +286,8 @@ func (p *Pool) remove(c *conn) {
 	c.inPool, c.inPeer, c.inLong, c.read = nil, nil, nil, 0
 }
 
-// first is the first connection of a list; nil if there is none.
-func first(of *list.List) *conn {
+// front is the first connection of a list; nil if there is none.
+func front(of *list.List) *conn {
 	if of.Front() == nil {
 		return nil
 	}
@@ -297,34 +297,34 @@ func first(of *list.List) *conn {
 // State notes what becomes of a connection; it is the ConnState of the server. A connection is active once the header of a
 // request has been read in full, and idle after the answer.
 func (p *Pool) State(of net.Conn, state http.ConnState) {
-	c := counted(of)
+	c := unwrap(of)
 	if c == nil || c.pool != p {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.gone {
+	if c.released {
 		return
 	}
 	switch state {
 	case http.StateActive:
-		p.remove(c)
+		p.unlist(c)
 		c.since = p.Clock.Now()
 		c.busy.Store(true)
-		p.suspect(c)
+		p.markUnauthenticated(c)
 	case http.StateIdle:
-		p.remove(c)
+		p.unlist(c)
 		c.since = p.Clock.Now()
 		c.busy.Store(false)
-		p.rest(c)
+		p.markIdle(c)
 	case http.StateClosed, http.StateHijacked:
-		p.leave(c)
+		p.release(c)
 	case http.StateNew:
 	}
 }
 
-// counted finds the connection that is counted beneath others; nil if there is none.
-func counted(of net.Conn) *conn {
+// unwrap finds the connection that is counted beneath others; nil if there is none.
+func unwrap(of net.Conn) *conn {
 	for of != nil {
 		if c, ok := of.(*conn); ok {
 			return c
@@ -342,20 +342,20 @@ func counted(of net.Conn) *conn {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.busy.Load() {
-		c.pool.hears(c, n)
+		c.pool.countHeader(c, n)
 	}
 	return n, err //nolint:wrapcheck // net/http knows the errors of a connection
 }
 
-// hears notes that so much of a header was read. Of the connections with a long one the oldest is closed if they are too many.
-func (p *Pool) hears(c *conn, n int) {
+// countHeader notes that so much of a header was read. Of the connections with a long one the oldest is closed if they are too many.
+func (p *Pool) countHeader(c *conn, n int) {
 	p.mu.Lock()
 	var oldest *conn
 	if c.read += n; c.inPool != nil && c.inLong == nil && c.read > longHeader {
 		c.inLong = p.long.PushBack(c)
 		if p.long.Len() > maxLongHeaders {
-			oldest = first(&p.long)
-			p.leave(oldest)
+			oldest = front(&p.long)
+			p.release(oldest)
 		}
 	}
 	p.mu.Unlock()
@@ -364,14 +364,14 @@ func (p *Pool) hears(c *conn, n int) {
 	}
 	_ = oldest.Conn.Close() // as above
 	if p.Reached != nil {
-		p.Reached(OfHeaders, c.peer)
+		p.Reached(BoundHeaders, c.peer)
 	}
 }
 
 // Close closes the connection and gives up its place.
 func (c *conn) Close() error {
 	c.pool.mu.Lock()
-	c.pool.leave(c)
+	c.pool.release(c)
 	c.pool.mu.Unlock()
 	return c.Conn.Close() //nolint:wrapcheck // as in Read
 }

@@ -64,43 +64,43 @@ func TestRoom(t *testing.T) {
 	}{
 		"room": {"everybody gets in", []step{come("a"), come("a"), come("b"), come("b")}},
 		"one address": {"the oldest one of the address goes, and nobody else's", []step{
-			come("b"), come("a"), come("a"), {from: "a", closed: []int{1}, reached: OfAddress}, {from: "a", closed: []int{1, 2}, reached: OfAddress},
+			come("b"), come("a"), come("a"), {from: "a", closed: []int{1}, reached: BoundPerAddress}, {from: "a", closed: []int{1, 2}, reached: BoundPerAddress},
 		}},
 		"busy": {"a connection with a request stays, and the next one goes", []step{
-			come("a"), come("a"), turn(0, http.StateActive), {from: "a", closed: []int{1}, reached: OfAddress},
+			come("a"), come("a"), turn(0, http.StateActive), {from: "a", closed: []int{1}, reached: BoundPerAddress},
 		}},
 		"all busy": {"the new one is refused", []step{
-			come("a"), come("a"), known(0), known(1), {from: "a", closed: []int{2}, reached: OfAddress}, come("b", 2),
+			come("a"), come("a"), known(0), known(1), {from: "a", closed: []int{2}, reached: BoundPerAddress}, come("b", 2),
 		}},
 		"idle again": {"the one that was used last stays", []step{
-			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateIdle), {from: "a", closed: []int{1}, reached: OfAddress},
+			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateIdle), {from: "a", closed: []int{1}, reached: BoundPerAddress},
 		}},
 		"gone": {"what the client closed takes no place", []step{
 			come("a"), come("a"), turn(0, http.StateClosed), turn(0, http.StateClosed), come("a"),
 		}},
 		"proxy": {"it has the connections of many visitors, and fills the whole", []step{
-			come(proxy), come(proxy), come(proxy), come(proxy), {from: proxy, closed: []int{0}, reached: OfAll},
+			come(proxy), come(proxy), come(proxy), come(proxy), {from: proxy, closed: []int{0}, reached: BoundTotal},
 		}},
 		"full": {"the oldest of all goes", []step{
-			come("a"), come("b"), come("c"), come("d"), {from: "e", closed: []int{0}, reached: OfAll},
+			come("a"), come("b"), come("c"), come("d"), {from: "e", closed: []int{0}, reached: BoundTotal},
 		}},
 		"full and busy": {"the new one is refused", []step{
-			come("a"), come("b"), come("c"), come("d"), known(0), known(1), known(2), known(3), {from: "e", closed: []int{4}, reached: OfAll},
+			come("a"), come("b"), come("c"), come("d"), known(0), known(1), known(2), known(3), {from: "e", closed: []int{4}, reached: BoundTotal},
 		}},
 		"strangers": {"their requests make room when nothing is idle, the oldest first", []step{
 			come("a"), come("b"), come("c"), come("d"), known(0), turn(2, http.StateActive), turn(1, http.StateActive), known(3),
-			{from: "e", closed: []int{2}, reached: OfAll},
+			{from: "e", closed: []int{2}, reached: BoundTotal},
 			turn(4, http.StateActive),
-			{from: "e", closed: []int{1, 2}, reached: OfAll},
+			{from: "e", closed: []int{1, 2}, reached: BoundTotal},
 		}},
 		"stuck strangers": {"a connection that has just come has time for its handshake, although new ones keep coming", []step{
 			come("a"), come("b"), come("c"), come("d"), turn(0, http.StateActive), turn(1, http.StateActive), turn(2, http.StateActive), turn(3, http.StateActive),
-			{from: "e", closed: []int{0}, reached: OfAll},
-			{from: "f", closed: []int{0, 1}, reached: OfAll},
-			{from: "g", closed: []int{0, 1, 2}, reached: OfAll},
+			{from: "e", closed: []int{0}, reached: BoundTotal},
+			{from: "f", closed: []int{0, 1}, reached: BoundTotal},
+			{from: "g", closed: []int{0, 1, 2}, reached: BoundTotal},
 		}},
 		"known once": {"the next request on the connection may be anybody's", []step{
-			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: OfAddress},
+			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: BoundPerAddress},
 		}},
 		"hijacked": {"its server counts it no more", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateHijacked), come("a"),
@@ -122,7 +122,7 @@ func TestRoom(t *testing.T) {
 				} else {
 					pool.State(conns[s.nth], s.state)
 					if s.known {
-						Voucher(pool.Context(t.Context(), conns[s.nth]))()
+						Authenticator(pool.Context(t.Context(), conns[s.nth]))()
 					}
 				}
 				var closed []int
@@ -177,7 +177,7 @@ func TestLongHeaders(t *testing.T) {
 	t.Parallel()
 	reached := 0
 	pool := New(Options{Clock: clock.RealClock{}, Reached: func(b Bound, _ string) {
-		if b == OfHeaders {
+		if b == BoundHeaders {
 			reached++
 		}
 	}})

@@ -36,9 +36,9 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
-// Asker asks for an examination of a Connection whose credentials are, in a version, what the
+// ExaminationRequester asks for an examination of a Connection whose credentials are, in a version, what the
 // platform has not confirmed, or whose input is another one.
-type Asker func(ctx context.Context, conn *v1alpha1.Connection, version string) error
+type ExaminationRequester func(ctx context.Context, conn *v1alpha1.Connection, version string) error
 
 // Cache holds the tokens in use, so that a thousand posts over one Connection read
 // its Secret once. It reads a token again when the Connection's status names another
@@ -52,16 +52,16 @@ type Asker func(ctx context.Context, conn *v1alpha1.Connection, version string) 
 //
 // It may be used from many goroutines at once.
 type Cache struct {
-	loader Loader
-	ask    Asker
-	loads  singleflight.Group
-	// held are the tokens, known digests of those that were confirmed, and others the hashes of
+	loader             Loader
+	requestExamination ExaminationRequester
+	loads              singleflight.Group
+	// tokens are the tokens, known digests of those that were confirmed, and others the hashes of
 	// the inputs that were told of, by the UID of their Connection.
-	held, known, others *cache.LRUExpireCache
+	tokens, digests, reported *cache.LRUExpireCache
 	// forgets counts calls of Forget: a token whose read began before one is not
 	// held. Its lock is for that comparison.
-	mu      sync.Mutex
-	forgets uint64
+	mu         sync.Mutex
+	generation uint64
 }
 
 // stamp says what the Connection said when a token was read for it: which Secret, which
@@ -95,14 +95,14 @@ type digest [sha256.Size]byte
 func digestOf(token Token) digest { return sha256.Sum256([]byte(token.Access)) }
 
 // NewCache returns an empty Cache. A nil Asker asks for nothing.
-func NewCache(loader Loader, c clock.PassiveClock, ask Asker) *Cache {
+func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Cache {
 	if ask == nil {
 		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }
 	}
 	return &Cache{
-		loader: loader, ask: ask,
-		held: cache.NewLRUExpireCacheWithClock(cacheMax, c), known: cache.NewLRUExpireCacheWithClock(cacheMax, c),
-		others: cache.NewLRUExpireCacheWithClock(cacheMax, c),
+		loader: loader, requestExamination: ask,
+		tokens: cache.NewLRUExpireCacheWithClock(cacheMax, c), digests: cache.NewLRUExpireCacheWithClock(cacheMax, c),
+		reported: cache.NewLRUExpireCacheWithClock(cacheMax, c),
 	}
 }
 
@@ -111,9 +111,9 @@ func NewCache(loader Loader, c clock.PassiveClock, ask Asker) *Cache {
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
-	forgets := c.forgets
+	forgets := c.generation
 	c.mu.Unlock()
-	found, _ := c.held.Get(conn.UID)
+	found, _ := c.tokens.Get(conn.UID)
 	if held, ok := found.(entry); ok && held.stamp == wanted {
 		return held.token, held.err
 	}
@@ -140,19 +140,19 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return Token{}, err
 	}
 	if c.confirmed(conn.UID, wanted, found) {
-		c.tell(ctx, conn, found)
-		c.hold(conn.UID, entry{stamp: wanted, token: found.Token}, forgets)
+		c.requestExaminationOnce(ctx, conn, found)
+		c.add(conn.UID, entry{stamp: wanted, token: found.Token}, forgets)
 		return found.Token, nil
 	}
 	err = unverified(wanted.secret)
 	// What was examined, or is looked for, as it is needs no other request. Of a disabled
 	// connection no credentials are examined.
 	if wanted.version != "" && wanted.version != found.Version && !conn.Spec.Disabled {
-		if failed := c.ask(ctx, conn, found.Version); failed != nil {
+		if failed := c.requestExamination(ctx, conn, found.Version); failed != nil {
 			return Token{}, err
 		}
 	}
-	c.hold(conn.UID, entry{stamp: wanted, err: err}, forgets)
+	c.add(conn.UID, entry{stamp: wanted, err: err}, forgets)
 	return Token{}, err
 }
 
@@ -162,19 +162,19 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 	if !wanted.confirmed {
 		return false
 	}
-	known, _ := c.known.Get(uid)
+	known, _ := c.digests.Get(uid)
 	return found.Version == wanted.version || known == any(digestOf(found.Token))
 }
 
-// tell asks for an examination, once, when the input is another one than the working copy is
+// requestExaminationOnce asks for an examination, once, when the input is another one than the working copy is
 // from: new tokens are taken over when they have proved good, and the status says what becomes
 // of others.
-func (c *Cache) tell(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
-	told, _ := c.others.Get(conn.UID)
-	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.ask(ctx, conn, found.Version) != nil {
+func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
+	told, _ := c.reported.Get(conn.UID)
+	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.requestExamination(ctx, conn, found.Version) != nil {
 		return
 	}
-	c.others.Add(conn.UID, found.Other, rememberFor)
+	c.reported.Add(conn.UID, found.Other, rememberFor)
 }
 
 // Renewed says that a token was renewed by itself: where the old one was confirmed the new one
@@ -183,9 +183,9 @@ func (c *Cache) Renewed(old, renewed Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was, is := digestOf(old), digestOf(renewed)
-	for _, uid := range c.known.Keys() {
-		if known, _ := c.known.Get(uid); known == any(was) {
-			c.known.Add(uid, is, rememberFor)
+	for _, uid := range c.digests.Keys() {
+		if known, _ := c.digests.Get(uid); known == any(was) {
+			c.digests.Add(uid, is, rememberFor)
 		}
 	}
 }
@@ -195,19 +195,19 @@ func (c *Cache) Renewed(old, renewed Token) {
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held.Remove(conn.UID)
-	c.known.Remove(conn.UID)
-	c.forgets++
+	c.tokens.Remove(conn.UID)
+	c.digests.Remove(conn.UID)
+	c.generation++
 }
 
-func (c *Cache) hold(uid types.UID, e entry, forgets uint64) {
+func (c *Cache) add(uid types.UID, e entry, forgets uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.forgets != forgets {
+	if c.generation != forgets {
 		return
 	}
-	c.held.Add(uid, e, cacheFor)
+	c.tokens.Add(uid, e, cacheFor)
 	if e.err == nil {
-		c.known.Add(uid, digestOf(e.token), rememberFor)
+		c.digests.Add(uid, digestOf(e.token), rememberFor)
 	}
 }

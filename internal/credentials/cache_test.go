@@ -162,7 +162,7 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held := cache.held.Keys()
+	held := cache.tokens.Keys()
 	if there := slices.Contains(held, any(first)); there || len(held) != cacheMax {
 		t.Errorf("%d tokens are held, the first among them: %v; want %d without it", len(held), there, cacheMax)
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // claims remembers when this process first saw the claims of others, and which it made.
-type claims struct{ seen, made *cache.LRUExpireCache }
+type claims struct{ seen, own *cache.LRUExpireCache }
 
 func newClaims(c clock.PassiveClock) *claims {
 	return &claims{cache.NewLRUExpireCacheWithClock(mostClaims, c), cache.NewLRUExpireCacheWithClock(mostClaims, c)}
@@ -32,9 +32,9 @@ func claimKey(conn *v1alpha1.Connection, text string) string {
 	return conn.Namespace + "/" + WorkingName(conn) + " " + text
 }
 
-// since returns when this process first saw a claim. The time that the claim itself tells
+// firstSeen returns when this process first saw a claim. The time that the claim itself tells
 // does not count: it is by another clock.
-func (c *claims) since(conn *v1alpha1.Connection, read Credentials, now time.Time) time.Time {
+func (c *claims) firstSeen(conn *v1alpha1.Connection, read Credentials, now time.Time) time.Time {
 	key := claimKey(conn, claimText(read.ClaimedBy, read.ClaimedAt))
 	first, ok := c.seen.Get(key)
 	at, isTime := first.(time.Time)

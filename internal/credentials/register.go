@@ -23,32 +23,32 @@ import (
 // cannot be listed, and a copy that outlives its Connection must be found to be removed.
 const RegisterName = "herald-credentials"
 
-// Entry is a working copy that there is, or may be, in a namespace.
-type Entry struct {
+// RegisterEntry is a working copy that there is, or may be, in a namespace.
+type RegisterEntry struct {
 	Platform  v1alpha1.Platform `json:"platform"`
 	AccountID string            `json:"accountID"`
 	// GoneSince is since when no Connection is of the account; zero while one is.
 	GoneSince time.Time `json:"goneSince,omitzero"`
 }
 
-// Of reports whether a Connection is of the entry's account.
-func (e Entry) Of(conn *v1alpha1.Connection) bool {
+// Matches reports whether a Connection is of the entry's account.
+func (e RegisterEntry) Matches(conn *v1alpha1.Connection) bool {
 	return e.Platform == conn.Spec.Platform && e.AccountID == conn.Spec.AccountID
 }
 
 // Name is that of the working copy.
-func (e Entry) Name() string { return workingNameOf(e.Platform, e.AccountID) }
+func (e RegisterEntry) Name() string { return workingNameOf(e.Platform, e.AccountID) }
 
-// EntryOf is that of a Connection's account.
-func EntryOf(conn *v1alpha1.Connection) Entry {
-	return Entry{Platform: conn.Spec.Platform, AccountID: conn.Spec.AccountID}
+// RegisterEntryOf is that of a Connection's account.
+func RegisterEntryOf(conn *v1alpha1.Connection) RegisterEntry {
+	return RegisterEntry{Platform: conn.Spec.Platform, AccountID: conn.Spec.AccountID}
 }
 
 func registerKey(name string) string { return strings.TrimPrefix(name, workingPrefix) }
 
-// Enter notes an entry in the register of a namespace, unless it stands there as it is. Errors
+// Register notes an entry in the register of a namespace, unless it stands there as it is. Errors
 // are *Error.
-func (s *Store) Enter(ctx context.Context, namespace string, entry Entry) error {
+func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEntry) error {
 	known, err := s.Entries(ctx, namespace)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s *Store) Enter(ctx context.Context, namespace string, entry Entry) error 
 		return fmt.Errorf("cannot write the register of working copies: %w", err)
 	}
 	key := registerKey(entry.Name())
-	err = s.note(ctx, namespace, key, content)
+	err = s.patchRegister(ctx, namespace, key, content)
 	if ReasonOf(err) != NotFound {
 		return err
 	}
@@ -72,16 +72,16 @@ func (s *Store) Enter(ctx context.Context, namespace string, entry Entry) error 
 		Type:       WorkingType, Data: map[string][]byte{key: content},
 	}
 	if err := s.writer.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
-		return s.note(ctx, namespace, key, content)
+		return s.patchRegister(ctx, namespace, key, content)
 	} else if err != nil {
 		return fromAPI(err, RegisterName, "create")
 	}
 	return nil
 }
 
-// note writes a key of the register; nil removes it. Others are not touched, so that no two
+// patchRegister writes a key of the register; nil removes it. Others are not touched, so that no two
 // writers conflict.
-func (s *Store) note(ctx context.Context, namespace, key string, content any) error {
+func (s *Store) patchRegister(ctx context.Context, namespace, key string, content any) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})
 	if err != nil {
 		return fmt.Errorf("cannot write the register of working copies: %w", err)
@@ -95,7 +95,7 @@ func (s *Store) note(ctx context.Context, namespace, key string, content any) er
 
 // Entries returns what the register of a namespace holds; nothing without one. What is not
 // Herald's in it is left out. The error is Invalid if people have a Secret of its name.
-func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) {
+func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry, error) {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)
 	if apierrors.IsNotFound(err) {
@@ -109,9 +109,9 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) 
 			"Secret %q has the name under which Herald notes which tokens it keeps in this namespace, and is not Herald's, which leaves it as it is; "+
 				"give it another name, and name that in spec.credentialsSecretRef of the Connections that use it", RegisterName)}
 	}
-	var found []Entry
+	var found []RegisterEntry
 	for key, content := range secret.Data {
-		var e Entry
+		var e RegisterEntry
 		if json.Unmarshal(content, &e) == nil && registerKey(e.Name()) == key {
 			found = append(found, e)
 		}
@@ -121,7 +121,7 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]Entry, error) 
 
 // Remove deletes the working copy of an entry, and then the entry. Secrets of people that bear
 // the names of the two stay as they are.
-func (s *Store) Remove(ctx context.Context, namespace string, entry Entry) error {
+func (s *Store) Remove(ctx context.Context, namespace string, entry RegisterEntry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)
 	if err == nil && secret.Type == WorkingType {
@@ -137,7 +137,7 @@ func (s *Store) Remove(ctx context.Context, namespace string, entry Entry) error
 	case NotFound, Conflict, Unavailable, Unverified:
 		return err
 	}
-	if err := s.note(ctx, namespace, registerKey(entry.Name()), nil); err != nil && ReasonOf(err) != NotFound {
+	if err := s.patchRegister(ctx, namespace, registerKey(entry.Name()), nil); err != nil && ReasonOf(err) != NotFound {
 		return err
 	}
 	return nil

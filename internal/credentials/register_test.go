@@ -25,8 +25,8 @@ func TestRegisterOfPeople(t *testing.T) {
 	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, theirs.DeepCopy(), secretWith(map[string]string{"accessToken": "a"}))
 	seeded(t, store)
 	before := secretOf(t, api, RegisterName)
-	entry := EntryOf(connection())
-	if err := store.Enter(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "another name") {
+	entry := RegisterEntryOf(connection())
+	if err := store.Register(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "another name") {
 		t.Errorf("a person has to see to it: %v", err)
 	}
 	if _, err := store.Entries(t.Context(), "team"); ReasonOf(err) != Invalid {

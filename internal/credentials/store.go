@@ -88,8 +88,8 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 		return Found{}, err
 	}
 	found.Working = &read
-	found.Input.Standing = read.lineage.standing(found.Input.Hash)
-	found.Known = found.Input.Standing != New || slices.Contains(read.lineage.users, conn.Name)
+	found.Input.Freshness = read.provenance.freshness(found.Input.Hash)
+	found.Known = found.Input.Freshness != New || slices.Contains(read.provenance.users, conn.Name)
 	return found, nil
 }
 
@@ -109,7 +109,7 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	if err != nil {
 		return Credentials{}, damaged("is damaged")
 	}
-	read.lineage = lineageOf(secret)
+	read.provenance = provenanceOf(secret)
 	return read, nil
 }
 
@@ -123,7 +123,7 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 	}
 	if found.Working != nil && found.Known {
 		read := *found.Working
-		if found.Input.Standing != Current {
+		if found.Input.Freshness != Current {
 			read.Other = found.Input.Hash
 		}
 		return read, nil
@@ -140,21 +140,21 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 // Where the input is one into which a version of Herald before this one wrote renewed tokens,
 // the copy is claimed by that version: it may be renewing at this moment.
 func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (Credentials, error) {
-	secret := s.newWorking(conn, in.Token, lineage{}.with(in.Hash, conn.Name), in.renewedAt)
+	secret := s.newWorking(conn, in.Token, provenance{}.with(in.Hash, conn.Name), in.renewedAt)
 	switch {
 	case in.claimedBy != "":
 		secret.Annotations[ClaimAnnotation] = claimText(in.claimedBy, in.claimedAt)
 	case !in.renewedAt.IsZero():
 		secret.Annotations[ClaimAnnotation] = claimText(versionBefore, s.clock.Now())
 	}
-	return s.make(ctx, conn, secret)
+	return s.createWorking(ctx, conn, secret)
 }
 
 // versionBefore holds the claim of a process that may still renew tokens in the input.
 const versionBefore = "the-version-before"
 
-// make creates a working copy.
-func (s *Store) make(ctx context.Context, conn *v1alpha1.Connection, secret *corev1.Secret) (Credentials, error) {
+// createWorking creates a working copy.
+func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, secret *corev1.Secret) (Credentials, error) {
 	if err := s.writer.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
 		return Credentials{}, &Error{Reason: Conflict, Message: fmt.Sprintf("Secret %q was made by another process at the same time", secret.Name), Err: err}
 	} else if err != nil {
@@ -166,7 +166,7 @@ func (s *Store) make(ctx context.Context, conn *v1alpha1.Connection, secret *cor
 // Adopt replaces the tokens of a working copy by those of an input, on the condition that
 // the copy is as it was read. The error is Conflict if it is not.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
-	next := s.newWorking(conn, in.Token, working.lineage.with(in.Hash, conn.Name), in.renewedAt)
+	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, appseal.Annotation: nil}
 	for key, value := range next.Annotations {
 		annotations[key] = value
@@ -183,15 +183,15 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 	})
 }
 
-// Use notes in a working copy that a Connection uses it, unless that stands there, on the
+// RecordUse notes in a working copy that a Connection uses it, unless that stands there, on the
 // condition that the copy is as it was read. It notes no more than there is room for: in turn
 // they would have each other forgotten, each with a write of a version that nobody confirmed.
-func (s *Store) Use(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
-	if slices.Contains(working.lineage.users, conn.Name) || len(working.lineage.users) >= mostUsers {
+func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
+	if slices.Contains(working.provenance.users, conn.Name) || len(working.provenance.users) >= mostUsers {
 		return working, nil
 	}
 	return s.rewrite(ctx, conn, map[string]any{"metadata": map[string]any{
-		"resourceVersion": working.Version, "annotations": map[string]any{UsersAnnotation: working.lineage.usedBy(conn.Name).annotations()[UsersAnnotation]},
+		"resourceVersion": working.Version, "annotations": map[string]any{UsersAnnotation: working.provenance.usedBy(conn.Name).annotations()[UsersAnnotation]},
 	}})
 }
 
@@ -214,7 +214,7 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 // A claim in the input is one of the version of Herald before this one, which renewed tokens
 // there.
 func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, patience time.Duration) (bool, time.Duration) {
-	if in.claimedBy != "" && in.Standing == Current {
+	if in.claimedBy != "" && in.Freshness == Current {
 		if left := min(in.claimedAt.Add(patience).Sub(s.clock.Now()), patience); left > 0 {
 			return false, left
 		}
@@ -222,7 +222,7 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 	if c.ClaimedBy == "" || c.ClaimedBy == s.holder {
 		return true, 0
 	}
-	left := s.claims.since(conn, c, s.clock.Now()).Add(patience).Sub(s.clock.Now())
+	left := s.claims.firstSeen(conn, c, s.clock.Now()).Add(patience).Sub(s.clock.Now())
 	return left <= 0, max(left, 0)
 }
 
@@ -235,7 +235,7 @@ func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, pat
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
 	text := claimText(s.holder, s.clock.Now())
 	// The write may arrive although its answer does not.
-	s.claims.made.Add(claimKey(conn, text), true, rememberClaims)
+	s.claims.own.Add(claimKey(conn, text), true, rememberClaims)
 	claimed, err := s.patch(ctx, conn, map[string]any{
 		"metadata": map[string]any{"resourceVersion": version, "annotations": map[string]any{ClaimAnnotation: text}},
 	})
@@ -251,7 +251,7 @@ func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	if c.ClaimedBy != s.holder {
 		return false
 	}
-	_, own := s.claims.made.Get(claimKey(conn, claimText(c.ClaimedBy, c.ClaimedAt)))
+	_, own := s.claims.own.Get(claimKey(conn, claimText(c.ClaimedBy, c.ClaimedAt)))
 	return !own
 }
 
@@ -276,7 +276,7 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 	}
 	pause := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: longestPause}
 	for {
-		stored, err := s.put(ctx, conn, renewal)
+		stored, err := s.saveOnce(ctx, conn, renewal)
 		switch ReasonOf(err) {
 		case "":
 			return stored, nil
@@ -295,8 +295,8 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 	}
 }
 
-// put writes a renewed token once.
-func (s *Store) put(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
+// saveOnce writes a renewed token once.
+func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	var mark any // nil removes the one of the token before
 	if made := s.mark(conn.Spec.Platform, renewal.Token); made != "" {
 		mark = made
@@ -317,7 +317,7 @@ func (s *Store) put(ctx context.Context, conn *v1alpha1.Connection, renewal Rene
 	if ReasonOf(err) != NotFound {
 		return "", err
 	}
-	made, err := s.make(ctx, conn, s.newWorking(conn, renewal.Token, renewal.Before.lineage, now))
+	made, err := s.createWorking(ctx, conn, s.newWorking(conn, renewal.Token, renewal.Before.provenance, now))
 	return made.Version, err
 }
 

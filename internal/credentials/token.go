@@ -75,7 +75,7 @@ type Credentials struct {
 	// RenewedAt is when Herald last renewed the token; zero if it never did.
 	RenewedAt time.Time
 
-	lineage lineage
+	provenance provenance
 }
 
 // Lifetime returns the time from the token's renewal to its end; zero if it is not
@@ -114,7 +114,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps
 	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
 		return Credentials{}, err
 	}
-	c.Token.App = apps.Of(platform, secret.Annotations[appseal.Annotation], c.Token.Access, c.Token.Refresh)
+	c.Token.App = apps.Identify(platform, secret.Annotations[appseal.Annotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
 		c.RenewedAt = at.UTC()

@@ -91,17 +91,17 @@ var tokenKeys = []string{
 	v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
 }
 
-// Standing says how an input stands to the working copy.
-type Standing string
+// Freshness says how an input stands to the working copy.
+type Freshness string
 
 // The standings.
 const (
 	// Current: the working copy was made from it.
-	Current Standing = "Current"
+	Current Freshness = "Current"
 	// Superseded: the working copy was made from it, and since from another one.
-	Superseded Standing = "Superseded"
+	Superseded Freshness = "Superseded"
 	// New: it was never taken over.
-	New Standing = "New"
+	New Freshness = "New"
 )
 
 // Input is what the Secret holds that a Connection refers to. Herald only reads it.
@@ -110,8 +110,8 @@ type Input struct {
 	Secret, Version string
 	// Hash identifies the tokens in it.
 	Hash string
-	// Standing says whether they were taken over.
-	Standing Standing
+	// Freshness says whether they were taken over.
+	Freshness Freshness
 	// Token is what it holds, unless Err says why it cannot be used.
 	Token Token
 	Err   error
@@ -126,7 +126,7 @@ type Input struct {
 
 // inputOf reads an input, of which the working copy is not known yet.
 func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input {
-	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Standing: New}
+	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		in.Controller = owner.UID
 	}
@@ -144,21 +144,21 @@ func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input
 	return in
 }
 
-// lineage is what a working copy knows of where its tokens came from.
-type lineage struct {
+// provenance is what a working copy knows of where its tokens came from.
+type provenance struct {
 	input   string
 	earlier []string
 	users   []string
 }
 
-func lineageOf(secret *corev1.Secret) lineage {
-	return lineage{
+func provenanceOf(secret *corev1.Secret) provenance {
+	return provenance{
 		input: secret.Annotations[InputAnnotation], earlier: strings.Fields(secret.Annotations[EarlierInputsAnnotation]),
 		users: strings.Fields(secret.Annotations[UsersAnnotation]),
 	}
 }
 
-func (l lineage) standing(hash string) Standing {
+func (l provenance) freshness(hash string) Freshness {
 	switch {
 	case hash == l.input:
 		return Current
@@ -170,8 +170,8 @@ func (l lineage) standing(hash string) Standing {
 }
 
 // with is the lineage after an input was taken over, by a Connection of that name.
-func (l lineage) with(hash, user string) lineage {
-	next := lineage{input: hash, users: l.users}
+func (l provenance) with(hash, user string) provenance {
+	next := provenance{input: hash, users: l.users}
 	for _, h := range append([]string{l.input}, l.earlier...) {
 		if h != "" && h != hash && len(next.earlier) < mostEarlier {
 			next.earlier = append(next.earlier, h)
@@ -182,7 +182,7 @@ func (l lineage) with(hash, user string) lineage {
 
 // usedBy is the lineage with a user more. The one that came first is forgotten if there are
 // too many: it is known by its input still.
-func (l lineage) usedBy(user string) lineage {
+func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
 		l.users = l.users[max(0, len(l.users)-mostUsers):]
@@ -190,7 +190,7 @@ func (l lineage) usedBy(user string) lineage {
 	return l
 }
 
-func (l lineage) annotations() map[string]string {
+func (l provenance) annotations() map[string]string {
 	return map[string]string{
 		InputAnnotation: l.input, EarlierInputsAnnotation: strings.Join(l.earlier, " "), UsersAnnotation: strings.Join(l.users, " "),
 	}
@@ -198,7 +198,7 @@ func (l lineage) annotations() map[string]string {
 
 // newWorking makes the working copy of an account. It has no owner: it outlives a Connection
 // that is deleted and applied again, and a restored one has another UID than the one before.
-func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l lineage, renewedAt time.Time) *corev1.Secret {
+func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance, renewedAt time.Time) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: conn.Namespace, Name: WorkingName(conn),
@@ -227,5 +227,5 @@ func (s *Store) mark(platform v1alpha1.Platform, token Token) string {
 	if token.App == "" || token.App != s.App(platform) {
 		return ""
 	}
-	return s.apps.Seal(platform, token.Access, token.Refresh)
+	return s.apps.Sign(platform, token.Access, token.Refresh)
 }

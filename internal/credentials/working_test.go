@@ -48,14 +48,14 @@ func TestWorkingName(t *testing.T) {
 }
 
 func TestLineage(t *testing.T) {
-	var l lineage
+	var l provenance
 	for i := range 8 {
 		l = l.with(fmt.Sprint("h", i), fmt.Sprint("c", i%2))
 	}
-	for hash, want := range map[string]Standing{
+	for hash, want := range map[string]Freshness{
 		"h7": Current, "h6": Superseded, "h2": Superseded, "h1": New, "h9": New, "": New,
 	} {
-		if got := l.standing(hash); got != want {
+		if got := l.freshness(hash); got != want {
 			t.Errorf("%q is %s, want %s: the present one and the five before are known", hash, got, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestUseOfMany(t *testing.T) {
 		conn.Name = fmt.Sprint("n", n)
 		before := copied.Version
 		var err error
-		if copied, err = store.Use(t.Context(), conn, copied); err != nil {
+		if copied, err = store.RecordUse(t.Context(), conn, copied); err != nil {
 			t.Fatal(err)
 		}
 		return copied.Version != before
@@ -130,7 +130,7 @@ func TestFind(t *testing.T) {
 		input  func(*corev1.Secret)
 		copied func(*corev1.Secret)
 		conn   func(*v1alpha1.Connection)
-		want   Standing
+		want   Freshness
 		known  bool
 		err    Reason
 	}{
@@ -173,8 +173,8 @@ func TestFind(t *testing.T) {
 			copied.ResourceVersion = ""
 			store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, []client.Object{input, copied}...)
 			found, err := store.Find(t.Context(), conn)
-			if ReasonOf(err) != tc.err || found.Input.Standing != tc.want && tc.err == "" || found.Known != tc.known {
-				t.Errorf("found it %s, known %t, %v", found.Input.Standing, found.Known, err)
+			if ReasonOf(err) != tc.err || found.Input.Freshness != tc.want && tc.err == "" || found.Known != tc.known {
+				t.Errorf("found it %s, known %t, %v", found.Input.Freshness, found.Known, err)
 			}
 		})
 	}
@@ -204,8 +204,8 @@ func TestAdopt(t *testing.T) {
 	if _, err := store.Adopt(t.Context(), connection(), copied, found.Input); ReasonOf(err) != Conflict {
 		t.Errorf("got %v, want a conflict: the copy was changed since", err)
 	}
-	if found, err = store.Find(t.Context(), connection()); err != nil || found.Input.Standing != Current {
-		t.Errorf("then the input is %s, %v", found.Input.Standing, err)
+	if found, err = store.Find(t.Context(), connection()); err != nil || found.Input.Freshness != Current {
+		t.Errorf("then the input is %s, %v", found.Input.Freshness, err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestSaveMakesTheCopyAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := store.Find(t.Context(), connection())
-	if err != nil || found.Working.Token.Refresh != "r2" || found.Input.Standing != Current {
+	if err != nil || found.Working.Token.Refresh != "r2" || found.Input.Freshness != Current {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }

@@ -49,22 +49,22 @@ func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *
 	return &CongestionWindow{clock: c, most: float64(most), slow: slow, fast: slow * 3 / 10, size: min(firstWindow, float64(most)), searching: true}
 }
 
-// Enter waits until a write may begin, first come, first served. The caller calls ended when the write has been
+// Acquire waits until a write may begin, first come, first served. The caller calls ended when the write has been
 // answered or given up, and says whether the API server has worked on it: what was refused at once, or never sent, says
 // nothing about its speed. The error is that of the context.
-func (w *CongestionWindow) Enter(ctx context.Context) (ended func(written bool), err error) {
+func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool), err error) {
 	w.mu.Lock()
 	if w.underway < int(w.size) && len(w.queue) == 0 {
 		w.underway++
 		w.mu.Unlock()
-		return w.begun(), nil
+		return w.start(), nil
 	}
 	turn := make(chan struct{})
 	w.queue = append(w.queue, turn)
 	w.mu.Unlock()
 	select {
 	case <-turn:
-		return w.begun(), nil
+		return w.start(), nil
 	case <-ctx.Done():
 	}
 	w.mu.Lock()
@@ -78,8 +78,8 @@ func (w *CongestionWindow) Enter(ctx context.Context) (ended func(written bool),
 	return nil, fmt.Errorf("stopped while waiting to write: %w", ctx.Err())
 }
 
-// begun returns what ends a write that begins now.
-func (w *CongestionWindow) begun() func(written bool) {
+// start returns what ends a write that begins now.
+func (w *CongestionWindow) start() func(written bool) {
 	from := w.clock.Now()
 	var once sync.Once
 	return func(written bool) {
@@ -87,7 +87,7 @@ func (w *CongestionWindow) begun() func(written bool) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if written {
-				w.learn(from)
+				w.adjust(from)
 			}
 			w.underway--
 			w.next()
@@ -95,8 +95,8 @@ func (w *CongestionWindow) begun() func(written bool) {
 	}
 }
 
-// learn sizes the window by a write that began at a time and ends now.
-func (w *CongestionWindow) learn(from time.Time) {
+// adjust sizes the window by a write that began at a time and ends now.
+func (w *CongestionWindow) adjust(from time.Time) {
 	switch took := w.clock.Since(from); {
 	case took > w.slow && !from.Before(w.shrunk):
 		w.size, w.shrunk, w.searching = max(w.size/2, min(leastWindow, w.most)), w.clock.Now(), false

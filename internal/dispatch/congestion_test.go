@@ -70,7 +70,7 @@ func TestCongestionWindow(t *testing.T) {
 							if over {
 								return
 							}
-							ended, err := w.Enter(t.Context())
+							ended, err := w.Acquire(t.Context())
 							if err != nil {
 								t.Error(err)
 								return
@@ -108,7 +108,7 @@ func TestCongestionWindowRecovers(t *testing.T) {
 			var all sync.WaitGroup
 			for range writes {
 				all.Go(func() {
-					if ended, err := w.Enter(t.Context()); err == nil {
+					if ended, err := w.Acquire(t.Context()); err == nil {
 						s.write()
 						ended(true)
 					}
@@ -133,14 +133,14 @@ func TestCongestionWindowLetsGo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := NewCongestionWindow(1, window, clock.RealClock{})
-		ended, err := w.Enter(t.Context())
+		ended, err := w.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {
-			_, err := w.Enter(ctx)
+			_, err := w.Acquire(ctx)
 			gone <- err
 		}()
 		synctest.Wait()
@@ -150,7 +150,7 @@ func TestCongestionWindowLetsGo(t *testing.T) {
 		}
 		ended(true)
 		ended(true) // twice is once
-		if again, err := w.Enter(t.Context()); err != nil {
+		if again, err := w.Acquire(t.Context()); err != nil {
 			t.Error(err)
 		} else {
 			again(true)

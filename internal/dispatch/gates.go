@@ -58,9 +58,9 @@ type Gates struct {
 // gate is one semaphore; waiting is ordered by when waiters are due, and queued are
 // their IDs.
 type gate struct {
-	held    int
-	waiting []Waiter
-	queued  map[string]struct{}
+	acquired int
+	waiting  []Waiter
+	queued   map[string]struct{}
 }
 
 // NewGates returns an empty set. Each gate lets width waiters in at once.
@@ -80,7 +80,7 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	}
 	g.forgetWake(w.ID, key)
 	_, queued := gt.queued[w.ID]
-	if gt.held == g.width {
+	if gt.acquired == g.width {
 		if !queued {
 			at := sort.Search(len(gt.waiting), func(i int) bool { return gt.waiting[i].Due.After(w.Due) })
 			gt.waiting = slices.Insert(gt.waiting, at, w)
@@ -88,7 +88,7 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 		}
 		return false
 	}
-	gt.held++
+	gt.acquired++
 	if queued {
 		gt.waiting = slices.DeleteFunc(gt.waiting, func(o Waiter) bool { return o.ID == w.ID })
 		delete(gt.queued, w.ID)
@@ -100,19 +100,19 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 func (g *Gates) Release(key string) {
 	g.mu.Lock()
 	defer g.unlock()
-	if gt := g.gates[key]; gt != nil && gt.held > 0 {
-		gt.held--
+	if gt := g.gates[key]; gt != nil && gt.acquired > 0 {
+		gt.acquired--
 		g.wakeNext(key, gt)
 	}
 }
 
-// Pass is called when a waiter has had its turn: a wake that it did not use goes
+// ReturnWake is called when a waiter has had its turn: a wake that it did not use goes
 // to the next waiter.
-func (g *Gates) Pass(id string) {
+func (g *Gates) ReturnWake(id string) {
 	g.mu.Lock()
 	defer g.unlock()
 	for key := range g.woken[id] {
-		if gt := g.gates[key]; gt != nil && gt.held < g.width {
+		if gt := g.gates[key]; gt != nil && gt.acquired < g.width {
 			g.wakeNext(key, gt)
 		}
 	}
@@ -123,7 +123,7 @@ func (g *Gates) Pass(id string) {
 // holders and waiters is dropped.
 func (g *Gates) wakeNext(key string, gt *gate) {
 	if len(gt.waiting) == 0 {
-		if gt.held == 0 {
+		if gt.acquired == 0 {
 			delete(g.gates, key)
 		}
 		return

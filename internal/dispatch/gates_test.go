@@ -34,19 +34,19 @@ func TestGateOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"early"}, woken); diff != "" {
 		t.Fatalf("the waiter that is due first is woken, alone: %s", diff)
 	}
-	g.Pass("early")
+	g.ReturnWake("early")
 	if diff := cmp.Diff([]string{"early", "middle"}, woken); diff != "" {
 		t.Fatalf("a wake that is not used goes to the next: %s", diff)
 	}
 	if !g.TryAcquire("acct", waiter("middle", 20)) {
 		t.Fatal("the woken waiter did not get the gate")
 	}
-	g.Pass("middle")
+	g.ReturnWake("middle")
 	g.Release("acct")
 	if diff := cmp.Diff([]string{"early", "middle", "late"}, woken); diff != "" {
 		t.Fatal(diff)
 	}
-	g.Pass("late")
+	g.ReturnWake("late")
 	g.Release("other")
 	if len(g.gates) != 0 || len(g.woken) != 0 {
 		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
@@ -76,15 +76,15 @@ func TestGateWidth(t *testing.T) {
 	if !g.TryAcquire("acct", waiter("c")) {
 		t.Fatal("the woken waiter did not get in")
 	}
-	g.Pass("c")
+	g.ReturnWake("c")
 	if len(woken) != 2 {
 		t.Fatalf("a wake that was used was passed on: %v", woken)
 	}
-	g.Pass("d")
+	g.ReturnWake("d")
 	if diff := cmp.Diff([]string{"c", "d", "e"}, woken); diff != "" {
 		t.Fatalf("a wake that is not used goes to the next although the gate is in use: %s", diff)
 	}
-	g.Pass("e")
+	g.ReturnWake("e")
 	g.Release("acct")
 	if len(g.gates) != 0 || len(g.woken) != 0 {
 		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
@@ -102,7 +102,7 @@ func TestGateExcludes(t *testing.T) {
 			id := strconv.Itoa(i)
 			w := Waiter{ID: id, Wake: func() { wake <- struct{}{} }}
 			for !g.TryAcquire("acct", w) {
-				g.Pass(id)
+				g.ReturnWake(id)
 				<-wake
 			}
 			if inside.Add(1) != 1 {
@@ -111,7 +111,7 @@ func TestGateExcludes(t *testing.T) {
 			turns.Add(1)
 			inside.Add(-1)
 			g.Release("acct")
-			g.Pass(id)
+			g.ReturnWake(id)
 		})
 	}
 	wg.Wait()

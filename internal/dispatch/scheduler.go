@@ -12,9 +12,9 @@ const (
 	// scanned is how many of those that wait for a gate are looked at when it is
 	// free. Those further back come closer with each turn.
 	scanned = 64
-	// patience is how often others may overtake a ticket that waits for several
+	// maxOvertaken is how often others may overtake a ticket that waits for several
 	// gates; then the gates are kept free for it.
-	patience = 32
+	maxOvertaken = 32
 )
 
 // Scheduler gives a post its turn when two things are free at once:
@@ -36,8 +36,8 @@ type Scheduler struct {
 	lock
 
 	places int
-	// holds counts the places that are taken.
-	holds   int
+	// used counts the places that are taken.
+	used    int
 	tickets map[string]*ticket
 	gates   map[string]*accountGate
 	teams   map[string]*team
@@ -47,10 +47,10 @@ type Scheduler struct {
 // ticket is a post that waits for its turn, was woken for it, or has it.
 type ticket struct {
 	Waiter
-	number uint64
-	keys   []string
-	held   []string
-	state  state
+	number   uint64
+	keys     []string
+	acquired []string
+	state    state
 	// ready is set while the ticket lacks only a place and stands in its team's
 	// list; passed counts how often it was overtaken.
 	ready  bool
@@ -69,13 +69,13 @@ type accountGate struct {
 	holder *ticket
 	slow   bool
 	queue  []*ticket
-	// keptFor is the first in the queue that was overtaken too often.
-	keptFor *ticket
+	// reservedFor is the first in the queue that was overtaken too often.
+	reservedFor *ticket
 }
 
 type team struct {
-	holds, waits int
-	ready        []*ticket
+	used, waits int
+	ready       []*ticket
 }
 
 // NewScheduler returns a scheduler with so many places, at least one.
@@ -83,21 +83,21 @@ func NewScheduler(places int) *Scheduler {
 	return &Scheduler{places: max(places, 1), tickets: map[string]*ticket{}, gates: map[string]*accountGate{}, teams: map[string]*team{}}
 }
 
-// Enter asks for a place and the gates of keys, which are all different. It
+// TryAcquire asks for a place and the gates of keys, which are all different. It
 // returns the gates that it took; the caller then calls Done. If it returns none,
 // the waiter is woken when its turn has come.
-func (s *Scheduler) Enter(w Waiter, keys []string) []string {
+func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	s.mu.Lock()
 	defer s.unlock()
 	t := s.tickets[w.ID]
 	if t != nil && t.state == woken {
-		for _, key := range slices.Clone(t.held) {
+		for _, key := range slices.Clone(t.acquired) {
 			if !slices.Contains(keys, key) {
-				s.open(t, key)
+				s.releaseGate(t, key)
 			}
 		}
-		if len(t.held) == 0 {
-			s.leave(t)
+		if len(t.acquired) == 0 {
+			s.releaseTicket(t)
 			t = nil
 		}
 	}
@@ -120,21 +120,21 @@ func (s *Scheduler) Enter(w Waiter, keys []string) []string {
 			g := s.gateOf(key)
 			g.queue = insert(g.queue, t)
 		}
-		s.try(t)
+		s.tryGrant(t)
 	}
 	if t.state != woken {
 		return nil
 	}
 	t.state = entered
-	return slices.Clone(t.held)
+	return slices.Clone(t.acquired)
 }
 
 // Release opens a gate that the waiter holds: its call has ended.
 func (s *Scheduler) Release(id, key string) {
 	s.mu.Lock()
 	defer s.unlock()
-	if t := s.tickets[id]; t != nil && slices.Contains(t.held, key) {
-		s.open(t, key)
+	if t := s.tickets[id]; t != nil && slices.Contains(t.acquired, key) {
+		s.releaseGate(t, key)
 	}
 }
 
@@ -143,17 +143,17 @@ func (s *Scheduler) Done(id string) {
 	s.mu.Lock()
 	defer s.unlock()
 	if t := s.tickets[id]; t != nil && t.state != waiting {
-		s.leave(t)
+		s.releaseTicket(t)
 	}
 }
 
-// Pass is called after each pass over a waiter: if it was woken and did not
+// ReturnWake is called after each pass over a waiter: if it was woken and did not
 // enter, others get its turn.
-func (s *Scheduler) Pass(id string) {
+func (s *Scheduler) ReturnWake(id string) {
 	s.mu.Lock()
 	defer s.unlock()
 	if t := s.tickets[id]; t != nil && t.state == woken {
-		s.leave(t)
+		s.releaseTicket(t)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Scheduler) Slow(id, key string) {
 	if g := s.gates[key]; g != nil && g.holder != nil && g.holder.ID == id && !g.slow {
 		g.slow = true
 		for _, t := range slices.Clone(g.queue) {
-			s.turn(t)
+			s.grant(t)
 		}
 	}
 }
@@ -180,17 +180,17 @@ func (s *Scheduler) Waiting() (n int) {
 	return n
 }
 
-// turn gives a ticket its turn, if it can have it, and wakes it.
-func (s *Scheduler) turn(t *ticket) bool {
-	has := s.try(t)
+// grant gives a ticket its turn, if it can have it, and wakes it.
+func (s *Scheduler) grant(t *ticket) bool {
+	has := s.tryGrant(t)
 	if has {
 		s.wake(t.Wake)
 	}
 	return has
 }
 
-// try gives a ticket its turn if everything that it needs is free.
-func (s *Scheduler) try(t *ticket) bool {
+// tryGrant gives a ticket its turn if everything that it needs is free.
+func (s *Scheduler) tryGrant(t *ticket) bool {
 	var wanted []string
 	for _, key := range t.keys {
 		if g := s.gates[key]; !g.slow {
@@ -202,7 +202,7 @@ func (s *Scheduler) try(t *ticket) bool {
 	}
 	for _, key := range wanted {
 		g := s.gates[key]
-		if g.holder != nil || g.keptFor != nil && g.keptFor != t && before(g.keptFor, t) < 0 {
+		if g.holder != nil || g.reservedFor != nil && g.reservedFor != t && before(g.reservedFor, t) < 0 {
 			return false
 		}
 	}
@@ -218,31 +218,31 @@ func (s *Scheduler) try(t *ticket) bool {
 	for _, key := range wanted {
 		g := s.gateOf(key)
 		g.holder = t
-		g.overtaken(t)
+		g.countOvertaken(t)
 	}
-	t.held, t.state = wanted, woken
-	tm.holds++
-	s.holds++
+	t.acquired, t.state = wanted, woken
+	tm.used++
+	s.used++
 	tm.waits--
 	return true
 }
 
-// overtaken counts that a ticket overtook those before it.
-func (g *accountGate) overtaken(by *ticket) {
+// countOvertaken counts that a ticket overtook those before it.
+func (g *accountGate) countOvertaken(by *ticket) {
 	for _, t := range g.queue[:min(len(g.queue), scanned)] {
 		if before(t, by) > 0 {
 			return
 		}
 		t.passed++
-		if t.passed > patience && (g.keptFor == nil || before(t, g.keptFor) < 0) {
-			g.keptFor = t
+		if t.passed > maxOvertaken && (g.reservedFor == nil || before(t, g.reservedFor) < 0) {
+			g.reservedFor = t
 		}
 	}
 }
 
-// open frees a gate and offers it.
-func (s *Scheduler) open(t *ticket, key string) {
-	t.held = slices.DeleteFunc(t.held, func(k string) bool { return k == key })
+// releaseGate frees a gate and offers it.
+func (s *Scheduler) releaseGate(t *ticket, key string) {
+	t.acquired = slices.DeleteFunc(t.acquired, func(k string) bool { return k == key })
 	g := s.gates[key]
 	g.holder, g.slow = nil, false
 	s.offer(key)
@@ -255,25 +255,25 @@ func (s *Scheduler) offer(key string) {
 		return
 	}
 	// The search ends with the first that can have its turn.
-	if !slices.ContainsFunc(g.queue[:min(len(g.queue), scanned)], s.turn) {
-		s.tidy(key)
+	if !slices.ContainsFunc(g.queue[:min(len(g.queue), scanned)], s.grant) {
+		s.prune(key)
 	}
 }
 
-// leave ends a ticket and offers what it held to others.
-func (s *Scheduler) leave(t *ticket) {
+// releaseTicket ends a ticket and offers what it held to others.
+func (s *Scheduler) releaseTicket(t *ticket) {
 	delete(s.tickets, t.ID)
-	s.holds--
-	if tm := s.teamOf(t); tm.holds == 1 && tm.waits == 0 {
+	s.used--
+	if tm := s.teamOf(t); tm.used == 1 && tm.waits == 0 {
 		delete(s.teams, t.Team)
 	} else {
-		tm.holds--
+		tm.used--
 	}
-	for _, key := range slices.Clone(t.held) {
-		s.open(t, key)
+	for _, key := range slices.Clone(t.acquired) {
+		s.releaseGate(t, key)
 	}
 	for next := s.nextReady(); next != nil; next = s.nextReady() {
-		s.turn(next)
+		s.grant(next)
 	}
 }
 
@@ -284,7 +284,7 @@ func (s *Scheduler) nextReady() *ticket {
 	var name string
 	for n, tm := range s.teams {
 		if len(tm.ready) > 0 && s.hasPlace(tm) &&
-			(least == nil || tm.holds < least.holds || tm.holds == least.holds && n < name) {
+			(least == nil || tm.used < least.used || tm.used == least.used && n < name) {
 			least, name = tm, n
 		}
 	}
@@ -300,7 +300,7 @@ func (s *Scheduler) nextReady() *ticket {
 // hasPlace reports whether a team may take another place: neither its part nor
 // what there is for all teams is used up. The latter is more than the places, so
 // that many teams at once have one each.
-func (s *Scheduler) hasPlace(tm *team) bool { return tm.holds < s.limit() && s.holds < 2*s.places }
+func (s *Scheduler) hasPlace(tm *team) bool { return tm.used < s.limit() && s.used < 2*s.places }
 
 // limit is how many places each active team may have.
 func (s *Scheduler) limit() int { return max(s.places/(len(s.teams)+1), 1) }
@@ -328,13 +328,13 @@ func (s *Scheduler) dequeue(t *ticket) {
 	for _, key := range t.keys {
 		g := s.gates[key]
 		g.queue = remove(g.queue, t)
-		if g.keptFor == t {
-			g.keptFor = nil
-			if i := slices.IndexFunc(g.queue, func(t *ticket) bool { return t.passed > patience }); i >= 0 {
-				g.keptFor = g.queue[i]
+		if g.reservedFor == t {
+			g.reservedFor = nil
+			if i := slices.IndexFunc(g.queue, func(t *ticket) bool { return t.passed > maxOvertaken }); i >= 0 {
+				g.reservedFor = g.queue[i]
 			}
 		}
-		s.tidy(key)
+		s.prune(key)
 	}
 	if t.ready {
 		t.ready = false
@@ -343,8 +343,8 @@ func (s *Scheduler) dequeue(t *ticket) {
 	}
 }
 
-// tidy drops a gate without holder and waiters.
-func (s *Scheduler) tidy(key string) {
+// prune drops a gate without holder and waiters.
+func (s *Scheduler) prune(key string) {
 	if g := s.gates[key]; g != nil && g.holder == nil && len(g.queue) == 0 {
 		delete(s.gates, key)
 	}

@@ -40,13 +40,13 @@ func TestAdmissionUnderLoad(t *testing.T) {
 				for _, n := range wanted {
 					keys = append(keys, fmt.Sprint(n))
 				}
-				taken := a.Enter(w, keys)
+				taken := a.TryAcquire(w, keys)
 				for len(taken) == 0 {
-					a.Pass(id)
+					a.ReturnWake(id)
 					<-workers
 					<-wake
 					workers <- struct{}{}
-					taken = a.Enter(w, keys)
+					taken = a.TryAcquire(w, keys)
 				}
 				if busy.Add(1) > places {
 					t.Error("more places are taken than there are")
@@ -68,7 +68,7 @@ func TestAdmissionUnderLoad(t *testing.T) {
 				wanted = slices.DeleteFunc(wanted, func(n int) bool { return slices.Contains(taken, fmt.Sprint(n)) })
 				busy.Add(-1)
 				a.Done(id)
-				a.Pass(id)
+				a.ReturnWake(id)
 				<-workers
 			}
 		})
@@ -96,7 +96,7 @@ func TestAdmissionShares(t *testing.T) {
 		got := 0
 		for i := range 20 {
 			id := fmt.Sprint(tt.team, i)
-			if len(a.Enter(Waiter{ID: id, Team: tt.team, Wake: func() {}}, []string{id})) == 1 {
+			if len(a.TryAcquire(Waiter{ID: id, Team: tt.team, Wake: func() {}}, []string{id})) == 1 {
 				got++
 			}
 		}
@@ -112,7 +112,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	a := NewScheduler(4)
 	var inside, woken []string
 	enter := func(id string) {
-		if len(a.Enter(Waiter{ID: id, Team: id, Wake: func() { woken = append(woken, id) }}, []string{id})) == 1 {
+		if len(a.TryAcquire(Waiter{ID: id, Team: id, Wake: func() { woken = append(woken, id) }}, []string{id})) == 1 {
 			inside = append(inside, id)
 		}
 	}
@@ -159,24 +159,24 @@ func TestAdmissionOrder(t *testing.T) {
 		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is left out"},
 		{"slow, but not theirs", []string{second}, func(a *Scheduler) { a.Slow("another", second) }, nil, nil, "only who holds a gate says that it is slow"},
 		{"the holder leaves", []string{first, second}, func(a *Scheduler) { a.Done("holder") }, []string{"post"}, []string{first, second}, "leaving frees what is still held"},
-		{"a turn that is not used", []string{second}, func(a *Scheduler) { a.Done("holder"); a.Pass("post") }, []string{"post"}, []string{first, second}, "goes back, and can be asked for again"},
+		{"a turn that is not used", []string{second}, func(a *Scheduler) { a.Done("holder"); a.ReturnWake("post") }, []string{"post"}, []string{first, second}, "goes back, and can be asked for again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := NewScheduler(8)
 			if len(tt.held) > 0 {
-				if got := a.Enter(Waiter{ID: "holder", Team: "team", Wake: func() {}}, tt.held); len(got) != len(tt.held) {
+				if got := a.TryAcquire(Waiter{ID: "holder", Team: "team", Wake: func() {}}, tt.held); len(got) != len(tt.held) {
 					t.Fatalf("the holder got %v", got)
 				}
 			}
 			var woken []string
 			w := Waiter{ID: "post", Team: "team", Wake: func() { woken = append(woken, "post") }}
-			taken := a.Enter(w, []string{first, second})
+			taken := a.TryAcquire(w, []string{first, second})
 			tt.act(a)
 			if diff := cmp.Diff(tt.woken, woken); diff != "" {
 				t.Errorf("woken (%s): %s", tt.reason, diff)
 			}
 			if taken == nil && tt.taken != nil {
-				taken = a.Enter(w, []string{first, second})
+				taken = a.TryAcquire(w, []string{first, second})
 			}
 			if diff := cmp.Diff(tt.taken, taken); diff != "" {
 				t.Errorf("taken (%s): %s", tt.reason, diff)

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Turns counts what each team has due in the same second. The count orders teams
+// Sequencer counts what each team has due in the same second. The count orders teams
 // fairly when much is due at once. It need not be exact, and is forgotten when the
 // second has passed.
-type Turns struct {
+type Sequencer struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	counts  map[turn]int
+	counts  map[slot]int
 	cleared time.Time
 }
 
-type turn struct {
+type slot struct {
 	team   string
 	second int64
 }
 
-// turnsKept is how often the counts of past seconds are dropped.
-const turnsKept = time.Minute
+// pruneInterval is how often the counts of past seconds are dropped.
+const pruneInterval = time.Minute
 
-// NewTurns returns empty counts.
-func NewTurns(now func() time.Time) *Turns {
-	return &Turns{now: now, counts: map[turn]int{}, cleared: now()}
+// NewSequencer returns empty counts.
+func NewSequencer(now func() time.Time) *Sequencer {
+	return &Sequencer{now: now, counts: map[slot]int{}, cleared: now()}
 }
 
-// Take takes a turn of the team for the second of due, and returns how many it
+// Next takes a turn of the team for the second of due, and returns how many it
 // had taken before.
-func (t *Turns) Take(team string, due time.Time) int {
+func (t *Sequencer) Next(team string, due time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.now(); now.Sub(t.cleared) > turnsKept {
+	if now := t.now(); now.Sub(t.cleared) > pruneInterval {
 		t.cleared = now
 		for key := range t.counts {
 			if key.second < now.Unix() {
@@ -45,7 +45,7 @@ func (t *Turns) Take(team string, due time.Time) int {
 			}
 		}
 	}
-	key := turn{team: team, second: due.Unix()}
+	key := slot{team: team, second: due.Unix()}
 	taken := t.counts[key]
 	t.counts[key]++
 	return taken

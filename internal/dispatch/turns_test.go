@@ -10,7 +10,7 @@ import (
 
 func TestTurns(t *testing.T) {
 	now := time.Unix(1000, 0)
-	turns := NewTurns(func() time.Time { return now })
+	turns := NewSequencer(func() time.Time { return now })
 	due := time.Unix(2000, 5e8)
 	for _, tt := range []struct {
 		team   string
@@ -24,12 +24,12 @@ func TestTurns(t *testing.T) {
 		{"a", due.Add(time.Second), 0, "another second"},
 		{"a", due, 2, "the third of its second"},
 	} {
-		if got := turns.Take(tt.team, tt.due); got != tt.want {
+		if got := turns.Next(tt.team, tt.due); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.reason, got, tt.want)
 		}
 	}
 	now = time.Unix(3000, 0)
-	turns.Take("c", now.Add(time.Hour))
+	turns.Next("c", now.Add(time.Hour))
 	if len(turns.counts) != 1 {
 		t.Errorf("%d counts are kept of seconds that have passed", len(turns.counts)-1)
 	}

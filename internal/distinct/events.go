@@ -28,9 +28,9 @@ const (
 	// MaxNote is how many bytes the note of an event has here. events.k8s.io/v1 refuses one of more than 1,024.
 	MaxNote = 1000
 
-	// remembered is for how long the notes of a series are known. client-go ends a series six minutes after its last event, and
+	// seriesTTL is for how long the notes of a series are known. client-go ends a series six minutes after its last event, and
 	// looks for such series every six minutes.
-	remembered = 15 * time.Minute
+	seriesTTL = 15 * time.Minute
 	// mostSeries is how many series are known: those of fifteen minutes at 18 events a second. The series that was used least
 	// recently is forgotten first.
 	mostSeries = 1 << 14
@@ -42,7 +42,7 @@ type Recorder struct {
 	scheme *runtime.Scheme
 
 	mu    sync.Mutex
-	known *cache.LRUExpireCache
+	notes *cache.LRUExpireCache
 }
 
 var _ events.EventRecorder = (*Recorder)(nil)
@@ -53,7 +53,7 @@ func New(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock
 	if to == nil {
 		return nil
 	}
-	return &Recorder{to: to, scheme: scheme, known: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
+	return &Recorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
 }
 
 // series is what client-go compares, but for what is the same for all events of a Recorder.
@@ -84,14 +84,14 @@ func (r *Recorder) number(of series, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var notes []string
-	if known, ok := r.known.Get(of); ok {
+	if known, ok := r.notes.Get(of); ok {
 		notes, _ = known.([]string)
 	}
 	at := slices.Index(notes, note)
 	if at < 0 {
 		at, notes = len(notes), append(notes, note)
 	}
-	r.known.Add(of, notes, remembered)
+	r.notes.Add(of, notes, seriesTTL)
 	return at + 1
 }
 

@@ -22,31 +22,31 @@ const goDefault = 100
 // the process for some microseconds.
 const coarse = 10
 
-// Keep lets the heap grow by at least so many bytes before garbage is collected,
+// SetMinHeapGrowth lets the heap grow by at least so many bytes before garbage is collected,
 // however little it holds, until the process ends. A process that allocates little
 // does not grow: Go collects every two minutes in any case, and returns free memory.
-func Keep(bytes uint64) {
-	k := &keeper{
+func SetMinHeapGrowth(bytes uint64) {
+	k := &tuner{
 		bytes: bytes, percent: goDefault,
-		held: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}},
+		samples: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}},
 	}
-	k.collected()
+	k.adjust()
 }
 
-// keeper sets the percentage after each collection.
-type keeper struct {
+// tuner sets the percentage after each collection.
+type tuner struct {
 	bytes   uint64
 	percent int
-	held    []metrics.Sample
+	samples []metrics.Sample
 }
 
 // sentinel is referenced by nothing, so that each collection finds it.
 type sentinel struct{ _ *byte }
 
-func (k *keeper) collected() {
-	metrics.Read(k.held)
+func (k *tuner) adjust() {
+	metrics.Read(k.samples)
 	var held uint64
-	for _, sample := range k.held {
+	for _, sample := range k.samples {
 		if sample.Value.Kind() == metrics.KindUint64 {
 			held += sample.Value.Uint64()
 		}
@@ -55,7 +55,7 @@ func (k *keeper) collected() {
 		debug.SetGCPercent(want)
 		k.percent = want
 	}
-	runtime.AddCleanup(&sentinel{}, (*keeper).collected, k)
+	runtime.AddCleanup(&sentinel{}, (*tuner).adjust, k)
 }
 
 // percentage returns the GOGC with which a heap that holds so much grows by bytes, or

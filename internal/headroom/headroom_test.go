@@ -38,7 +38,7 @@ func TestKeep(t *testing.T) {
 	before := debug.SetGCPercent(goDefault)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	const headroom = 64 << 20
-	Keep(headroom)
+	SetMinHeapGrowth(headroom)
 	goal := func() (percent, growth uint64) {
 		samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/goal:bytes"}, {Name: "/gc/heap/live:bytes"}}
 		metrics.Read(samples)

@@ -47,15 +47,15 @@ type Marker struct {
 	Before string `json:"before,omitempty"`
 }
 
-// OthersError is returned to a cluster that may remove nothing, since the bucket is
+// ForeignBucketError is returned to a cluster that may remove nothing, since the bucket is
 // another's.
-type OthersError struct {
+type ForeignBucketError struct {
 	// Cluster may remove, Own is who asked.
 	Cluster, Own string
 }
 
 // Error implements error.
-func (e *OthersError) Error() string {
+func (e *ForeignBucketError) Error() string {
 	return fmt.Sprintf("the bucket belongs to cluster %s, and this one is %s: nothing in it is removed. If that cluster is gone, or uses the bucket "+
 		"no longer, set media.takeOverFrom: %s in the configuration of the manager; otherwise give this installation a bucket of its own",
 		e.Cluster, e.Own, e.Cluster)
@@ -65,14 +65,14 @@ func (e *OthersError) Error() string {
 type Bucket struct {
 	documents Documents
 	clock     clock.PassiveClock
-	own       func(ctx context.Context) (string, error)
+	cluster   func(ctx context.Context) (string, error)
 	from      string
 }
 
 // New returns a Bucket. own returns the identity of this cluster; see Cluster. from is the
 // identity of the cluster from which a person takes it over; empty if none does.
 func New(documents Documents, own func(ctx context.Context) (string, error), from string, now clock.PassiveClock) *Bucket {
-	return &Bucket{documents: documents, own: own, from: from, clock: now}
+	return &Bucket{documents: documents, cluster: own, from: from, clock: now}
 }
 
 // MayDelete returns nil if this installation may remove what it finds without an owner in
@@ -83,7 +83,7 @@ func New(documents Documents, own func(ctx context.Context) (string, error), fro
 //
 // It reads the marker each time: who removes much asks once before each round.
 func (b *Bucket) MayDelete(ctx context.Context) error {
-	own, err := b.own(ctx)
+	own, err := b.cluster(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (b *Bucket) MayDelete(ctx context.Context) error {
 		case marker.Cluster == own:
 			return nil
 		case marker.Cluster != "" && marker.Cluster != b.from:
-			return &OthersError{Cluster: marker.Cluster, Own: own}
+			return &ForeignBucketError{Cluster: marker.Cluster, Own: own}
 		}
 		// Another cluster that writes at the same time is found by the next read.
 		if err := b.write(ctx, Marker{Cluster: own, Since: b.clock.Now().UTC(), Before: marker.Cluster}, etag); !errors.Is(err, store.ErrChanged) {

@@ -48,7 +48,7 @@ func TestMarker(t *testing.T) {
 		{"even if its configuration says where it had it from", "one", "zero", "two"},
 	} {
 		err := may(step.own, step.from)
-		var others *installation.OthersError
+		var others *installation.ForeignBucketError
 		switch {
 		case step.others == "" && err != nil:
 			t.Errorf("%s: %v", step.name, err)
@@ -104,7 +104,7 @@ func TestRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = installation.New(&raced{Documents: files, others: 1}, cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
-	var others *installation.OthersError
+	var others *installation.ForeignBucketError
 	if !errors.As(err, &others) || others.Cluster != "two" {
 		t.Errorf("%v, want that the bucket is of the one that was faster", err)
 	}

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// lookEvery is how often a manager looks whose the bucket is: often enough that a
+	// checkInterval is how often a manager looks whose the bucket is: often enough that a
 	// mistake shows before a sweep.
-	lookEvery = time.Minute
-	// lookWithin bounds one look.
-	lookWithin = 30 * time.Second
+	checkInterval = time.Minute
+	// checkTimeout bounds one look.
+	checkTimeout = 30 * time.Second
 )
 
 // Watch looks all the time whose the bucket is, and tells people: by a metric, and by the
 // log when it becomes another's.
 type Watch struct {
-	bucket  *Bucket
-	clock   clock.WithTicker
-	foreign prometheus.Gauge
-	told    string
+	bucket   *Bucket
+	clock    clock.WithTicker
+	foreign  prometheus.Gauge
+	reported string
 }
 
 // NewWatch returns a Watch, whose metric is registered with r unless that is nil.
@@ -45,10 +45,10 @@ func (*Watch) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (w *Watch) Start(ctx context.Context) error {
-	ticker := w.clock.NewTicker(lookEvery)
+	ticker := w.clock.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
-		w.Look(ctx)
+		w.Check(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -57,26 +57,26 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// Look looks once. A store or an API server that is away changes nothing of what was seen.
-func (w *Watch) Look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+// Check looks once. A store or an API server that is away changes nothing of what was seen.
+func (w *Watch) Check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	log := ctrllog.FromContext(ctx).WithName("bucket")
 	err := w.bucket.MayDelete(ctx)
-	var others *OthersError
+	var others *ForeignBucketError
 	switch {
 	case errors.As(err, &others):
 		w.foreign.Set(1)
-		if w.told != others.Cluster {
-			w.told = others.Cluster
+		if w.reported != others.Cluster {
+			w.reported = others.Cluster
 			log.Error(err, "the bucket is another cluster's")
 		}
 	case err != nil:
 		log.V(1).Info("cannot tell whose the bucket is", "error", err.Error())
 	default:
 		w.foreign.Set(0)
-		if w.told != "" {
-			w.told = ""
+		if w.reported != "" {
+			w.reported = ""
 			log.Info("the bucket is this cluster's now")
 		}
 	}

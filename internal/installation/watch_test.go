@@ -52,7 +52,7 @@ func TestWatch(t *testing.T) {
 		{"a third takes the first one's place", three, seenByThree, 0},
 		{"which the first sees", one, seenByOne, 1},
 	} {
-		step.look.Look(t.Context())
+		step.look.Check(t.Context())
 		if got := value(step.registry); got != step.want {
 			t.Errorf("%s: %v, want %v", step.name, got, step.want)
 		}

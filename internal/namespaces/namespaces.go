@@ -29,8 +29,8 @@ func Read(ctx context.Context, api client.Reader, name string) (*metav1.PartialO
 	return found, nil
 }
 
-// Ends reports whether a namespace is being deleted, or is gone.
-func Ends(ctx context.Context, api client.Reader, name string) (bool, error) {
+// IsTerminating reports whether a namespace is being deleted, or is gone.
+func IsTerminating(ctx context.Context, api client.Reader, name string) (bool, error) {
 	found, err := Read(ctx, api, name)
 	return err == nil && (found == nil || !found.DeletionTimestamp.IsZero()), err
 }

@@ -44,11 +44,11 @@ type Page struct {
 	Continue string
 }
 
-// Each reads a list to its end. read asks for one page, with this context, by a client
+// EachPage reads a list to its end. read asks for one page, with this context, by a client
 // whose transport is wrapped by Count, and returns where the next one begins; "" after the
 // last. It takes what it has read in only if it returns no error: a page may be asked for
 // again with fewer objects.
-func Each(ctx context.Context, read func(ctx context.Context, page Page) (next string, err error)) error {
+func EachPage(ctx context.Context, read func(ctx context.Context, page Page) (next string, err error)) error {
 	page, ceiling := Page{Limit: first}, int64(most)
 	for {
 		counted := &count{whole: page.Limit == 1}
@@ -88,17 +88,17 @@ type count struct {
 	bytes int64
 }
 
-// Count wraps the transport of a client that Each reads with. It reads the pages of Each
+// WrapTransport wraps the transport of a client that Each reads with. It reads the pages of Each
 // up to Bound, and leaves all else alone.
-func Count(next http.RoundTripper) http.RoundTripper { return counting{next} }
+func WrapTransport(next http.RoundTripper) http.RoundTripper { return countingTransport{next} }
 
-type counting struct{ next http.RoundTripper }
+type countingTransport struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
+func (c countingTransport) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.
-func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.next.RoundTrip(r)
 	page, ok := r.Context().Value(key{}).(*count)
 	if err != nil || !ok || resp.StatusCode != http.StatusOK {

@@ -52,7 +52,7 @@ func (s *server) read(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 	served := httptest.NewServer(s)
 	t.Cleanup(served.Close)
 	client := &http.Client{Transport: wrap(&http.Transport{})}
-	return pages.Each(t.Context(), func(ctx context.Context, page pages.Page) (string, error) {
+	return pages.EachPage(t.Context(), func(ctx context.Context, page pages.Page) (string, error) {
 		s.limits = append(s.limits, page.Limit)
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", served.URL, page.Limit, page.Continue), http.NoBody)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestEach(t *testing.T) {
 		{"nothing", []int{0}, 0, 1},
 	} {
 		s := &server{sizes: tt.sizes}
-		if err := s.read(t, pages.Count); err != nil {
+		if err := s.read(t, pages.WrapTransport); err != nil {
 			t.Fatalf("%s: %v", tt.reason, err)
 		}
 		if len(s.seen) != len(tt.sizes) {
@@ -134,7 +134,7 @@ func TestEachUncounted(t *testing.T) {
 
 func TestEachFails(t *testing.T) {
 	want := errors.New("no list today")
-	got := pages.Each(t.Context(), func(context.Context, pages.Page) (string, error) { return "", want })
+	got := pages.EachPage(t.Context(), func(context.Context, pages.Page) (string, error) { return "", want })
 	if !errors.Is(got, want) {
 		t.Errorf("got %v, want what the client said", got)
 	}
@@ -154,7 +154,7 @@ func TestCountLeavesTheRestAlone(t *testing.T) {
 	}))
 	defer served.Close()
 	defer close(release)
-	resp, err := (&http.Client{Transport: pages.Count(&http.Transport{})}).Get(served.URL)
+	resp, err := (&http.Client{Transport: pages.WrapTransport(&http.Transport{})}).Get(served.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

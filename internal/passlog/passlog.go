@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Constructor returns the log constructor of a controller. The lines of a pass have the name of the object, and its namespace
+// ForController returns the log constructor of a controller. The lines of a pass have the name of the object, and its namespace
 // if it is in one. What controller-runtime reports of the start and end of the controller is of level debug; its errors
 // stay errors.
-func Constructor(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
+func ForController(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
 	log = log.WithValues("controller", controller)
 	return func(r *reconcile.Request) logr.Logger {
 		if r == nil {
@@ -26,9 +26,9 @@ func Constructor(log logr.Logger, controller string) func(*reconcile.Request) lo
 	}
 }
 
-// Admission is the log constructor of a webhook. The lines about a request have the name of the object, and the id of the
+// ForWebhook is the log constructor of a webhook. The lines about a request have the name of the object, and the id of the
 // request, which the audit log of the API server has as well.
-func Admission(log logr.Logger, r *admission.Request) logr.Logger {
+func ForWebhook(log logr.Logger, r *admission.Request) logr.Logger {
 	if r == nil {
 		return log
 	}

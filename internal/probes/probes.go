@@ -34,15 +34,15 @@ type probe struct {
 	check func(*http.Request) error
 
 	mu sync.Mutex
-	// told is the cause that the log says; empty while the probe succeeds.
-	told string
+	// logged is the cause that the log says; empty while the probe succeeds.
+	logged string
 }
 
 // ServeHTTP answers in one word or two.
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := p.check(r)
 	if r.Context().Err() == nil { // or the cause may be that the one who asked has gone
-		p.tell(r, err)
+		p.logChange(r, err)
 	}
 	if err != nil {
 		http.Error(w, "not "+p.state, http.StatusServiceUnavailable)
@@ -52,15 +52,15 @@ func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// tell logs what has changed since the last answer, and nothing else: strangers ask as often as they like.
-func (p *probe) tell(r *http.Request, err error) {
+// logChange logs what has changed since the last answer, and nothing else: strangers ask as often as they like.
+func (p *probe) logChange(r *http.Request, err error) {
 	cause := ""
 	if err != nil {
 		cause = err.Error()
 	}
 	p.mu.Lock()
-	news := cause != p.told
-	p.told = cause
+	news := cause != p.logged
+	p.logged = cause
 	p.mu.Unlock()
 	switch {
 	case !news:

@@ -15,14 +15,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ErrLater says that another process wrote a moment ago, and that it should be counted again
+// ErrRecentlyWritten says that another process wrote a moment ago, and that it should be counted again
 // when that is past.
-var ErrLater = errors.New("another process has just written this Usage")
+var ErrRecentlyWritten = errors.New("another process has just written this Usage")
 
-// Count stores how much a team uses of its budget, unless it is stored already. Several
+// RecordBudget stores how much a team uses of its budget, unless it is stored already. Several
 // processes count the same: one that finds that it was written less than apart ago writes
 // nothing, and Count returns ErrLater.
-func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
+func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
 	stored, err := s.Read(ctx, namespace, v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget})
 	if err != nil {
 		return err
@@ -31,11 +31,11 @@ func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.Bud
 		return nil
 	}
 	if at := stored.Status.CountedAt; at != nil && now.Sub(at.Time) < apart && !at.After(now) {
-		return ErrLater
+		return ErrRecentlyWritten
 	}
 	if stored.ResourceVersion == "" {
 		if stored, err = s.api.Create(ctx, stored); apierrors.IsAlreadyExists(err) {
-			return ErrLater
+			return ErrRecentlyWritten
 		} else if err != nil {
 			return fmt.Errorf("cannot create Usage %s/%s: %w", namespace, v1alpha1.ResourceBudget, err)
 		}
@@ -47,7 +47,7 @@ func (s *Store) Count(ctx context.Context, namespace string, uses []v1alpha1.Bud
 	}
 	switch _, err := s.api.UpdateStatus(ctx, next); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return ErrLater
+		return ErrRecentlyWritten
 	case err != nil:
 		return fmt.Errorf("cannot write Usage %s/%s: %w", namespace, next.Name, err)
 	default:

@@ -33,9 +33,9 @@ const countsOf = "count/"
 
 var ofHerald = "." + v1alpha1.GroupVersion.Group
 
-// CountOf is the name by which a ResourceQuota counts the objects of one of Herald's kinds,
+// ResourceNameOf is the name by which a ResourceQuota counts the objects of one of Herald's kinds,
 // in the plural.
-func CountOf(kind string) corev1.ResourceName {
+func ResourceNameOf(kind string) corev1.ResourceName {
 	return corev1.ResourceName(countsOf + kind + ofHerald)
 }
 
@@ -43,8 +43,8 @@ func CountOf(kind string) corev1.ResourceName {
 // its own. Each part lists what does not fit, separated by commas.
 var exceeded = regexp.MustCompile(`exceeded quota: ([^\s,]+), requested: ([^=\s]+)=[^,\s]+(?:,\S+)?, used: [^=\s]+=(\d+)(?:,\S+)?, limited: [^=\s]+=(\d+)`)
 
-// Refusal tells what a ResourceQuota refused; false if the error is another.
-func Refusal(err error) (Exceeded, bool) {
+// ParseExceeded tells what a ResourceQuota refused; false if the error is another.
+func ParseExceeded(err error) (Exceeded, bool) {
 	if !apierrors.IsForbidden(err) {
 		return Exceeded{}, false
 	}
@@ -62,23 +62,23 @@ func Refusal(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// uncounted reports whether Kubernetes refused a create because it has not counted yet what
+// isQuotaUnknown reports whether Kubernetes refused a create because it has not counted yet what
 // there is: Herald's kinds were installed a moment ago. A quota that was just made refuses
 // nothing before.
-func uncounted(err error) bool {
+func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }
 
-// patience is how long a create waits until Kubernetes has counted: 5 seconds in all, of
+// quotaBackoff is how long a create waits until Kubernetes has counted: 5 seconds in all, of
 // which it takes one as a rule.
-var patience = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
+var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
-// Patiently creates something in a namespace, and waits where Kubernetes has not counted yet
+// CreateWithRetry creates something in a namespace, and waits where Kubernetes has not counted yet
 // what there is. Such a create took no effect.
-func Patiently[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
-	pause := patience
-	for range patience.Steps {
-		if made, err = create(); !uncounted(err) {
+func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
+	pause := quotaBackoff
+	for range quotaBackoff.Steps {
+		if made, err = create(); !isQuotaUnknown(err) {
 			return made, err
 		}
 		select {

@@ -52,7 +52,7 @@ func TestRefusal(t *testing.T) {
 		"Other":   {"another error in the same words", errors.New("exceeded quota: q, requested: a=1, used: a=1, limited: a=1"), quota.Exceeded{}, false},
 		"None":    {"no error", nil, quota.Exceeded{}, false},
 	} {
-		if got, is := quota.Refusal(tc.err); is != tc.is || is && got != tc.want {
+		if got, is := quota.ParseExceeded(tc.err); is != tc.is || is && got != tc.want {
 			t.Errorf("%s: %s: %+v %v, want %+v %v", name, tc.reason, got, is, tc.want, tc.is)
 		}
 	}
@@ -76,7 +76,7 @@ func TestPatiently(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tries, began := 0, time.Now()
-			_, err := quota.Patiently(t.Context(), func() (struct{}, error) {
+			_, err := quota.CreateWithRetry(t.Context(), func() (struct{}, error) {
 				tries++
 				return struct{}{}, tc.answers[tries-1]
 			})
@@ -91,7 +91,7 @@ func TestPatiently(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tries := 0
-	_, err := quota.Patiently(ctx, func() (struct{}, error) { tries++; return struct{}{}, unknown })
+	_, err := quota.CreateWithRetry(ctx, func() (struct{}, error) { tries++; return struct{}{}, unknown })
 	if tries != 1 || !errors.Is(err, unknown) {
 		t.Errorf("a request that was given up is tried %d times: %v", tries, err)
 	}

@@ -22,11 +22,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// contention is how often, and how far apart, a Usage is written again that
+// conflictBackoff is how often, and how far apart, a Usage is written again that
 // another process wrote in between. Each such write is progress of a request, and
 // a full Usage is not written any more, so that its limit bounds them. The pauses
 // of 2 to 12 ms differ, so that many writers do not meet again.
-var contention = wait.Backoff{Duration: 2 * time.Millisecond, Jitter: 5, Steps: 200}
+var conflictBackoff = wait.Backoff{Duration: 2 * time.Millisecond, Jitter: 5, Steps: 200}
 
 // API reads and writes Usages in the Kubernetes API, past every cache. Errors are
 // those of k8s.io/apimachinery/pkg/api/errors.
@@ -38,12 +38,12 @@ type API interface {
 	UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
 }
 
-// Store keeps Usages. Its methods may be called from many goroutines and
+// UsageStore keeps Usages. Its methods may be called from many goroutines and
 // processes at once. Their errors are those of the Kubernetes API, wrapped.
-type Store struct{ api API }
+type UsageStore struct{ api API }
 
-// NewStore returns a Store.
-func NewStore(api API) *Store { return &Store{api} }
+// NewUsageStore returns a Store.
+func NewUsageStore(api API) *UsageStore { return &UsageStore{api} }
 
 // Name is how the Usage is called that counts something of a team.
 func Name(counter *v1alpha1.UsageSpec) string {
@@ -59,7 +59,7 @@ func Name(counter *v1alpha1.UsageSpec) string {
 }
 
 // Read returns a Usage as it is stored; one that does not exist is empty.
-func (s *Store) Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
+func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
 	stored, err := s.api.Get(ctx, namespace, Name(&counter))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -77,9 +77,9 @@ func (s *Store) Read(ctx context.Context, namespace string, counter v1alpha1.Usa
 // Amend changes a Usage, and creates it if there is anything to store. It calls
 // change again, with the Usage as it is then, if another process wrote it in
 // between.
-func (s *Store) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
+func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	var fatal error
-	err := wait.ExponentialBackoffWithContext(ctx, contention, func(ctx context.Context) (done bool, err error) {
+	err := wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (done bool, err error) {
 		done, fatal = s.amendOnce(ctx, namespace, counter, change)
 		return done, fatal
 	})
@@ -95,7 +95,7 @@ func (s *Store) Amend(ctx context.Context, namespace string, counter v1alpha1.Us
 	}
 }
 
-func (s *Store) amendOnce(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) (done bool, err error) {
+func (s *UsageStore) amendOnce(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) (done bool, err error) {
 	stored, err := s.Read(ctx, namespace, counter)
 	if err != nil {
 		return false, err

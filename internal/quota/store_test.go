@@ -36,13 +36,13 @@ var (
 func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 
 // replica is a store as another process has it: with a client of its own.
-func replica(t *testing.T) *quota.Store {
+func replica(t *testing.T) *quota.UsageStore {
 	t.Helper()
 	c, err := client.New(env.Config, client.Options{Scheme: env.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return quota.NewStore(quota.NewAPI(c, c))
+	return quota.NewUsageStore(quota.NewAPI(c, c))
 }
 
 // team makes the namespace of a team.
@@ -58,19 +58,19 @@ var uses = []usage.Use{{Count: 1, At: noon}}
 
 // take counts one for a post: a reservation, or with a UID a delivery. It reports
 // whether that was granted.
-func take(ctx context.Context, s *quota.Store, namespace, post string, uid types.UID) (granted bool, err error) {
+func take(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
 	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 		if uid == "" {
 			granted = len(usage.Reserve(u, usage.Reservation{Post: post, Request: "r-" + post, Uses: uses}, limit, noon)) == 0
 		} else {
-			granted = len(usage.Confirm(u, usage.Post{Name: post, UID: uid, Uses: uses}, limit, noon)) == 0
+			granted = len(usage.Confirm(u, usage.PostUses{Name: post, UID: uid, Uses: uses}, limit, noon)) == 0
 		}
 		return nil
 	})
 	return granted, err
 }
 
-func used(t *testing.T, s *quota.Store, namespace string) int {
+func used(t *testing.T, s *quota.UsageStore, namespace string) int {
 	t.Helper()
 	u, err := s.Read(t.Context(), namespace, plan.XPosts(noon))
 	if err != nil {
@@ -84,7 +84,7 @@ func used(t *testing.T, s *quota.Store, namespace string) int {
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "race")
-	stores := []*quota.Store{replica(t), replica(t), replica(t)}
+	stores := []*quota.UsageStore{replica(t), replica(t), replica(t)}
 	var granted, returned atomic.Int64
 	done := make(chan struct{})
 	var watching, racing sync.WaitGroup
@@ -124,7 +124,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			granted.Add(1)
 			if i%5 == 0 { // this post is cancelled at once
 				err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
-					usage.Settle(u, usage.Post{Name: post, UID: uid, Uses: []usage.Use{{Final: true}}})
+					usage.Settle(u, usage.PostUses{Name: post, UID: uid, Uses: []usage.Use{{Final: true}}})
 					return nil
 				})
 				if err != nil {
@@ -150,7 +150,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "once")
-	stores := []*quota.Store{replica(t), replica(t)}
+	stores := []*quota.UsageStore{replica(t), replica(t)}
 	var racing sync.WaitGroup
 	for i := range 32 {
 		racing.Go(func() {
@@ -259,12 +259,12 @@ func TestFailures(t *testing.T) {
 		"Create": {"it cannot be created", broken{create: boom}, "cannot create Usage failures/x-posts-2026-11: boom"},
 	} {
 		tc.api.API = quota.NewAPI(env.Client, env.Client)
-		if _, err := take(t.Context(), quota.NewStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
+		if _, err := take(t.Context(), quota.NewUsageStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %s: error %v, want %q", name, tc.reason, err, tc.want)
 		}
 	}
 	api := &broken{API: quota.NewAPI(env.Client, env.Client), update: boom}
-	store := quota.NewStore(api)
+	store := quota.NewUsageStore(api)
 	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || err.Error() != "cannot write Usage failures/x-posts-2026-11: boom" {
 		t.Errorf("error %v when it cannot be written", err)
 	}
@@ -309,7 +309,7 @@ func TestAmendEndsWithItsContext(t *testing.T) {
 func TestCountOfABudget(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "budget")
-	stores := []*quota.Store{replica(t), replica(t), replica(t)}
+	stores := []*quota.UsageStore{replica(t), replica(t), replica(t)}
 	uses := func(n int64) []v1alpha1.BudgetUse {
 		return []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: n, Limit: 10}, {Item: v1alpha1.BudgetKeys, Used: 1, Limit: 20}}
 	}
@@ -318,7 +318,7 @@ func TestCountOfABudget(t *testing.T) {
 	var later atomic.Int64
 	for i := range 3 {
 		racing.Go(func() {
-			if err := stores[i].Count(t.Context(), namespace, uses(int64(i+1)), noon, apart); errors.Is(err, quota.ErrLater) {
+			if err := stores[i].RecordBudget(t.Context(), namespace, uses(int64(i+1)), noon, apart); errors.Is(err, quota.ErrRecentlyWritten) {
 				later.Add(1)
 			} else if err != nil {
 				t.Error(err)
@@ -349,12 +349,12 @@ func TestCountOfABudget(t *testing.T) {
 		written bool
 	}{
 		{"nothing changed", first.Status.Budget, noon.Add(time.Second), nil, false},
-		{"it was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrLater, false},
+		{"it was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrRecentlyWritten, false},
 		{"that is long enough ago", uses(7), noon.Add(apart), nil, true},
 		{"another's clock is ahead", uses(8), noon, nil, true},
 	} {
 		before := read().ResourceVersion
-		if err := stores[1].Count(t.Context(), namespace, tc.uses, tc.at, apart); !errors.Is(err, tc.want) {
+		if err := stores[1].RecordBudget(t.Context(), namespace, tc.uses, tc.at, apart); !errors.Is(err, tc.want) {
 			t.Errorf("%s: error %v, want %v", tc.reason, err, tc.want)
 		}
 		if written := read().ResourceVersion != before; written != tc.written {

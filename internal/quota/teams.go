@@ -62,9 +62,9 @@ func (t *Teams) owner(ctx context.Context, namespace string, options ...client.L
 	return owner, nil
 }
 
-// Wanting returns the teams that want a namespace. They are those of the cache, and must not
+// Claimants returns the teams that want a namespace. They are those of the cache, and must not
 // be changed.
-func (t *Teams) Wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
+func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
 	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot list the teams that want namespace %q: %w", namespace, err)

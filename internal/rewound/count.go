@@ -21,25 +21,25 @@ import (
 	"time"
 )
 
-// leap is by how much etcdutl lets revisions leap at least, where it is told to as the
+// revisionJump is by how much etcdutl lets revisions leap at least, where it is told to as the
 // Kubernetes documentation says (--bump-revision 1000000000). A busy cluster makes a
 // thousand of them a second, so that it takes eleven days without a count to come as far.
-const leap = 1_000_000_000
+const revisionJump = 1_000_000_000
 
-// mostCounted is more than etcd reaches by counting, or by leaps, since it counts writes.
+// maxRevision is more than etcd reaches by counting, or by leaps, since it counts writes.
 // Other stores have their resourceVersions say the time, in microseconds or less, so that
 // one from there on says nothing by growing fast.
-const mostCounted = 1_000_000_000_000_000
+const maxRevision = 1_000_000_000_000_000
 
-// Rewind is a state to which the cluster was put back.
-type Rewind struct {
+// Rollback is a state to which the cluster was put back.
+type Rollback struct {
 	// From is when that state was counted last; zero if it never was.
 	From time.Time `json:"from,omitzero"`
-	// Noticed is when that was found out, by the clock of the Kubernetes API. What objects
+	// DetectedAt is when that was found out, by the clock of the Kubernetes API. What objects
 	// from before say may be less than what happened.
-	Noticed time.Time `json:"noticed"`
-	// Why names the evidence.
-	Why string `json:"why"`
+	DetectedAt time.Time `json:"noticed"`
+	// Evidence names the evidence.
+	Evidence string `json:"why"`
 }
 
 // Count is how far a place has counted.
@@ -50,8 +50,8 @@ type Count struct {
 	At time.Time `json:"at"`
 	// ResourceVersion is that of the Lease with this count; the Lease itself does not say it.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Rewound is the last rewind; nil if there was none.
-	Rewound *Rewind `json:"rewound,omitempty"`
+	// LastRollback is the last rewind; nil if there was none.
+	LastRollback *Rollback `json:"rewound,omitempty"`
 }
 
 // parse reads a Count.
@@ -70,18 +70,18 @@ var errUncounted = errors.New("counts begin at 1")
 // before the cluster, so that another manager that counts in between makes the cluster no
 // less.
 func next(cluster, bucket Count, now time.Time) (count Count, rewound bool) {
-	count = Count{Number: max(cluster.Number, bucket.Number) + 1, At: now, Rewound: later(cluster.Rewound, bucket.Rewound)}
+	count = Count{Number: max(cluster.Number, bucket.Number) + 1, At: now, LastRollback: latest(cluster.LastRollback, bucket.LastRollback)}
 	if cluster.Number >= bucket.Number {
 		return count, false
 	}
-	count.Rewound = &Rewind{From: cluster.At, Noticed: now, Why: fmt.Sprintf("the cluster has counted to %d, and the bucket to %d", cluster.Number, bucket.Number)}
+	count.LastRollback = &Rollback{From: cluster.At, DetectedAt: now, Evidence: fmt.Sprintf("the cluster has counted to %d, and the bucket to %d", cluster.Number, bucket.Number)}
 	return count, true
 }
 
-// went says how resourceVersions have gone from one noted in the bucket to one of now, if
+// revisionGap says how resourceVersions have gone from one noted in the bucket to one of now, if
 // only a cluster that was put back has them go so; "" otherwise, and where they are no
 // numbers, which Kubernetes lets other stores than etcd do.
-func went(from, to string) string {
+func revisionGap(from, to string) string {
 	was, err := strconv.ParseUint(from, 10, 64)
 	if err != nil {
 		return ""
@@ -92,25 +92,25 @@ func went(from, to string) string {
 		return ""
 	case is < was:
 		return fmt.Sprintf("resourceVersions went back from %d to %d", was, is)
-	case is-was >= leap && was < mostCounted:
+	case is-was >= revisionJump && was < maxRevision:
 		return fmt.Sprintf("resourceVersions leapt from %d to %d", was, is)
 	}
 	return ""
 }
 
-// farther is the count that is further on, with the last rewind that either of them knows.
-func farther(a, b Count) Count {
+// mostAdvanced is the count that is further on, with the last rewind that either of them knows.
+func mostAdvanced(a, b Count) Count {
 	far := a
 	if b.Number > a.Number {
 		far = b
 	}
-	far.Rewound = later(a.Rewound, b.Rewound)
+	far.LastRollback = latest(a.LastRollback, b.LastRollback)
 	return far
 }
 
-// later is the rewind that was noticed later; nil if there is none.
-func later(a, b *Rewind) *Rewind {
-	if a == nil || b != nil && b.Noticed.After(a.Noticed) {
+// latest is the rewind that was noticed later; nil if there is none.
+func latest(a, b *Rollback) *Rollback {
+	if a == nil || b != nil && b.DetectedAt.After(a.DetectedAt) {
 		return b
 	}
 	return a

@@ -15,7 +15,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func TestNext(t *testing.T) {
 	before := noon.Add(-time.Hour)
-	once := &Rewind{Noticed: before, Why: "once"}
+	once := &Rollback{DetectedAt: before, Evidence: "once"}
 	for name, tt := range map[string]struct {
 		why             string
 		cluster, bucket Count
@@ -26,21 +26,21 @@ func TestNext(t *testing.T) {
 		"as always":           {"both have counted the same", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
 		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
 		"the bucket was away": {"the cluster has counted on", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
-		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, Rewound: &Rewind{From: before, Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 7"}}, true},
+		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, LastRollback: &Rollback{From: before, DetectedAt: noon, Evidence: "the cluster has counted to 6, and the bucket to 7"}}, true},
 		"put back to before the first count": {
 			"its posts are of then",
 			Count{},
 			Count{Number: 7, At: before},
-			Count{Number: 8, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 0, and the bucket to 7"}},
+			Count{Number: 8, At: noon, LastRollback: &Rollback{DetectedAt: noon, Evidence: "the cluster has counted to 0, and the bucket to 7"}},
 			true,
 		},
-		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, Rewound: once}, Count{Number: 7, Rewound: once}, Count{Number: 8, At: noon, Rewound: once}, false},
-		"the bucket was not told": {"the cluster knows it", Count{Number: 8, Rewound: once}, Count{Number: 7}, Count{Number: 9, At: noon, Rewound: once}, false},
+		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, LastRollback: once}, Count{Number: 7, LastRollback: once}, Count{Number: 8, At: noon, LastRollback: once}, false},
+		"the bucket was not told": {"the cluster knows it", Count{Number: 8, LastRollback: once}, Count{Number: 7}, Count{Number: 9, At: noon, LastRollback: once}, false},
 		"put back twice": {
 			"the later one counts",
 			Count{Number: 6},
-			Count{Number: 8, Rewound: once},
-			Count{Number: 9, At: noon, Rewound: &Rewind{Noticed: noon, Why: "the cluster has counted to 6, and the bucket to 8"}},
+			Count{Number: 8, LastRollback: once},
+			Count{Number: 9, At: noon, LastRollback: &Rollback{DetectedAt: noon, Evidence: "the cluster has counted to 6, and the bucket to 8"}},
 			true,
 		},
 	} {
@@ -65,14 +65,14 @@ func TestWent(t *testing.T) {
 		"nanoseconds":        {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
 		"back in time":       {"a store that goes by time does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
-		if got := went(tt.from, tt.to); got != tt.want {
+		if got := revisionGap(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %q, want %q (%s)", name, got, tt.want, tt.why)
 		}
 	}
 }
 
 func TestFarther(t *testing.T) {
-	first, second := &Rewind{Noticed: noon}, &Rewind{Noticed: noon.Add(time.Minute)}
+	first, second := &Rollback{DetectedAt: noon}, &Rollback{DetectedAt: noon.Add(time.Minute)}
 	for name, tt := range map[string]struct {
 		why        string
 		a, b, want Count
@@ -81,10 +81,10 @@ func TestFarther(t *testing.T) {
 		"the same":           {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
 		"the second":         {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
 		"the first":          {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
-		"the other knows it": {"a rewind must not be forgotten", Count{Number: 8}, Count{Number: 7, Rewound: first}, Count{Number: 8, Rewound: first}},
-		"both know one":      {"the later one counts", Count{Number: 8, Rewound: first}, Count{Number: 7, Rewound: second}, Count{Number: 8, Rewound: second}},
+		"the other knows it": {"a rewind must not be forgotten", Count{Number: 8}, Count{Number: 7, LastRollback: first}, Count{Number: 8, LastRollback: first}},
+		"both know one":      {"the later one counts", Count{Number: 8, LastRollback: first}, Count{Number: 7, LastRollback: second}, Count{Number: 8, LastRollback: second}},
 	} {
-		if diff := cmp.Diff(tt.want, farther(tt.a, tt.b)); diff != "" {
+		if diff := cmp.Diff(tt.want, mostAdvanced(tt.a, tt.b)); diff != "" {
 			t.Errorf("%s (%s): %s", name, tt.why, diff)
 		}
 	}

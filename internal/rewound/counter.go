@@ -49,13 +49,13 @@ type Documents interface {
 	PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error)
 }
 
-// State is what is known of rewinds.
-type State struct {
-	// Rewound is the last rewind; nil if there was none.
-	Rewound *Rewind
-	// Unsure is since when it cannot be told whether there was one; zero if it can. What was
+// Status is what is known of rewinds.
+type Status struct {
+	// LastRollback is the last rewind; nil if there was none.
+	LastRollback *Rollback
+	// UnknownSince is since when it cannot be told whether there was one; zero if it can. What was
 	// created later is not from before one.
-	Unsure time.Time
+	UnknownSince time.Time
 	// Problem says why it cannot be told.
 	Problem string
 }
@@ -77,27 +77,27 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Counter counts, and knows whether the cluster was put back. It may be asked by many
+// Detector counts, and knows whether the cluster was put back. It may be asked by many
 // goroutines at once.
-type Counter struct {
-	o       Options
-	noticed prometheus.Gauge
+type Detector struct {
+	o            Options
+	rolledBackAt prometheus.Gauge
 
-	mu    sync.Mutex
-	state State
+	mu     sync.Mutex
+	status Status
 	// first is closed once the state is known for the first time.
 	first chan struct{}
-	// known is whether the bucket has told, and believed whether the cluster alone is
+	// confirmed is whether the bucket has told, and believed whether the cluster alone is
 	// believed until it does.
-	known, believed bool
+	confirmed, trusted bool
 	// last is what this manager wrote or read on the Lease last. While the bucket is away it
 	// stands in for it: the cluster does not count less by itself.
 	last Count
 }
 
 // New returns a Counter.
-func New(o Options) *Counter {
-	return &Counter{o: o, first: make(chan struct{}), noticed: promauto.With(o.Registerer).NewGauge(prometheus.GaugeOpts{
+func New(o Options) *Detector {
+	return &Detector{o: o, first: make(chan struct{}), rolledBackAt: promauto.With(o.Registerer).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_cluster_rewound_timestamp_seconds",
 		Help: "When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, in seconds since 1970; 0 if it never was. " +
 			"By the manager that works.",
@@ -105,11 +105,11 @@ func New(o Options) *Counter {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (*Counter) NeedLeaderElection() bool { return true }
+func (*Detector) NeedLeaderElection() bool { return true }
 
 // Start counts at once, each minute, and once more when ctx ends. A count that fails is tried
 // again sooner.
-func (c *Counter) Start(ctx context.Context) error {
+func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
 		pause := countEvery
@@ -117,9 +117,9 @@ func (c *Counter) Start(ctx context.Context) error {
 		case err == nil:
 			again = tryEvery
 		case ctx.Err() == nil:
-			c.failed(ctx, began, err)
+			c.handleFailure(ctx, began, err)
 			c.renew(ctx, countWithin, err)
-			if pause = again; !c.knows() {
+			if pause = again; !c.isConfirmed() {
 				pause = tryEvery
 			}
 			again = min(2*again, countEvery)
@@ -129,15 +129,15 @@ func (c *Counter) Start(ctx context.Context) error {
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			c.countLast(context.WithoutCancel(ctx))
+			c.countFinal(context.WithoutCancel(ctx))
 			return nil
 		}
 	}
 }
 
-// countLast counts once more at the end: what was published within the last minute is after the
+// countFinal counts once more at the end: what was published within the last minute is after the
 // last count.
-func (c *Counter) countLast(ctx context.Context) {
+func (c *Detector) countFinal(ctx context.Context) {
 	if err := c.within(ctx, lastWithin); err != nil {
 		log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
 		c.renew(ctx, lastWithin, err)
@@ -146,33 +146,33 @@ func (c *Counter) countLast(ctx context.Context) {
 
 func log(ctx context.Context) logr.Logger { return ctrllog.FromContext(ctx).WithName("clock") }
 
-func (c *Counter) within(ctx context.Context, most time.Duration) error {
+func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return c.Count(ctx)
 }
 
-// State returns what is known of rewinds. It waits until that is so for the first time, or
+// Status returns what is known of rewinds. It waits until that is so for the first time, or
 // until ctx ends, which is the error.
-func (c *Counter) State(ctx context.Context) (State, error) {
+func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:
 	case <-ctx.Done():
-		return State{}, fmt.Errorf("stopped before it was known whether the cluster was put back to an earlier state: %w", ctx.Err())
+		return Status{}, fmt.Errorf("stopped before it was known whether the cluster was put back to an earlier state: %w", ctx.Err())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state, nil
+	return c.status, nil
 }
 
 // Count counts once, and takes what that tells of rewinds. An error means that it could not
 // be counted everywhere; what is known of rewinds stands then as far as it could be read.
-func (c *Counter) Count(ctx context.Context) error {
-	return retried(func() error { return c.count(ctx) })
+func (c *Detector) Count(ctx context.Context) error {
+	return retryOnConflict(func() error { return c.count(ctx) })
 }
 
-// retried does again what another manager did at the same time.
-func retried(count func() error) error {
+// retryOnConflict does again what another manager did at the same time.
+func retryOnConflict(count func() error) error {
 	var err error
 	for range tries {
 		if err = count(); !errors.Is(err, store.ErrChanged) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -182,7 +182,7 @@ func retried(count func() error) error {
 	return fmt.Errorf("other managers count at the same time: %w", err)
 }
 
-func (c *Counter) count(ctx context.Context) error {
+func (c *Detector) count(ctx context.Context) error {
 	cluster, err := c.o.Cluster(ctx)
 	if err != nil {
 		return err
@@ -196,26 +196,26 @@ func (c *Counter) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	noted := farther(c.lastCount(), kept)
+	noted := mostAdvanced(c.lastCount(), kept)
 	count, _ := next(counted, noted, c.now())
 	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
-	c.set(ctx, State{Rewound: count.Rewound}, true)
+	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, true)
 	return c.writeBucket(ctx, key, count, etag)
 }
 
-func (c *Counter) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
+func (c *Detector) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
 
 // countOnLease writes a count to the Lease, with what the Lease's resourceVersion tells only
 // then: from is when the state of the cluster is from, and noted the one to compare with. It
 // returns the count as it was written, with its resourceVersion.
-func (c *Counter) countOnLease(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
+func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
 	if err := c.writeLease(ctx, lease, count); err != nil {
 		return Count{}, err
 	}
-	if why := went(noted, lease.ResourceVersion); why != "" && (count.Rewound == nil || count.Rewound.Noticed.Before(count.At)) {
-		count.Rewound = &Rewind{From: from, Noticed: count.At, Why: why}
+	if why := revisionGap(noted, lease.ResourceVersion); why != "" && (count.LastRollback == nil || count.LastRollback.DetectedAt.Before(count.At)) {
+		count.LastRollback = &Rollback{From: from, DetectedAt: count.At, Evidence: why}
 		if err := c.writeLease(ctx, lease, count); err != nil {
 			return Count{}, err
 		}
@@ -231,13 +231,13 @@ func (c *Counter) countOnLease(ctx context.Context, lease *coordinationv1.Lease,
 // and it is known nevertheless what state the cluster is in: the manager that follows would
 // doubt that otherwise, and keep posts back. It takes time of its own, as a bucket that
 // does not answer has used up that of the count.
-func (c *Counter) renew(ctx context.Context, most time.Duration, why error) {
-	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.knows() && !c.believes() {
+func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
+	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.isConfirmed() && !c.isTrusted() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	if err := retried(func() error { return c.renewLease(ctx) }); err != nil {
+	if err := retryOnConflict(func() error { return c.renewLease(ctx) }); err != nil {
 		log(ctx).Info("cannot renew the lease while the bucket cannot be read", "error", err.Error())
 	}
 }
@@ -246,7 +246,7 @@ func (c *Counter) renew(ctx context.Context, most time.Duration, why error) {
 // after the bucket was read, or a cluster that was put back could catch up with the bucket
 // before anybody has compared the two. What this manager has counted stands in for the
 // bucket.
-func (c *Counter) renewLease(ctx context.Context) error {
+func (c *Detector) renewLease(ctx context.Context) error {
 	lease, counted, err := c.readLease(ctx)
 	if err != nil {
 		return err
@@ -260,83 +260,83 @@ func (c *Counter) renewLease(ctx context.Context) error {
 	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
-	c.set(ctx, State{Rewound: count.Rewound}, false)
+	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, false)
 	return nil
 }
 
-// failed takes that it could not be counted. What was known stays. At the begin, the
+// handleFailure takes that it could not be counted. What was known stays. At the begin, the
 // cluster alone is believed if it has counted a moment ago, since an ordinary restart must
 // not wait for the bucket; otherwise what is from before waits.
-func (c *Counter) failed(ctx context.Context, began time.Time, why error) {
-	if c.knows() {
+func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error) {
+	if c.isConfirmed() {
 		log(ctx).Info("cannot count; an earlier state of the cluster would not be noticed if it were put back now", "error", why.Error())
 		return
 	}
 	log(ctx).Info("cannot tell yet whether the cluster was put back to an earlier state; trying again", "error", why.Error())
 	_, bucket := errors.AsType[*bucketError](why)
 	switch {
-	case c.believes():
+	case c.isTrusted():
 	case bucket:
-		c.believe(ctx, began)
+		c.trustCluster(ctx, began)
 	default:
-		c.set(ctx, State{Unsure: began, Problem: "the manager's log has the error"}, false)
+		c.setStatus(ctx, Status{UnknownSince: began, Problem: "the manager's log has the error"}, false)
 	}
 }
 
-// believe takes what the cluster alone tells.
-func (c *Counter) believe(ctx context.Context, began time.Time) {
+// trustCluster takes what the cluster alone tells.
+func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
-	state := State{Unsure: began, Problem: "the store of media files does not answer (the manager's log has the error)"}
+	state := Status{UnknownSince: began, Problem: "the store of media files does not answer (the manager's log has the error)"}
 	lease, counted, err := c.readLease(ctx)
 	if err == nil && counted.Number > 0 && began.Sub(counted.At).Abs() <= recent {
-		state = State{}
+		state = Status{}
 		counted.ResourceVersion = lease.ResourceVersion
 		c.mu.Lock()
-		c.believed, c.last = true, counted
+		c.trusted, c.last = true, counted
 		c.mu.Unlock()
 	}
 	if err == nil {
-		state.Rewound = counted.Rewound
+		state.LastRollback = counted.LastRollback
 	}
-	c.set(ctx, state, false)
+	c.setStatus(ctx, state, false)
 }
 
-// set takes what is known of rewinds; known says that the bucket has told it.
-func (c *Counter) set(ctx context.Context, state State, known bool) {
+// setStatus takes what is known of rewinds; known says that the bucket has told it.
+func (c *Detector) setStatus(ctx context.Context, state Status, known bool) {
 	c.mu.Lock()
-	before := c.state.Rewound
+	before := c.status.LastRollback
 	// What was noticed, and could not be written, stays.
-	state.Rewound = later(before, state.Rewound)
-	c.state, c.known = state, c.known || known
+	state.LastRollback = latest(before, state.LastRollback)
+	c.status, c.confirmed = state, c.confirmed || known
 	select {
 	case <-c.first:
 	default:
 		close(c.first)
 	}
 	c.mu.Unlock()
-	if r := state.Rewound; r != nil {
-		c.noticed.Set(float64(r.Noticed.Unix()))
-		if before == nil || r.Noticed.After(before.Noticed) {
+	if r := state.LastRollback; r != nil {
+		c.rolledBackAt.Set(float64(r.DetectedAt.Unix()))
+		if before == nil || r.DetectedAt.After(before.DetectedAt) {
 			log(ctx).Info("the cluster was put back to an earlier state: what became of posts from before is looked up in the bucket, and where nothing is kept "+
-				"of one whose time had come, a person is asked", "noticed", r.Noticed, "lastCounted", r.From, "because", r.Why)
+				"of one whose time had come, a person is asked", "noticed", r.DetectedAt, "lastCounted", r.From, "because", r.Evidence)
 		}
 	}
 }
 
-func (c *Counter) knows() bool {
+func (c *Detector) isConfirmed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known
+	return c.confirmed
 }
 
-func (c *Counter) believes() bool {
+func (c *Detector) isTrusted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.believed
+	return c.trusted
 }
 
-func (c *Counter) lastCount() Count {
+func (c *Detector) lastCount() Count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last

@@ -94,7 +94,7 @@ func newBench(t *testing.T, name string) *bench {
 }
 
 // manager is a manager that begins.
-func (b *bench) manager(registry prometheus.Registerer) *rewound.Counter {
+func (b *bench) manager(registry prometheus.Registerer) *rewound.Detector {
 	return rewound.New(rewound.Options{
 		Documents: b.files, Cluster: func(context.Context) (string, error) { return cluster, nil }, Client: env.Client, Reader: env.Client,
 		Lease: b.lease, Clock: b.clock, Registerer: registry,
@@ -102,13 +102,13 @@ func (b *bench) manager(registry prometheus.Registerer) *rewound.Counter {
 }
 
 // works has a manager count, and returns what it knows.
-func (b *bench) works(c *rewound.Counter) rewound.State {
+func (b *bench) works(c *rewound.Detector) rewound.Status {
 	b.t.Helper()
 	b.clock.Step(time.Minute)
 	if err := c.Count(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	state, err := c.State(b.t.Context())
+	state, err := c.Status(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -116,12 +116,12 @@ func (b *bench) works(c *rewound.Counter) rewound.State {
 }
 
 // begins has a manager begin as a process does, and end, and returns what it knew.
-func (b *bench) begins() rewound.State {
+func (b *bench) begins() rewound.Status {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done, c := make(chan error), b.manager(nil)
 	go func() { done <- c.Start(ctx) }()
-	state, err := c.State(ctx)
+	state, err := c.Status(ctx)
 	cancel()
 	if err := errors.Join(err, <-done); err != nil {
 		b.t.Fatal(err)
@@ -131,7 +131,7 @@ func (b *bench) begins() rewound.State {
 
 // runs has a manager begin, does what happens once it has counted, or has failed to, has it
 // run on for 20 minutes, and end. It returns what it knew then.
-func (b *bench) runs(happens func()) rewound.State {
+func (b *bench) runs(happens func()) rewound.Status {
 	b.t.Helper()
 	b.clock.pauses = make(chan time.Duration)
 	defer func() { b.clock.pauses = nil }()
@@ -143,7 +143,7 @@ func (b *bench) runs(happens func()) rewound.State {
 	for end := b.clock.Now().Add(20 * time.Minute); b.clock.Now().Before(end); pause = <-b.clock.pauses {
 		b.clock.Step(pause)
 	}
-	state, err := c.State(ctx)
+	state, err := c.Status(ctx)
 	cancel()
 	if err := errors.Join(err, <-done); err != nil {
 		b.t.Fatal(err)
@@ -176,38 +176,38 @@ func (b *bench) putBack(annotation string) {
 // TestPutBack follows a cluster through the drill, with one manager after another.
 func TestPutBack(t *testing.T) {
 	b := newBench(t, "put-back")
-	if state := b.works(b.manager(nil)); state.Rewound != nil || !state.Unsure.IsZero() {
+	if state := b.works(b.manager(nil)); state.LastRollback != nil || !state.UnknownSince.IsZero() {
 		t.Fatalf("%+v of a new installation", state)
 	}
 	first := b.manager(nil)
 	b.works(first)
 	snapshot := b.snapshot()
-	if state := b.works(first); state.Rewound != nil {
+	if state := b.works(first); state.LastRollback != nil {
 		t.Fatalf("%+v of one that works", state)
 	}
 	b.putBack(snapshot)
 	registry := prometheus.NewRegistry()
 	second := b.manager(registry)
 	state := b.works(second)
-	if state.Rewound == nil || !state.Rewound.Noticed.Equal(b.clock.Now()) || !state.Rewound.From.Equal(b.clock.Now().Add(-2*time.Minute)) {
-		t.Fatalf("%+v of a cluster that was put back", state.Rewound)
+	if state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(b.clock.Now()) || !state.LastRollback.From.Equal(b.clock.Now().Add(-2*time.Minute)) {
+		t.Fatalf("%+v of a cluster that was put back", state.LastRollback)
 	}
 	want := fmt.Sprintf("# HELP herald_cluster_rewound_timestamp_seconds When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, "+
 		"in seconds since 1970; 0 if it never was. By the manager that works.\n# TYPE herald_cluster_rewound_timestamp_seconds gauge\n"+
-		"herald_cluster_rewound_timestamp_seconds %d\n", state.Rewound.Noticed.Unix())
+		"herald_cluster_rewound_timestamp_seconds %d\n", state.LastRollback.DetectedAt.Unix())
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
-	noticed := state.Rewound.Noticed
-	if state := b.works(second); !state.Rewound.Noticed.Equal(noticed) {
-		t.Errorf("%+v: it was noticed before", state.Rewound)
+	noticed := state.LastRollback.DetectedAt
+	if state := b.works(second); !state.LastRollback.DetectedAt.Equal(noticed) {
+		t.Errorf("%+v: it was noticed before", state.LastRollback)
 	}
-	if state := b.works(b.manager(nil)); state.Rewound == nil || !state.Rewound.Noticed.Equal(noticed) {
-		t.Errorf("%+v: the next manager does not know of it", state.Rewound)
+	if state := b.works(b.manager(nil)); state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(noticed) {
+		t.Errorf("%+v: the next manager does not know of it", state.LastRollback)
 	}
 	b.putBack(snapshot)
-	if state := b.works(second); !state.Rewound.Noticed.Equal(b.clock.Now()) {
-		t.Errorf("%+v: a manager that ran on has not noticed", state.Rewound)
+	if state := b.works(second); !state.LastRollback.DetectedAt.Equal(b.clock.Now()) {
+		t.Errorf("%+v: a manager that ran on has not noticed", state.LastRollback)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestEnds(t *testing.T) {
 	snapshot := b.snapshot()
 	b.begins()
 	b.putBack(snapshot)
-	if state := b.begins(); state.Rewound == nil {
+	if state := b.begins(); state.LastRollback == nil {
 		t.Error("a manager that has worked for less than a minute, and ended in order, has not counted")
 	}
 }
@@ -244,11 +244,11 @@ func TestLeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := b.works(b.manager(nil))
-	if state.Rewound == nil || !strings.Contains(state.Rewound.Why, "went back from 999999999") {
-		t.Fatalf("%+v", state.Rewound)
+	if state.LastRollback == nil || !strings.Contains(state.LastRollback.Evidence, "went back from 999999999") {
+		t.Fatalf("%+v", state.LastRollback)
 	}
-	if next := b.works(b.manager(nil)); next.Rewound == nil || !next.Rewound.Noticed.Equal(state.Rewound.Noticed) {
-		t.Errorf("%+v: it is noticed once", next.Rewound)
+	if next := b.works(b.manager(nil)); next.LastRollback == nil || !next.LastRollback.DetectedAt.Equal(state.LastRollback.DetectedAt) {
+		t.Errorf("%+v: it is noticed once", next.LastRollback)
 	}
 }
 
@@ -272,11 +272,11 @@ func TestAway(t *testing.T) {
 			}
 			b.files.away = true
 			state := b.begins()
-			if state.Unsure.IsZero() == tt.unsure || tt.unsure && (!state.Unsure.Equal(b.clock.Now()) || !strings.Contains(state.Problem, "store")) {
+			if state.UnknownSince.IsZero() == tt.unsure || tt.unsure && (!state.UnknownSince.Equal(b.clock.Now()) || !strings.Contains(state.Problem, "store")) {
 				t.Errorf("%+v (%s)", state, tt.why)
 			}
 			b.files.away = false
-			if state := b.begins(); !state.Unsure.IsZero() || state.Rewound != nil {
+			if state := b.begins(); !state.UnknownSince.IsZero() || state.LastRollback != nil {
 				t.Errorf("%+v, after the store is back", state)
 			}
 		})
@@ -303,14 +303,14 @@ func TestAwayForLong(t *testing.T) {
 			b.works(b.manager(nil))
 			b.clock.Step(tt.paused)
 			b.files.away = tt.awayAt
-			if state := b.runs(func() { b.files.away = true }); state.Unsure.IsZero() == tt.unsure || state.Rewound != nil {
+			if state := b.runs(func() { b.files.away = true }); state.UnknownSince.IsZero() == tt.unsure || state.LastRollback != nil {
 				t.Errorf("%+v of a manager that ran on (%s)", state, tt.why)
 			}
-			if state := b.begins(); state.Unsure.IsZero() == tt.unsure || state.Rewound != nil {
+			if state := b.begins(); state.UnknownSince.IsZero() == tt.unsure || state.LastRollback != nil {
 				t.Errorf("%+v of the next manager (%s)", state, tt.why)
 			}
 			b.files.away = false
-			if state := b.begins(); !state.Unsure.IsZero() || state.Rewound != nil {
+			if state := b.begins(); !state.UnknownSince.IsZero() || state.LastRollback != nil {
 				t.Errorf("%+v, after the store is back", state)
 			}
 		})
@@ -351,19 +351,19 @@ func TestAwayAndPutBack(t *testing.T) {
 					tt.during(b, snapshot)
 				}
 			})
-			if !state.Unsure.IsZero() || (state.Rewound != nil) != tt.soon {
+			if !state.UnknownSince.IsZero() || (state.LastRollback != nil) != tt.soon {
 				t.Errorf("%+v while the store is away (%s)", state, tt.why)
 			}
-			if next := b.begins(); !next.Unsure.IsZero() || (next.Rewound != nil) != tt.soon {
+			if next := b.begins(); !next.UnknownSince.IsZero() || (next.LastRollback != nil) != tt.soon {
 				t.Errorf("%+v of the next manager, while the store is away (%s)", next, tt.why)
 			}
 			b.files.away = false
 			next := b.begins()
-			if !next.Unsure.IsZero() || next.Rewound == nil {
+			if !next.UnknownSince.IsZero() || next.LastRollback == nil {
 				t.Fatalf("%+v, after the store is back (%s)", next, tt.why)
 			}
-			if tt.soon && state.Rewound != nil && !next.Rewound.Noticed.Equal(state.Rewound.Noticed) {
-				t.Errorf("%+v, after the store is back: it was noticed before, %+v", next.Rewound, state.Rewound)
+			if tt.soon && state.LastRollback != nil && !next.LastRollback.DetectedAt.Equal(state.LastRollback.DetectedAt) {
+				t.Errorf("%+v, after the store is back: it was noticed before, %+v", next.LastRollback, state.LastRollback)
 			}
 		})
 	}
@@ -415,11 +415,11 @@ func TestUnwritten(t *testing.T) {
 	b.works(b.manager(nil))
 	b.putBack(snapshot)
 	b.files.refuses = true
-	if state := b.begins(); state.Rewound == nil {
+	if state := b.begins(); state.LastRollback == nil {
 		t.Fatal("it was not noticed")
 	}
 	b.files.away = true
-	if state := b.begins(); state.Rewound == nil {
+	if state := b.begins(); state.LastRollback == nil {
 		t.Error("it is not known any more")
 	}
 }

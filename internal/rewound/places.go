@@ -33,7 +33,7 @@ const (
 )
 
 // writeBucket writes a count on condition that the document still has an etag.
-func (c *Counter) writeBucket(ctx context.Context, key string, count Count, etag string) error {
+func (c *Detector) writeBucket(ctx context.Context, key string, count Count, etag string) error {
 	data, err := json.Marshal(count)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (e *bucketError) Unwrap() error { return e.error }
 
 // readBucket returns what the bucket has counted, and the etag of that; both are zero if it
 // has not.
-func (c *Counter) readBucket(ctx context.Context, key string) (Count, string, error) {
+func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, error) {
 	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
 	if errors.Is(err, store.ErrNotFound) {
 		return Count{}, "", nil
@@ -68,7 +68,7 @@ func (c *Counter) readBucket(ctx context.Context, key string) (Count, string, er
 
 // readLease returns the Lease and what the cluster has counted on it; a new one if there is
 // none. What somebody has written there that is no count is none.
-func (c *Counter) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
+func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.o.Reader.Get(ctx, c.o.Lease, lease)
 	if apierrors.IsNotFound(err) {
@@ -85,7 +85,7 @@ func (c *Counter) readLease(ctx context.Context) (*coordinationv1.Lease, Count, 
 	return lease, count, nil
 }
 
-func (c *Counter) writeLease(ctx context.Context, lease *coordinationv1.Lease, count Count) error {
+func (c *Detector) writeLease(ctx context.Context, lease *coordinationv1.Lease, count Count) error {
 	data, err := json.Marshal(count)
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context
 	if parent := parse(traceparent); parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	return begin(ctx, t.tracer, "request", trace.WithSpanKind(trace.SpanKindServer))
+	return startSpan(ctx, t.tracer, "request", trace.WithSpanKind(trace.SpanKindServer))
 }
 
 // Resume begins the span of work that an earlier request asked for, whose traceparent is
@@ -102,11 +102,11 @@ func (t *Tracer) Resume(ctx context.Context, name, origin string, near bool) (co
 	parent := parse(origin)
 	switch {
 	case !parent.IsValid():
-		return begin(ctx, t.tracer, name)
+		return startSpan(ctx, t.tracer, name)
 	case near:
-		return begin(trace.ContextWithRemoteSpanContext(ctx, parent), t.tracer, name, trace.WithSpanKind(trace.SpanKindConsumer))
+		return startSpan(trace.ContextWithRemoteSpanContext(ctx, parent), t.tracer, name, trace.WithSpanKind(trace.SpanKindConsumer))
 	default:
-		return begin(ctx, t.tracer, name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(trace.Link{SpanContext: parent}))
+		return startSpan(ctx, t.tracer, name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(trace.Link{SpanContext: parent}))
 	}
 }
 
@@ -125,12 +125,12 @@ func child(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	if !parent.IsRecording() && !parent.SpanContext().IsSampled() {
 		return ctx, Span{}
 	}
-	return begin(ctx, parent.TracerProvider().Tracer(scope), name, trace.WithSpanKind(kind))
+	return startSpan(ctx, parent.TracerProvider().Tracer(scope), name, trace.WithSpanKind(kind))
 }
 
-// begin begins a span. One that is not recorded is none, but its context says so to what
+// startSpan begins a span. One that is not recorded is none, but its context says so to what
 // the work leads to.
-func begin(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) (context.Context, Span) {
+func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) (context.Context, Span) {
 	ctx, span := tracer.Start(ctx, name, options...)
 	if !span.IsRecording() {
 		return ctx, Span{}

@@ -254,7 +254,7 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	way, err := c.way(call, req)
+	way, err := c.clientFor(call, req)
 	if err != nil {
 		return nil, &Error{Err: err}
 	}
@@ -276,8 +276,8 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// way is what carries a call.
-func (c *Client) way(call Call, req *http.Request) (*http.Client, error) {
+// clientFor is what carries a call.
+func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	if !call.Named {
 		return c.http, nil
 	}

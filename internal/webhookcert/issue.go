@@ -36,9 +36,9 @@ const (
 
 const blockCertificate = "CERTIFICATE"
 
-// good reports whether the data of a Secret hold a certificate for all hosts that its
+// coversHosts reports whether the data of a Secret hold a certificate for all hosts that its
 // authority signed and that is valid for long enough.
-func good(data map[string][]byte, hosts []string, now time.Time) bool {
+func coversHosts(data map[string][]byte, hosts []string, now time.Time) bool {
 	leaf := valid(data, now)
 	return leaf != nil && !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
 }
@@ -59,11 +59,11 @@ func valid(data map[string][]byte, now time.Time) *x509.Certificate {
 	return pair.Leaf
 }
 
-// everyone returns the hosts for a new certificate: those that are needed, and those
+// hostsFor returns the hosts for a new certificate: those that are needed, and those
 // of the previous certificate if that one is still good. Other replicas may need
 // these and would otherwise issue a certificate of their own, in turns. When a
 // certificate is renewed for its age, unneeded names are dropped.
-func everyone(data map[string][]byte, needed []string, now time.Time) []string {
+func hostsFor(data map[string][]byte, needed []string, now time.Time) []string {
 	leaf := valid(data, now)
 	if leaf == nil {
 		return needed
@@ -112,15 +112,15 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 	}
 	bundle := pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: authorityDER})
 	return map[string][]byte{
-		keyAuthority:   append(bundle, stillTrusted(trusted, now)...),
+		keyAuthority:   append(bundle, unexpired(trusted, now)...),
 		keyCertificate: pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: leafDER}),
 		keyPrivate:     pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
 	}, nil
 }
 
-// stillTrusted returns the authorities of a bundle that have not ended: the first
+// unexpired returns the authorities of a bundle that have not ended: the first
 // maxTrusted, since the newest stand in front.
-func stillTrusted(bundle []byte, now time.Time) []byte {
+func unexpired(bundle []byte, now time.Time) []byte {
 	var kept bytes.Buffer
 	for n := 0; n < maxTrusted; {
 		var block *pem.Block

@@ -54,7 +54,7 @@ func TestGood(t *testing.T) {
 		"another authority": {"nobody vouches for it", mixed(keyAuthority), hosts, noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := good(tc.data, tc.hosts, tc.at); got != tc.want {
+			if got := coversHosts(tc.data, tc.hosts, tc.at); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})
@@ -70,7 +70,7 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 	}
 	// What the first replica serves is still vouched for.
 	first[keyAuthority] = second[keyAuthority]
-	if !good(first, hosts, noon.Add(lifetime/2)) {
+	if !coversHosts(first, hosts, noon.Add(lifetime/2)) {
 		t.Error("the first certificate is not trusted any more")
 	}
 	third := made(t, second[keyAuthority], hosts, noon.Add(lifetime+time.Hour))
@@ -80,11 +80,11 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 	if _, err := tls.X509KeyPair(third[keyCertificate], third[keyPrivate]); err != nil {
 		t.Error(err)
 	}
-	if kept := stillTrusted([]byte("no PEM"), noon); len(kept) > 0 {
+	if kept := unexpired([]byte("no PEM"), noon); len(kept) > 0 {
 		t.Errorf("kept %q", kept)
 	}
 	garbage := pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})
-	if kept := stillTrusted(garbage, noon); len(kept) > 0 {
+	if kept := unexpired(garbage, noon); len(kept) > 0 {
 		t.Errorf("kept %q", kept)
 	}
 }
@@ -99,7 +99,7 @@ func TestBundlesAreBounded(t *testing.T) {
 		t.Errorf("%d authorities are trusted", n)
 	}
 	last[keyAuthority] = data[keyAuthority]
-	if !good(last, []string{"a"}, noon) {
+	if !coversHosts(last, []string{"a"}, noon) {
 		t.Error("the newest ones are kept: a replica may still serve with the certificate before")
 	}
 }
@@ -126,7 +126,7 @@ func TestEveryone(t *testing.T) {
 		"many": {"they do not grow for ever", made(t, nil, many, noon), noon, append([]string{"a.svc"}, many[:maxHosts]...)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, everyone(tc.data, []string{"a.svc"}, tc.at)); diff != "" {
+			if diff := cmp.Diff(tc.want, hostsFor(tc.data, []string{"a.svc"}, tc.at)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

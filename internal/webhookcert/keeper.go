@@ -40,8 +40,8 @@ const (
 	keyAuthority   = "ca.crt"
 	keyCertificate = corev1.TLSCertKey
 	keyPrivate     = corev1.TLSPrivateKeyKey
-	// keyWord holds the word that ends the path of the webhook.
-	keyWord = "word"
+	// keyPathToken holds the word that ends the path of the webhook.
+	keyPathToken = "word"
 )
 
 const (
@@ -53,8 +53,8 @@ const (
 	retryAfter = 5 * time.Second
 	// firstChecks is how many of these there are.
 	firstChecks = 12
-	// wordLength is how long the word of the path is at least, in characters of 5 bits: rand.Text has 128 bits and more.
-	wordLength = 26
+	// pathTokenLength is how long the word of the path is at least, in characters of 5 bits: rand.Text has 128 bits and more.
+	pathTokenLength = 26
 	// conflicts is how often a write is tried when other replicas win.
 	conflicts = 5
 )
@@ -76,45 +76,45 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Keeper maintains one certificate.
-type Keeper struct {
+// Rotator maintains one certificate.
+type Rotator struct {
 	Options
-	current atomic.Pointer[tls.Certificate]
-	word    atomic.Pointer[string]
+	current   atomic.Pointer[tls.Certificate]
+	pathToken atomic.Pointer[string]
 }
 
 // New returns a Keeper; it does nothing before Start.
-func New(o Options) (*Keeper, error) {
+func New(o Options) (*Rotator, error) {
 	if o.Reader == nil || o.Writer == nil || o.Clock == nil || o.Secret.Name == "" || o.Webhook == "" || len(o.Hosts) == 0 {
 		return nil, errors.New("the webhook's certificate needs Reader, Writer, Clock, Secret, Webhook and Hosts")
 	}
-	return &Keeper{Options: o}, nil
+	return &Rotator{Options: o}, nil
 }
 
 // GetCertificate returns the current certificate, for a tls.Config.
-func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (k *Rotator) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := k.current.Load(); c != nil {
 		return c, nil
 	}
 	return nil, errors.New("the webhook's certificate is not made yet")
 }
 
-// Called returns the path under which the API server alone calls; empty while there is none.
-func (k *Keeper) Called() string {
-	if word := k.word.Load(); word != nil {
-		return k.below(*word)
+// CallPath returns the path under which the API server alone calls; empty while there is none.
+func (k *Rotator) CallPath() string {
+	if word := k.pathToken.Load(); word != nil {
+		return k.pathFor(*word)
 	}
 	return ""
 }
 
-func (k *Keeper) below(word string) string { return k.Path + "/" + word }
+func (k *Rotator) pathFor(word string) string { return k.Path + "/" + word }
 
 // NeedLeaderElection returns false: every replica serves.
-func (k *Keeper) NeedLeaderElection() bool { return false }
+func (k *Rotator) NeedLeaderElection() bool { return false }
 
 // Start maintains the certificate until the context ends. An error does not end it:
 // without the webhook, the reconciler still judges posts.
-func (k *Keeper) Start(ctx context.Context) error {
+func (k *Rotator) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
 	for n := 0; ; n++ {
 		pause := checkEvery
@@ -135,7 +135,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 
 // Check brings the Secret, the served certificate and the webhook's configuration in
 // line once.
-func (k *Keeper) Check(ctx context.Context) error {
+func (k *Rotator) Check(ctx context.Context) error {
 	var err error
 	for range conflicts {
 		var secret *corev1.Secret
@@ -144,7 +144,7 @@ func (k *Keeper) Check(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			return k.use(ctx, secret)
+			return k.apply(ctx, secret)
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -157,7 +157,7 @@ func (k *Keeper) Check(ctx context.Context) error {
 // issue one at the same time, one wins and the others use its certificate. It returns nil where
 // there is neither that nor the webhook's configuration: Herald is just being installed or
 // uninstalled, nobody calls, and a Secret without the configuration that it goes with would stay.
-func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
+func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)
 	missing := apierrors.IsNotFound(err)
@@ -171,20 +171,20 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 		}
 	}
 	now := k.Clock.Now()
-	named := len(secret.Data[keyWord]) >= wordLength
+	named := len(secret.Data[keyPathToken]) >= pathTokenLength
 	switch {
-	case missing, !good(secret.Data, k.Hosts, now):
-		data, err := issue(secret.Data[keyAuthority], everyone(secret.Data, k.Hosts, now), now)
+	case missing, !coversHosts(secret.Data, k.Hosts, now):
+		data, err := issue(secret.Data[keyAuthority], hostsFor(secret.Data, k.Hosts, now), now)
 		if err != nil {
 			return nil, fmt.Errorf("cannot issue a certificate: %w", err)
 		}
-		data[keyWord] = secret.Data[keyWord]
+		data[keyPathToken] = secret.Data[keyPathToken]
 		secret.Data = data
 	case named:
 		return secret, nil
 	}
 	if !named {
-		secret.Data[keyWord] = []byte(strings.ToLower(rand.Text()))
+		secret.Data[keyPathToken] = []byte(strings.ToLower(rand.Text()))
 	}
 	if missing {
 		secret.ObjectMeta = metav1.ObjectMeta{
@@ -204,7 +204,7 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 
 // owners are those of the Secret: the webhook's configuration, with which Kubernetes removes it when Herald is
 // uninstalled.
-func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
 	if apierrors.IsNotFound(err) {
@@ -218,18 +218,18 @@ func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	}}, nil
 }
 
-// use makes the API server trust the authority of the Secret and then serves with its
+// apply makes the API server trust the authority of the Secret and then serves with its
 // certificate. In this order a renewal fails no request.
-func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
+func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
 	if err != nil {
 		return fmt.Errorf("cannot use the certificate of Secret %s: %w", k.Secret, err)
 	}
-	word := string(secret.Data[keyWord])
+	word := string(secret.Data[keyPathToken])
 	if k.Path != "" {
-		k.word.Store(&word)
+		k.pathToken.Store(&word)
 	}
-	err = k.trust(ctx, secret.Data[keyAuthority], word)
+	err = k.patchWebhook(ctx, secret.Data[keyAuthority], word)
 	if err != nil && k.current.Load() != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ type operation struct {
 	Value string `json:"value"`
 }
 
-// callAt has the API server call a webhook at a path, if it does not yet.
-func callAt(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
+// pathPatch has the API server call a webhook at a path, if it does not yet.
+func pathPatch(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
 	if c.Service != nil {
 		if c.Service.Path != nil && *c.Service.Path == path {
 			return nil
@@ -263,9 +263,9 @@ func callAt(c *admissionregistrationv1.WebhookClientConfig, at, path string) []o
 	return []operation{{"replace", at + "/url", address.String()}}
 }
 
-// trust puts the authority into the webhook's configuration, and the path to call, if they are missing there.
+// patchWebhook puts the authority into the webhook's configuration, and the path to call, if they are missing there.
 // A configuration that does not exist needs none.
-func (k *Keeper) trust(ctx context.Context, authority []byte, word string) error {
+func (k *Rotator) patchWebhook(ctx context.Context, authority []byte, word string) error {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
 	if apierrors.IsNotFound(err) {
@@ -283,7 +283,7 @@ func (k *Keeper) trust(ctx context.Context, authority []byte, word string) error
 			changes = append(changes, operation{"add", path + "/clientConfig/caBundle", base64.StdEncoding.EncodeToString(authority)})
 		}
 		if k.Path != "" {
-			changes = append(changes, callAt(&webhook.ClientConfig, path+"/clientConfig", k.below(word))...)
+			changes = append(changes, pathPatch(&webhook.ClientConfig, path+"/clientConfig", k.pathFor(word))...)
 		}
 		if len(changes) > 0 {
 			// A client that has changed the list meanwhile wins.

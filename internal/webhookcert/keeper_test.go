@@ -31,7 +31,7 @@ func TestCallAt(t *testing.T) {
 		"nowhere":              {"the API server calls nothing either", admissionregistrationv1.WebhookClientConfig{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, callAt(&tc.config, "/c", "/p/w")); diff != "" {
+			if diff := cmp.Diff(tc.want, pathPatch(&tc.config, "/c", "/p/w")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

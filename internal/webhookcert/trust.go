@@ -43,7 +43,7 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	}
 	for i := range config.Webhooks {
 		webhook := &config.Webhooks[i]
-		options := x509.VerifyOptions{DNSName: calledBy(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
+		options := x509.VerifyOptions{DNSName: serverName(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
 		// Without a bundle the API server trusts the authorities of its system; those of this one stand for them.
 		if bundle := webhook.ClientConfig.CABundle; len(bundle) > 0 {
 			options.Roots = x509.NewCertPool()
@@ -56,8 +56,8 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	return nil
 }
 
-// calledBy is the name under which the API server calls a webhook.
-func calledBy(c *admissionregistrationv1.WebhookClientConfig) string {
+// serverName is the name under which the API server calls a webhook.
+func serverName(c *admissionregistrationv1.WebhookClientConfig) string {
 	if c.Service != nil {
 		return c.Service.Name + "." + c.Service.Namespace + ".svc"
 	}

@@ -22,19 +22,19 @@ func (p *Platform) Confirm(ctx context.Context, account platforms.Account, exter
 	page, _, ofPage := strings.Cut(externalID, "_")
 	switch {
 	case !meta.ValidID(externalID) || !ofPage:
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	case page != account.ID:
-		return platforms.Foreign, nil
+		return platforms.OwnershipForeign, nil
 	}
-	found, bad := meta.Read[struct {
+	found, bad := meta.Get[struct {
 		ID jsondoc.Text `json:"id"`
 	}](ctx, &p.graph, "confirm", "/"+url.PathEscape(externalID)+"?fields=id", account.Token)
 	switch {
 	case bad != nil:
-		return platforms.Unshown, bad.Error
+		return platforms.OwnershipUnknown, bad.Error
 	case found.ID.String() == externalID:
-		return platforms.Own, nil
+		return platforms.OwnershipConfirmed, nil
 	default:
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
 }

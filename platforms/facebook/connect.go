@@ -15,9 +15,9 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// needed are the permissions without which a Page cannot be chosen, posted to and
+// requiredScopes are the permissions without which a Page cannot be chosen, posted to and
 // read (Pages API, "Posts").
-var needed = oauth2.Needs{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
+var requiredScopes = oauth2.RequiredScopes{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
 func (c *Config) dialog(version string) oauth2.Dialog {
 	d := oauth2.Dialog{
@@ -37,14 +37,14 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 // Exchange turns a code into the long-lived token of a person. The tokens of their
 // Pages, which Choices returns, have no end because of that.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	token, err := p.graph.RedeemLong(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code)
+	token, err := p.graph.ExchangeCodeLongLived(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}
-	if token.Scopes, err = p.graph.Granted(ctx, token); err != nil {
+	if token.Scopes, err = p.graph.GrantedScopes(ctx, token); err != nil {
 		return platforms.Token{}, err
 	}
-	if missing := needed.Check("Facebook", token.Scopes); missing != nil {
+	if missing := requiredScopes.Check("Facebook", token.Scopes); missing != nil {
 		return platforms.Token{}, missing
 	}
 	return token, nil

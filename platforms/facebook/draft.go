@@ -49,9 +49,9 @@ type draft struct {
 // readDraft asks whether a prepared post is published. There is none if Facebook does
 // not have it, or does not show it.
 func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string) (found draft, there bool, err *platforms.Error) {
-	found, bad := meta.Read[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
+	found, bad := meta.Get[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
 	switch {
-	case bad != nil && bad.Said.Missing():
+	case bad != nil && bad.GraphError.Missing():
 		return draft{}, false, nil
 	case bad != nil:
 		return draft{}, false, bad.Error
@@ -70,12 +70,12 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 		return "", err
 	}
 	if len(ids) > 0 {
-		if err := job.Note(ctx, platforms.JoinFileIDs(ids), ""); err != nil {
+		if err := job.SaveCheckpoint(ctx, platforms.JoinFileIDs(ids), ""); err != nil {
 			return "", err
 		}
 	}
 	id, bad := p.createDraft(ctx, &job, ids)
-	if bad != nil && kept && (bad.Said.Kind() == meta.KindOther || bad.Said.Kind() == meta.KindDuplicate) {
+	if bad != nil && kept && (bad.GraphError.Kind() == meta.KindOther || bad.GraphError.Kind() == meta.KindDuplicate) {
 		// The photos are gone, or belong to a draft whose id was lost.
 		if ids, err = p.uploadAll(ctx, job); err != nil {
 			return "", err
@@ -108,7 +108,7 @@ func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []st
 		form.Set("link", link)
 	}
 	id, bad := p.sendDraft(ctx, job, form)
-	if bad != nil && form.Has("link") && bad.Said.Kind().OfRequest() {
+	if bad != nil && form.Has("link") && bad.GraphError.Kind().OfRequest() {
 		form.Del("link")
 		id, bad = p.sendDraft(ctx, job, form)
 	}
@@ -116,7 +116,7 @@ func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []st
 }
 
 func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.Values) (string, *meta.Failure) {
-	body, bad := p.graph.Ask(ctx, client.Call{
+	body, bad := p.graph.Call(ctx, client.Call{
 		Action: "create", Path: p.graph.AccountPath(&job.Account, "feed"), Token: job.Account.Token.Access, Body: client.Fields(form), Timeout: callTimeout,
 	}, meta.ThePost)
 	if bad != nil {
@@ -124,7 +124,7 @@ func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.V
 	}
 	id := meta.CreatedID(body)
 	if id == "" {
-		return "", meta.Failed(platforms.Errorf(platforms.ClassUnknown, "Facebook took the post without saying under which id"))
+		return "", meta.NewFailure(platforms.Errorf(platforms.ClassUnknown, "Facebook took the post without saying under which id"))
 	}
 	return id, nil
 }

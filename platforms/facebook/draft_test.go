@@ -28,7 +28,7 @@ const (
 // inTwoSteps makes a platform in two steps, whose server answers in turn.
 func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
-	p, server := newFacebook(t, recorder.InTurn(answers))
+	p, server := newFacebook(t, recorder.Sequence(answers))
 	p.twoSteps = true
 	return p, server
 }

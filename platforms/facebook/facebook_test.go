@@ -25,7 +25,7 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
-	says   = recorder.Says
+	says   = recorder.Respond
 	hangUp = recorder.HangUp
 	class  = recorder.ClassOf
 )
@@ -204,7 +204,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, usage string) {
 		header := http.Header{}
 		header.Set("X-Business-Use-Case-Usage", usage)
-		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, meta.CreatedID)
+		r := p.graph.ResultOf(&transport.Response{Status: status, Header: header, Body: []byte(body)}, meta.CreatedID)
 		p.locate(&r, []byte(body))
 		switch r.Outcome {
 		case platforms.Posted:

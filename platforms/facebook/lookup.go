@@ -107,12 +107,12 @@ func newSearch(job platforms.Job) *search {
 
 // add looks at a listed post. It returns false for what is none.
 func (p *Platform) add(s *search, post *entry) bool {
-	found := listing.Post{ID: post.ID.String(), URL: p.postURL(post), At: meta.ParseTime(post.CreatedTime)}
+	found := listing.Match{ID: post.ID.String(), URL: p.postURL(post), At: meta.ParseTime(post.CreatedTime)}
 	shown := post.shown()
 	switch {
 	case s.shows && shown.any(s.photos):
 		s.own.Add(found)
-	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.IsTaken(&s.job, found.ID):
+	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.BelongsToOther(&s.job, found.ID):
 	case s.shows:
 		// Also if Facebook lists nothing that it shows: it may be the post.
 		s.unclear = true

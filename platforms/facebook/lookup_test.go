@@ -67,7 +67,7 @@ func TestLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, server := newFacebook(t, tc.answer)
 			job := jobFor("hello")
-			job.Taken = func(id string) bool { return id == tc.taken }
+			job.BelongsToOther = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
@@ -150,7 +150,7 @@ func TestLookupOfPhotos(t *testing.T) {
 				job.Content.Category = v1alpha1.CategoryImage
 				job.Content.Media = make([]platforms.File, 1+strings.Count(tc.photos, ","))
 			}
-			job.Taken = func(id string) bool { return id == tc.taken }
+			job.BelongsToOther = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)

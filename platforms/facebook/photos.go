@@ -62,7 +62,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 // used again while Facebook has them, which is for about a day.
 func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	if ids := job.FileIDs(meta.ValidID); ids != nil {
-		there, err := p.allThere(ctx, job, ids)
+		there, err := p.photosExist(ctx, job, ids)
 		if err != nil || there {
 			return ids, err
 		}
@@ -82,12 +82,12 @@ func (p *Platform) uploadAll(ctx context.Context, job platforms.Job) ([]string, 
 	return ids, nil
 }
 
-// allThere reports whether Facebook still has every photo.
-func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string) (bool, *platforms.Error) {
+// photosExist reports whether Facebook still has every photo.
+func (p *Platform) photosExist(ctx context.Context, job platforms.Job, ids []string) (bool, *platforms.Error) {
 	for _, id := range ids {
-		_, bad := meta.Read[entry](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id", job.Account.Token)
+		_, bad := meta.Get[entry](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id", job.Account.Token)
 		switch {
-		case bad != nil && bad.Said.Kind().OfRequest():
+		case bad != nil && bad.GraphError.Kind().OfRequest():
 			return false, nil
 		case bad != nil:
 			return false, bad.Error
@@ -133,7 +133,7 @@ func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []str
 	if len(ids) == 0 || !ok || said.Kind() != meta.KindOther {
 		return
 	}
-	if there, err := p.allThere(ctx, job, ids); err == nil && !there {
+	if there, err := p.photosExist(ctx, job, ids); err == nil && !there {
 		e := refused.Err
 		e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", msgPhotoLost, ""
 	}

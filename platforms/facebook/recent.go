@@ -19,7 +19,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // RecentPosts reads the first page of the Page's published posts.
@@ -52,18 +52,18 @@ var (
 // others in the addresses that the button Share makes.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
 
-// ReadPost reads an id, or an address. Facebook has many addresses for one post. A few of
+// ParsePost reads an id, or an address. Facebook has many addresses for one post. A few of
 // them hold the number of the post; most have a code, and no reference says how an id
 // follows from it.
-func (p *Platform) ReadPost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
+func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
-	if !permalink.Is(entered) {
+	if !permalink.IsAddress(entered) {
 		if id := pagePost(account.ID, entered); id != "" {
 			return platforms.PostName{ID: id}, true
 		}
 		return name, false
 	}
-	at, ok := permalink.Read(entered, permalink.Facebook, permalink.FB, permalink.FBWatch)
+	at, ok := permalink.Parse(entered, permalink.Facebook, permalink.FB, permalink.FBWatch)
 	if !ok {
 		return name, false
 	}

@@ -52,7 +52,7 @@ type ownAccount struct {
 
 // identifyOwn reads the account of a token of Instagram's login.
 func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
-	account, bad := meta.Read[struct {
+	account, bad := meta.Get[struct {
 		ownAccount
 
 		// Some of Instagram's pages show the account in a list.
@@ -82,39 +82,39 @@ const linkedFields = "id,name,instagram_business_account{id,username,name,profil
 // One of these may have an account.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
-	page, bad := meta.Read[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)
-	if bad != nil && !bad.Said.Kind().OfRequest() {
+	page, bad := meta.Get[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)
+	if bad != nil && !bad.GraphError.Kind().OfRequest() {
 		return platforms.Identity{}, bad
 	}
-	if page != nil && page.Account.There {
+	if page != nil && page.Account.Present {
 		return h.Identity(page.Account.Value)
 	}
 	query.Set("limit", "100")
-	pages, bad := meta.Read[struct {
+	pages, bad := meta.Get[struct {
 		Data []linkedPage `json:"data"`
 	}](ctx, &h.Graph, "identify", "/me/accounts?"+query.Encode(), token)
 	switch {
-	case bad != nil && bad.Said.Kind().OfRequest() && page != nil:
+	case bad != nil && bad.GraphError.Kind().OfRequest() && page != nil:
 		// Only a person has Pages, and this is a Page's own token.
-		return platforms.Identity{}, meta.Failed(new(notLinked))
+		return platforms.Identity{}, meta.NewFailure(new(notLinked))
 	case bad != nil:
 		return platforms.Identity{}, bad
 	case pages.Data == nil:
-		return platforms.Identity{}, meta.Failed(h.NoIdentity(nil))
+		return platforms.Identity{}, meta.NewFailure(h.NoIdentity(nil))
 	}
 	accounts := map[jsondoc.Text]meta.Account{}
 	for _, page := range pages.Data {
-		if page.Account.There {
+		if page.Account.Present {
 			accounts[page.Account.Value.ID] = page.Account.Value
 		}
 	}
 	if len(accounts) > 1 {
-		return platforms.Identity{}, meta.Failed(new(several))
+		return platforms.Identity{}, meta.NewFailure(new(several))
 	}
 	for _, account := range accounts {
 		return h.Identity(account)
 	}
-	return platforms.Identity{}, meta.Failed(new(notLinked))
+	return platforms.Identity{}, meta.NewFailure(new(notLinked))
 }
 
 const msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed"

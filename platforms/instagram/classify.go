@@ -67,50 +67,50 @@ const (
 // again what is not found (2207008), and to make another container if that happens
 // twice.
 var errorRows = meta.With(
-	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "Instagram has failed", Error: &notTaken, Again: true, Source: codes},
-	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Again: true, Source: codes},
+	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "Instagram has failed", Error: &notTaken, Retryable: true, Source: codes},
+	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Retryable: true, Source: codes},
 	meta.Row{Code: 36000, Subcode: 2207004, Kind: meta.KindFile, Meaning: "the image is too large", Error: &badImageSize, Source: codes},
 	meta.Row{Code: 36001, Subcode: 2207005, Kind: meta.KindFile, Meaning: "the image is no JPEG", Error: &badImageType, Source: codes},
-	meta.Row{Code: 24, Subcode: 2207006, Kind: meta.KindLost, Meaning: "the container, or a part of it, is not there any more", Error: &forgotten, Again: true, Source: codes},
+	meta.Row{Code: 24, Subcode: 2207006, Kind: meta.KindLost, Meaning: "the container, or a part of it, is not there any more", Error: &forgotten, Retryable: true, Source: codes},
 	meta.Row{Code: 24, Subcode: 2207008, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Error: &notReady, Source: codes},
 	meta.Row{Code: 36003, Subcode: 2207009, Kind: meta.KindFile, Meaning: "the image is too wide or too high", Error: &badAspect, Source: codes},
 	meta.Row{Code: 36004, Subcode: 2207010, Kind: meta.KindText, Meaning: "the caption is too long", Error: &badCaption, Source: codes},
-	meta.Row{Code: -2, Subcode: 2207020, Kind: meta.KindLost, Meaning: "what was prepared has expired", Error: &forgotten, Again: true, Source: codes},
+	meta.Row{Code: -2, Subcode: 2207020, Kind: meta.KindLost, Meaning: "what was prepared has expired", Error: &forgotten, Retryable: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the kind of media is unknown", Error: &badType, Source: codes},
 	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in a format that Instagram does not take", Error: &badVideo, Source: codes},
 	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
 	// Herald sends no carousel of another length, so that its parts may be at fault.
-	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Again: true, Source: codes},
-	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Again: true, Source: codes},
+	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Retryable: true, Source: codes},
+	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207036, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207037, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207040, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},
 	meta.Row{Code: 9, Subcode: 2207042, Kind: meta.KindQuota, Source: codes},
-	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: codes},
-	meta.Row{Code: -1, Subcode: 2207053, Kind: meta.KindMedia, Meaning: "the upload failed", Error: &notTaken, Again: true, Source: codes},
+	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Retryable: true, Pause: fetchPause, Source: codes},
+	meta.Row{Code: -1, Subcode: 2207053, Kind: meta.KindMedia, Meaning: "the upload failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: 1, Subcode: 2207057, Kind: meta.KindFile, Meaning: "the moment of the thumbnail lies outside of the video", Error: &badThumbnail, Source: codes},
-	meta.Row{Subcode: 2207077, Kind: meta.KindMedia, Meaning: "the video could not be fetched", Error: &notTaken, Again: true, Source: seen},
+	meta.Row{Subcode: 2207077, Kind: meta.KindMedia, Meaning: "the video could not be fetched", Error: &notTaken, Retryable: true, Source: seen},
 	meta.Row{Subcode: 2207081, Kind: meta.KindFile, Meaning: "the account has no trial reels", Error: &noTrial, Source: seen},
-	meta.Row{Subcode: 2207082, Kind: meta.KindMedia, Meaning: "the video could not be uploaded", Error: &notTaken, Again: true, Source: seen},
+	meta.Row{Subcode: 2207082, Kind: meta.KindMedia, Meaning: "the video could not be uploaded", Error: &notTaken, Retryable: true, Source: seen},
 )
 
 // failureSubcode is how the status of a container that failed names its error,
 // in a sentence for people.
 var failureSubcode = regexp.MustCompile(`\b22\d{5}\b`)
 
-// ended says what became of a container that cannot be published: its state,
+// containerFailure says what became of a container that cannot be published: its state,
 // and what its status tells of that.
-func ended(g *meta.Graph, found meta.State, status, about string) *meta.Failure {
+func containerFailure(g *meta.Graph, found meta.ContainerState, status, about string) *meta.Failure {
 	if found != meta.StateError {
-		return g.Mean(meta.Meaning{Error: forgotten, Again: true}, new(meta.Error), about)
+		return g.Render(meta.Classification{Error: forgotten, Retryable: true}, new(meta.Error), about)
 	}
 	// Refusals without a code of their own are listed under this one.
 	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
 	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
 	bad := g.Explain(said, about)
 	if bad.Unlisted || said.Subcode == 0 {
-		bad.Again = true
+		bad.Retryable = true
 	}
 	return bad
 }

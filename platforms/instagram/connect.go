@@ -18,11 +18,11 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// ownNeeds and linkedNeeds are the permissions of the two logins without which
+// instagramScopes and linkedNeeds are the permissions of the two logins without which
 // nothing can be published (Instagram Platform, "Content Publishing").
 var (
-	ownNeeds    = oauth2.Needs{{"instagram_business_basic"}, {"instagram_business_content_publish"}}
-	linkedNeeds = oauth2.Needs{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
+	instagramScopes = oauth2.RequiredScopes{{"instagram_business_basic"}, {"instagram_business_content_publish"}}
+	facebookScopes  = oauth2.RequiredScopes{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
 )
 
 // dialog is the page of consent of the configured login. Instagram's own would
@@ -53,27 +53,27 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 		return p.exchangeLinked(ctx, code)
 	}
 	login := meta.Login{Tokens: &p.codes, ID: p.config.ClientID, Secret: p.secret}
-	short, err := p.own.Redeem(ctx, &login, code)
+	short, err := p.own.ExchangeCode(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}
 	// Where it does not say what was granted, that is what was asked for.
 	granted := cmp.Or(strings.Join(short.Permissions, " "), p.dialog.Requested())
-	if missing := ownNeeds.Check("Instagram", granted); missing != nil {
+	if missing := instagramScopes.Check("Instagram", granted); missing != nil {
 		return platforms.Token{}, missing
 	}
-	return p.own.Lengthen(ctx, &login, short.Access.String(), "ig_exchange_token", granted)
+	return p.own.ExtendToken(ctx, &login, short.Access.String(), "ig_exchange_token", granted)
 }
 
 func (p *Platform) exchangeLinked(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	token, err := p.linked.RedeemLong(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.secret}, code)
+	token, err := p.linked.ExchangeCodeLongLived(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.secret}, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}
-	if token.Scopes, err = p.linked.Granted(ctx, token); err != nil {
+	if token.Scopes, err = p.linked.GrantedScopes(ctx, token); err != nil {
 		return platforms.Token{}, err
 	}
-	if missing := linkedNeeds.Check("Facebook", token.Scopes); missing != nil {
+	if missing := facebookScopes.Check("Facebook", token.Scopes); missing != nil {
 		return platforms.Token{}, missing
 	}
 	return token, nil
@@ -91,7 +91,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	}
 	var choices []platforms.Choice
 	for i := range pages {
-		if !pages[i].Instagram.There {
+		if !pages[i].Instagram.Present {
 			continue
 		}
 		identity, bad := p.linked.Identity(pages[i].Instagram.Value)

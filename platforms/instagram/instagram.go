@@ -173,7 +173,7 @@ func New(c Config, transport *transport.Client) *Platform {
 		return meta.Containers{
 			Graph:      meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Errors: errorRows},
 			CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status_code,status", Ended: ended, Memory: meta.NewMemory(),
+			StatusFields: "id,status_code,status", ExplainFailure: containerFailure, Cache: meta.NewContainerCache(),
 		}
 	}
 	return &Platform{
@@ -223,12 +223,12 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 			Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: maxImageBytes, MinAspect: minAspect, MaxAspect: maxAspect,
 			OnePicture: true, // The reference of the endpoint: "JPEG (no MPO/JPS)".
 		},
-		Videos:        videos,
-		PreparedLasts: containerLife,
-		CallTimeout:   callTimeout,
-		ListingLag:    p.config.ListingLag,
-		Hosts:         hosts,
-		RefreshLead:   refreshLead,
-		RenewsItself:  true,
+		Videos:       videos,
+		PreparedTTL:  containerLife,
+		CallTimeout:  callTimeout,
+		ListingLag:   p.config.ListingLag,
+		Hosts:        hosts,
+		RefreshLead:  refreshLead,
+		RenewsItself: true,
 	}
 }

@@ -31,9 +31,9 @@ const (
 )
 
 var (
-	says   = recorder.Says
+	says   = recorder.Respond
 	hangUp = recorder.HangUp
-	inTurn = recorder.InTurn
+	inTurn = recorder.Sequence
 	class  = recorder.ClassOf
 )
 
@@ -131,7 +131,7 @@ func asError(err *platforms.Error) error {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
-	if len(limits.Categories) != 2 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour || limits.PreparedLasts != 24*time.Hour {
+	if len(limits.Categories) != 2 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour || limits.PreparedTTL != 24*time.Hour {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {

@@ -83,7 +83,7 @@ func TestLookup(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, server := newInstagram(t, inTurn(tc.answers))
-			tc.job.Taken = func(id string) bool { return id == tc.taken }
+			tc.job.BelongsToOther = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), tc.job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)

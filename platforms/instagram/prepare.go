@@ -49,7 +49,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}
 	fresh := t.images
 	if len(media) == 1 && media[0].IsVideo() {
-		t.LongestPause, t.NoteWaiting = videoPause, true
+		t.LongestPause, t.SaveWhileWaiting = videoPause, true
 		fresh = t.video
 	}
 	earlier, bad := t.uploaded(ctx)
@@ -63,7 +63,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 // and returns its container; "" if that is of no use.
 func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
-	if !isPart || !t.NoteWaiting || !meta.ValidID(id) {
+	if !isPart || !t.SaveWhileWaiting || !meta.ValidID(id) {
 		return t.Job.Checkpoint, nil
 	}
 	found, _, bad := t.State(ctx, &t.Job, id)
@@ -73,7 +73,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	switch {
 	case bad == nil:
 		return id, nil
-	case bad.Again:
+	case bad.Retryable:
 		return "", nil
 	default:
 		return "", bad
@@ -96,7 +96,7 @@ func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	}
 	t.caption(form)
 	if id, bad = t.Create(ctx, form, about); bad == nil {
-		bad = t.Ready(ctx, id, about)
+		bad = t.WaitReady(ctx, id, about)
 	}
 	return id, bad
 }
@@ -115,23 +115,23 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 		return "", bad
 	}
 	if upload {
-		if bad := t.Note(ctx, partUpload+id); bad != nil {
+		if bad := t.SaveCheckpoint(ctx, partUpload+id); bad != nil {
 			return "", bad
 		}
 		if bad := t.fill(ctx, id); bad != nil {
 			return "", bad
 		}
 	}
-	if bad := t.Note(ctx, id); bad != nil {
+	if bad := t.SaveCheckpoint(ctx, id); bad != nil {
 		return "", bad
 	}
-	return id, t.Ready(ctx, id, about)
+	return id, t.WaitReady(ctx, id, about)
 }
 
 // showing is the form of a container that shows an image, which Instagram
 // fetches.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
-	address, bad := meta.Address(ctx, file)
+	address, bad := meta.FileURL(ctx, file)
 	return url.Values{"image_url": {address}}, bad
 }
 
@@ -142,7 +142,7 @@ func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure
 	if upload {
 		form.Set("upload_type", "resumable")
 	} else {
-		address, bad := meta.Address(ctx, &t.Job.Content.Media[0])
+		address, bad := meta.FileURL(ctx, &t.Job.Content.Media[0])
 		if bad != nil {
 			return nil, bad
 		}

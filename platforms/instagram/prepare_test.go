@@ -208,7 +208,7 @@ func TestCarousel(t *testing.T) {
 			p, server := newInstagram(t, carousels(tc.states))
 			kept := &diary{}
 			job := jobFor("hello", "", picture("a"), picture("b"), picture("c"))
-			job.Checkpoint, job.Keep = tc.earlier, kept.keep
+			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.keep
 			got, err := p.Prepare(t.Context(), job)
 			if err != nil || got != tc.want {
 				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
@@ -266,7 +266,7 @@ func TestNotesMatter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, server := newInstagram(t, made(container))
-			tc.job.Keep = func(context.Context, string, string) error { return errors.New("no API server") }
+			tc.job.StoreCheckpoint = func(context.Context, string, string) error { return errors.New("no API server") }
 			if got, err := p.Prepare(t.Context(), tc.job); got != "" || class(asError(err)) != platforms.ClassTransient || len(server.Requests()) != tc.asked {
 				t.Errorf("got %q, %v after %v", got, err, server.Paths())
 			}
@@ -311,7 +311,7 @@ func TestPrepareGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	job, kept := jobFor("hello", "", film("a.mp4")), &diary{}
-	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
+	job.StoreCheckpoint = func(ctx context.Context, checkpoint, secret string) error {
 		if err := kept.keep(ctx, checkpoint, secret); err != nil || len(kept.notes) == 2 {
 			cancel()
 		}

@@ -162,7 +162,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(204, ``)
 	p := New(Config{Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, nil)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		got := p.own.Judge(&transport.Response{Status: status, Body: []byte(body)}, meta.CreatedID)
+		got := p.own.ResultOf(&transport.Response{Status: status, Body: []byte(body)}, meta.CreatedID)
 		success := status >= 200 && status < 300
 		switch {
 		case got.Outcome == platforms.Posted && (!success || !meta.ValidID(got.ExternalID) || got.Err != nil),

@@ -16,7 +16,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // RecentPosts reads the first page of the account's media.
@@ -43,16 +43,16 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // codeForm matches the shortcodes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
-// ReadPost reads an id, or an address such as https://www.instagram.com/p/DAbC123/, which
+// ParsePost reads an id, or an address such as https://www.instagram.com/p/DAbC123/, which
 // has a shortcode in place of the id.
-func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
-	if !permalink.Is(entered) && meta.IsObjectID(entered) {
+	if !permalink.IsAddress(entered) && meta.IsObjectID(entered) {
 		return platforms.PostName{ID: entered}, true
 	}
 	// The address that the app shares, with /share/ before everything else, has a code of
 	// its own.
-	if at, ours := permalink.Read(entered, permalink.Instagram); ours && permalink.Is(entered) && at.Parts[0] != "share" {
+	if at, ours := permalink.Parse(entered, permalink.Instagram); ours && permalink.IsAddress(entered) && at.Parts[0] != "share" {
 		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
 		}

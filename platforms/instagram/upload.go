@@ -66,9 +66,9 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failur
 		File: file, Length: file.Size,
 	})
 	if failure != nil {
-		return sent, meta.Failed(failure)
+		return sent, meta.NewFailure(failure)
 	}
-	return true, t.host.judgeUpload(resp, meta.TheFile(file))
+	return true, t.host.classifyUpload(resp, meta.TheFile(file))
 }
 
 // The codes of the graphs for what the host of uploads says by its status.
@@ -80,10 +80,10 @@ const (
 // typeName is the form of the names that the host of uploads gives its errors.
 var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
-// judgeUpload says what the answer to an upload asks for; nil if the file was
+// classifyUpload says what the answer to an upload asks for; nil if the file was
 // taken. The host of uploads words its errors in another way than the graphs,
 // beside theirs.
-func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure {
+func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
 	answer, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
 		Said    struct {
@@ -104,9 +104,9 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure
 	var bad *meta.Failure
 	switch {
 	case bool(said.Retriable), resp.Status >= http.StatusInternalServerError:
-		bad = h.Mean(meta.Meaning{Error: notTaken}, new(meta.Error), about)
+		bad = h.Render(meta.Classification{Error: notTaken}, new(meta.Error), about)
 	case said.Type == "":
-		bad = meta.Failed(h.Nonsense(resp.Status, nil))
+		bad = meta.NewFailure(h.Nonsense(resp.Status, nil))
 	case resp.Status == http.StatusUnauthorized:
 		bad = h.Explain(&meta.Error{Code: codeToken}, about)
 	case resp.Status == http.StatusForbidden:
@@ -116,9 +116,9 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
-		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not say what is at fault", about, name).
+		bad = meta.NewFailure(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not say what is at fault", about, name).
 			Advise("try it again later, or change the video"))
-		bad.Again, bad.Code, bad.Unlisted = true, name, true
+		bad.Retryable, bad.Code, bad.Unlisted = true, name, true
 	}
 	bad.Err = fmt.Errorf("HTTP status %d of the host of uploads, type %.64q", resp.Status, said.Type)
 	return bad

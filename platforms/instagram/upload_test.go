@@ -68,7 +68,7 @@ func TestUpload(t *testing.T) {
 			p, server := newInstagram(t, inTurn(tc.answers))
 			kept := &diary{}
 			job := jobFor("hello", linked, film("film"))
-			job.Checkpoint, job.Keep = tc.earlier, kept.keep
+			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.keep
 			got, err := p.Prepare(t.Context(), job)
 			if (got == container) != (tc.class == "") || class(asError(err)) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)

@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// ended is what an access token that has ended asks for: another one, if
+// endedClass is what an access token that has ended asks for: another one, if
 // something can still give one.
-func (s *Suite) ended() platforms.Class {
+func (s *Suite) endedClass() platforms.Class {
 	switch s.Renewal {
 	case ByRefreshToken, ByRotation:
 		return platforms.ClassRefresh
@@ -36,7 +36,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 			t.Errorf("got %+v, %v; want account %s", identity, err, f.account.ID)
 		}
 		_, err = f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"})
-		if classOf(err) != s.ended() {
+		if classOf(err) != s.endedClass() {
 			t.Errorf("a token that is nobody's gives %v", err)
 		}
 	})
@@ -50,8 +50,8 @@ func (s *Suite) testIdentify(t *testing.T) {
 		"redirect":      {"what is not understood says nothing about the account", sandboxtest.Fault{Kind: "status", Status: 307}, []platforms.Class{platforms.ClassUnknown}},
 		"no content":    {"nor does a success without an account", sandboxtest.Fault{Kind: "status", Status: 204}, []platforms.Class{platforms.ClassUnknown}},
 		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
-		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.ended()}},
-		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.ended()}},
+		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.endedClass()}},
+		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
 		// A question may be put again when its connection closes.
 		"closed": {"a lost answer is asked for again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
 	}
@@ -64,7 +64,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 			if !slices.Contains(tc.class, classOf(err)) {
 				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
 			}
-			f.keepsSecrets(t, err)
+			f.checkNoSecrets(t, err)
 		})
 	}
 }
@@ -100,7 +100,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 			if classOf(err) != tc.class || renewed != (platforms.Token{}) {
 				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
 			}
-			f.keepsSecrets(t, err)
+			f.checkNoSecrets(t, err)
 			if n := f.arrived(t, "refresh_token"); n != 1 {
 				t.Errorf("%d calls arrived for one renewal", n)
 			}

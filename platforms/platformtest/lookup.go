@@ -29,9 +29,9 @@ func (s *Suite) testLookup(t *testing.T) {
 		"not prepared": {"it is found by its text alone as well", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
 		"another text": {"other posts are no answer", func(j *platforms.Job) { j.Content.Text, j.Checkpoint = "hello you", "" }, 0},
 		"taken": {"a post of another job is passed over", func(j *platforms.Job) {
-			j.Taken, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
+			j.BelongsToOther, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
 		}, 0},
-		"another's kept": {"others that are taken do not matter", func(j *platforms.Job) { j.Taken = func(id string) bool { return id != first.ExternalID } }, 1},
+		"another's kept": {"others that are taken do not matter", func(j *platforms.Job) { j.BelongsToOther = func(id string) bool { return id != first.ExternalID } }, 1},
 		"too old":        {"what is older than the job is passed over", func(j *platforms.Job) { j.SearchFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
 	}
 	for name, tc := range tests {
@@ -88,11 +88,11 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 						if err != nil && classOf(err) == "" {
 							t.Errorf("an error must say what it asks for: %v", err)
 						}
-						f.keepsSecrets(t, err)
+						f.checkNoSecrets(t, err)
 					})
 				}
 			}
-			f.sees(t, p, job, 1)
+			f.checkLookup(t, p, job, 1)
 		})
 	}
 }
@@ -119,7 +119,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 		t.Error("the platform knows that what was prepared is published; that is no absence")
 	}
 	f.clearFaults(t)
-	f.sees(t, p, job, 1)
+	f.checkLookup(t, p, job, 1)
 }
 
 // testLookupPages looks for a post behind more of them than any platform lists
@@ -157,24 +157,24 @@ func (s *Suite) testConfirm(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	id := f.published(t)[0].ID
-	if got, err := whose.Confirm(t.Context(), job.Account, id); got != platforms.Own || err != nil {
+	if got, err := whose.Confirm(t.Context(), job.Account, id); got != platforms.OwnershipConfirmed || err != nil {
 		t.Errorf("the account's own post %s is %q, %v", id, got, err)
 	}
 	for _, told := range []string{id[:len(id)-1] + "0", "1", "no id", "../me", ""} {
 		if told == id {
 			continue
 		}
-		if got, _ := whose.Confirm(t.Context(), job.Account, told); got != platforms.Unshown {
+		if got, _ := whose.Confirm(t.Context(), job.Account, told); got != platforms.OwnershipUnknown {
 			t.Errorf("there is no post %q, and it is %q", told, got)
 		}
 	}
 	f.fault(t, sandboxtest.Fault{Operation: "*", Kind: "status", Status: 503})
 	got, err := whose.Confirm(t.Context(), job.Account, id)
 	f.clearFaults(t)
-	if got != platforms.Unshown || err == nil {
+	if got != platforms.OwnershipUnknown || err == nil {
 		t.Errorf("without an answer it is %q, %v", got, err)
 	}
-	f.keepsSecrets(t, err)
+	f.checkNoSecrets(t, err)
 	if n := f.arrived(t, "publish"); n != 1 {
 		t.Errorf("asking must not publish: %d calls", n)
 	}

@@ -27,8 +27,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// held is a file in memory, which platforms may fetch as well.
-type held struct {
+// memoryFile is a file in memory, which platforms may fetch as well.
+type memoryFile struct {
 	data []byte
 	url  string
 	// err is what reading it fails with.
@@ -36,7 +36,7 @@ type held struct {
 }
 
 // Open implements platforms.Bytes.
-func (h *held) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+func (h *memoryFile) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 	if h.err != nil {
 		return nil, h.err
 	}
@@ -44,7 +44,7 @@ func (h *held) Open(_ context.Context, offset, length int64) (io.ReadCloser, err
 }
 
 // Address implements platforms.Bytes.
-func (h *held) Address(context.Context, time.Duration) (string, error) { return h.url, h.err }
+func (h *memoryFile) Address(context.Context, time.Duration) (string, error) { return h.url, h.err }
 
 // file reads one of the samples that the prober is tested with. pad makes it so
 // many bytes longer at least, by a box that films may end in.
@@ -58,7 +58,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 		data = binary.BigEndian.AppendUint32(data, uint32(8+pad))
 		data = append(append(data, "free"...), make([]byte, pad)...)
 	}
-	h := &held{data: data}
+	h := &memoryFile{data: data}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(mimeType))
 		_, _ = w.Write(h.data) // the platform may have gone
@@ -113,7 +113,7 @@ func (f *fixture) media(t *testing.T, category v1alpha1.Category, files ...platf
 func hashes(files []platforms.File) []string {
 	out := make([]string, len(files))
 	for i := range files {
-		h, _ := files[i].Bytes.(*held)
+		h, _ := files[i].Bytes.(*memoryFile)
 		sum := sha256.Sum256(h.data)
 		out[i] = hex.EncodeToString(sum[:])
 	}
@@ -178,7 +178,7 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 	if job.OperationID = result.OperationID; job.OperationID == "" {
 		t.Fatalf("got %+v; what is at work must have a name to ask by", result)
 	}
-	for range patience {
+	for range maxPolls {
 		found, err := p.Lookup(t.Context(), *job)
 		switch {
 		case found.Refused != nil:
@@ -193,8 +193,8 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 	return result
 }
 
-// patience is how often Publish asks.
-const patience = 500
+// maxPolls is how often Publish asks.
+const maxPolls = 500
 
 // waitALittle lets a platform in real time work.
 func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
@@ -211,7 +211,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 		"lost after":    {sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 		"error after":   {sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
 		"rate limited":  {sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
-		"token expired": {sandboxtest.Fault{Kind: "token_expired"}, s.ended()},
+		"token expired": {sandboxtest.Fault{Kind: "token_expired"}, s.endedClass()},
 	}
 	for what, tc := range posts() {
 		for name, k := range kinds {
@@ -229,9 +229,9 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 					if err != nil && err.Class != k.class {
 						t.Errorf("class %s, want %s: %v (%v)", err.Class, k.class, err, err.Err)
 					}
-					f.keepsSecrets(t, asError(err))
+					f.checkNoSecrets(t, asError(err))
 					f.clearFaults(t)
-					job = f.prepare(t, f.later(job))
+					job = f.prepare(t, f.resumed(job))
 					if got := Publish(t, p, &job, waitALittle); got.Outcome != platforms.Posted {
 						t.Errorf("got %+v", got)
 					}
@@ -250,7 +250,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			if !ok || len(job.Content.Media) == 0 || !preparer.Prepares(job.Content) {
 				continue
 			}
-			job.Content.Media[0].Bytes = &held{err: platforms.ErrFileChanged}
+			job.Content.Media[0].Bytes = &memoryFile{err: platforms.ErrFileChanged}
 			checkpoint, err := preparer.Prepare(t.Context(), job)
 			if err == nil { // it is small, and goes as a whole with the visible call
 				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
@@ -296,8 +296,8 @@ func (s *Suite) testThumbnail(t *testing.T) {
 			if got.Outcome != platforms.Posted || got.Err != nil || (got.Note != "") != tc.noted || f.arrived(t, "upload") == before {
 				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
-			f.keepsSecrets(t, errors.New(got.Note))
-			f.sees(t, p, job, 1)
+			f.checkNoSecrets(t, errors.New(got.Note))
+			f.checkLookup(t, p, job, 1)
 		})
 	}
 }

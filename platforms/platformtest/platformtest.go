@@ -143,22 +143,22 @@ type fixture struct {
 	fetched func()
 
 	mu    sync.Mutex
-	notes []note
+	notes []savedCheckpoint
 }
 
-// note is what a preparation told about how far it is.
-type note struct{ checkpoint, secret string }
+// savedCheckpoint is what a preparation told about how far it is.
+type savedCheckpoint struct{ checkpoint, secret string }
 
-// keep stores a note, as a caller of Prepare does.
-func (f *fixture) keep(_ context.Context, checkpoint, secret string) error {
+// saveCheckpoint stores a note, as a caller of Prepare does.
+func (f *fixture) saveCheckpoint(_ context.Context, checkpoint, secret string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.notes = append(f.notes, note{checkpoint, secret})
+	f.notes = append(f.notes, savedCheckpoint{checkpoint, secret})
 	return nil
 }
 
-// kept returns the notes so far.
-func (f *fixture) kept() []note {
+// checkpoints returns the notes so far.
+func (f *fixture) checkpoints() []savedCheckpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.notes)
@@ -167,7 +167,7 @@ func (f *fixture) kept() []note {
 // withSecret is a job with what was prepared for it.
 func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job {
 	job.Checkpoint = checkpoint
-	for _, n := range f.kept() {
+	for _, n := range f.checkpoints() {
 		if n.checkpoint == checkpoint {
 			job.Secret = n.secret
 		}
@@ -175,9 +175,9 @@ func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job
 	return job
 }
 
-// later is a job as another process takes it up: with what was noted last.
-func (f *fixture) later(job platforms.Job) platforms.Job {
-	if notes := f.kept(); len(notes) > 0 {
+// resumed is a job as another process takes it up: with what was noted last.
+func (f *fixture) resumed(job platforms.Job) platforms.Job {
+	if notes := f.checkpoints(); len(notes) > 0 {
 		last := notes[len(notes)-1]
 		job.Checkpoint, job.Secret = last.checkpoint, last.secret
 	}
@@ -253,10 +253,10 @@ func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
 	t.Helper()
 	job := platforms.Job{
-		Account:    platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
-		Content:    platforms.Content{Category: category, Text: text},
-		SearchFrom: now().Add(-2 * time.Second),
-		Keep:       f.keep,
+		Account:         platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
+		Content:         platforms.Content{Category: category, Text: text},
+		SearchFrom:      now().Add(-2 * time.Second),
+		StoreCheckpoint: f.saveCheckpoint,
 	}
 	switch category {
 	case v1alpha1.CategoryImage:
@@ -350,19 +350,19 @@ func (f *fixture) arrived(t *testing.T, operation string) int {
 	return calls[operation]
 }
 
-// keepsSecrets fails if an error, or anything that it wraps, tells a token, or
+// checkNoSecrets fails if an error, or anything that it wraps, tells a token, or
 // the secret of an upload; or if a checkpoint does.
-func (f *fixture) keepsSecrets(t *testing.T, err error) {
+func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
-	for _, n := range f.kept() {
+	for _, n := range f.checkpoints() {
 		for word := range strings.FieldsSeq(n.secret) {
 			if len(word) > 16 { // a number beside the secret is none
 				secrets = append(secrets, word)
 			}
 		}
 	}
-	for _, n := range f.kept() {
+	for _, n := range f.checkpoints() {
 		for _, secret := range secrets {
 			if secret != "" && strings.Contains(n.checkpoint, secret) {
 				t.Errorf("the checkpoint %s tells a secret", n.checkpoint)

@@ -25,7 +25,7 @@ func (s *Suite) preparer(t *testing.T) (*fixture, platforms.Publisher, platforms
 func (s *Suite) testPrepare(t *testing.T) {
 	t.Run("is invisible", func(t *testing.T) {
 		f, p, _ := s.preparer(t)
-		f.sees(t, p, f.prepared(t, "hello"), 0)
+		f.checkLookup(t, p, f.prepared(t, "hello"), 0)
 	})
 	t.Run("is waited for", func(t *testing.T) {
 		f, p, _ := s.preparer(t)
@@ -86,7 +86,7 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Unknown && got.Outcome != platforms.Posted {
 			t.Errorf("got %+v; that it was refused now does not mean that it is not published", got)
 		}
-		f.sees(t, p, job, 1)
+		f.checkLookup(t, p, job, 1)
 	})
 	t.Run("makes what is missing anew", func(t *testing.T) {
 		f, p, _ := s.preparer(t)
@@ -105,7 +105,7 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 // testPrepareFaults disturbs what precedes the visible call: nothing is ever
 // seen of it, and it can be repeated.
 func (s *Suite) testPrepareFaults(t *testing.T) {
-	ended := s.ended()
+	ended := s.endedClass()
 	tests := map[string]struct {
 		reason string
 		fault  sandboxtest.Fault
@@ -129,7 +129,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				tc.fault.Operation = operation
 				f.fault(t, tc.fault)
 				checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello"))
-				f.keepsSecrets(t, asError(err))
+				f.checkNoSecrets(t, asError(err))
 				// A question that was lost may have been put again, and what
 				// cannot be asked for may have been made anew.
 				answered := operation == "status" && err == nil && checkpoint != ""
@@ -147,7 +147,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 					t.Errorf("after the trouble it can be published: %+v", got)
 				}
-				f.sees(t, p, job, 1)
+				f.checkLookup(t, p, job, 1)
 			})
 		}
 	}

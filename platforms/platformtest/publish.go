@@ -27,7 +27,7 @@ func (s *Suite) testLimits(t *testing.T) {
 	if limits.MaxCaption > 0 && (limits.CaptionLength == nil || limits.CaptionUnit == "") {
 		t.Error("a caption that has a greatest length must be counted, in a unit that people know")
 	}
-	if _, ok := s.New(t, "http://herald.invalid").(platforms.Preparer); ok != (limits.PreparedLasts > 0) {
+	if _, ok := s.New(t, "http://herald.invalid").(platforms.Preparer); ok != (limits.PreparedTTL > 0) {
 		t.Error("a platform that prepares says how long what is prepared lasts, and only such a one")
 	}
 	testHosts(t, limits.Hosts)
@@ -124,8 +124,8 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		"no content":     {"a success without an id may be one", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.Unknown, "", 0},
 		"refused":        {"what the platform finds invalid is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.Refused, platforms.ClassPermanent, 0},
 		"rate limited":   {"a limit refuses, and passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
-		"token expired":  {"an ended token refuses", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.ended(), 0},
-		"token revoked":  {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.ended(), 0},
+		"token expired":  {"an ended token refuses", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.endedClass(), 0},
+		"token revoked":  {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.endedClass(), 0},
 	}
 	for _, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		for name, tc := range tests {
@@ -139,7 +139,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 				}
 				tc.fault.Operation = "publish"
 				f.fault(t, tc.fault)
-				if tc.class == s.ended() && slices.Contains(s.Bearerless, category) {
+				if tc.class == s.endedClass() && slices.Contains(s.Bearerless, category) {
 					tc.class = platforms.ClassTransient
 				}
 				if tc.class == platforms.ClassPermanent && slices.Contains(s.Remakes, category) {
@@ -152,12 +152,12 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 				if tc.class == platforms.ClassRateLimited && !s.SilentLimits && !got.Err.RetryAt.After(now()) {
 					t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
 				}
-				f.keepsSecrets(t, got.Err)
+				f.checkNoSecrets(t, got.Err)
 				if n := f.arrived(t, "publish"); n != 1 {
 					t.Errorf("%d calls arrived for one publication", n)
 				}
 				job.OperationID = got.OperationID
-				f.sees(t, p, job, tc.posts)
+				f.checkLookup(t, p, job, tc.posts)
 			})
 		}
 		t.Run(string(category)+" too slow", func(t *testing.T) { s.testSlowPublish(t, category) })
@@ -177,12 +177,12 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want that nothing was sent", got)
 	}
-	f.keepsSecrets(t, got.Err)
+	f.checkNoSecrets(t, got.Err)
 }
 
-// sees looks for a job and compares with what the sandbox really holds: what is
+// checkLookup looks for a job and compares with what the sandbox really holds: what is
 // there is found, and what is not is absent with proof.
-func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
+func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
 	t.Helper()
 	f.fetched()
 	if n := len(f.published(t)); n != posts {
@@ -212,7 +212,7 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	if got.Outcome != platforms.Unknown || got.Err == nil {
 		t.Errorf("got %+v; a call that was cut off may yet publish", got)
 	}
-	f.keepsSecrets(t, got.Err)
+	f.checkNoSecrets(t, got.Err)
 	if n := f.arrived(t, "publish"); n != 1 {
 		t.Errorf("%d calls arrived for one publication", n)
 	}

@@ -17,7 +17,7 @@ import (
 func (s *Suite) testRecent(t *testing.T) {
 	f, p := s.publisher(t)
 	lister, lists := p.(platforms.Lister)
-	reader, reads := p.(platforms.PostReader)
+	reader, reads := p.(platforms.PostParser)
 	if !lists || !reads {
 		t.Fatal("a person cannot be shown the posts of an account, or name one")
 	}
@@ -46,7 +46,7 @@ func (s *Suite) testRecent(t *testing.T) {
 			var got []string
 			for i := range found {
 				got = append(got, found[i].ID)
-				named, ok := reader.ReadPost(account, found[i].URL)
+				named, ok := reader.ParsePost(account, found[i].URL)
 				if !ok || named.ID != "" && named.ID != found[i].ID || named.ID == "" && named.Code == "" {
 					t.Errorf("the listed address %s reads as %+v", found[i].URL, named)
 				}
@@ -66,7 +66,7 @@ func (s *Suite) testRecent(t *testing.T) {
 		if err == nil || len(found) > 0 || classOf(err) == "" {
 			t.Errorf("%s: %v, %v, want an error of the platform", fault.Kind, found, err)
 		}
-		f.keepsSecrets(t, err)
+		f.checkNoSecrets(t, err)
 		f.clearFaults(t)
 	}
 	if reader.PostHint() == "" {

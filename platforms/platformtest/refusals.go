@@ -145,7 +145,7 @@ func (f *fixture) publishedAndRefused(t *testing.T, p platforms.Publisher, job p
 	case got.Outcome != platforms.Posted && got.Err == nil:
 		t.Errorf("got %+v, without an error", got)
 	}
-	f.keepsSecrets(t, asError(got.Err))
+	f.checkNoSecrets(t, asError(got.Err))
 
 	job.OperationID = got.OperationID
 	found, err := p.Lookup(t.Context(), job)

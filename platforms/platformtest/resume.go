@@ -22,13 +22,13 @@ var errAway = errors.New("the store is away")
 // metered counts the bytes that are read of a file, and breaks off when so many
 // have been.
 type metered struct {
-	*held
+	*memoryFile
 	read, until atomic.Int64
 }
 
 // Open implements platforms.Bytes.
 func (m *metered) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-	content, err := m.held.Open(ctx, offset, length)
+	content, err := m.memoryFile.Open(ctx, offset, length)
 	if err != nil || m.read.Load() >= m.until.Load() {
 		return nil, errors.Join(err, errAway)
 	}
@@ -78,11 +78,11 @@ func (s *Suite) testResume(t *testing.T) {
 			}
 			part := max(s.Resumes, 4<<20)
 			film, bytes := filmIn(t, part)
-			want := hashes([]platforms.File{{Bytes: bytes.held}})
+			want := hashes([]platforms.File{{Bytes: bytes.memoryFile}})
 			job := f.media(t, v1alpha1.CategoryVideo, film)
 
 			checkpoint, err := preparer.Prepare(t.Context(), job)
-			f.keepsSecrets(t, asError(err))
+			f.checkNoSecrets(t, asError(err))
 			if err == nil && bytes.read.Load() == 0 {
 				t.Skipf("%s fetches files itself", s.Name)
 			}
@@ -91,7 +91,7 @@ func (s *Suite) testResume(t *testing.T) {
 			}
 			bytes.read.Store(0)
 			bytes.until.Store(1 << 60)
-			job = f.later(job)
+			job = f.resumed(job)
 			tc.lose(&job)
 			job = f.prepare(t, job)
 			// The part that broke off may still be on its way, so that the platform
@@ -103,7 +103,7 @@ func (s *Suite) testResume(t *testing.T) {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)
 			}
 			result := p.Publish(t.Context(), job)
-			f.keepsSecrets(t, asError(result.Err))
+			f.checkNoSecrets(t, asError(result.Err))
 			got := f.published(t)
 			if result.Outcome != platforms.Posted || len(got) != 1 || len(got[0].Media) != 1 {
 				t.Fatalf("%s: published %+v by %+v (%v)", tc.reason, got, result, result.Err)
@@ -111,7 +111,7 @@ func (s *Suite) testResume(t *testing.T) {
 			if diff := cmp.Diff(want, []string{got[0].Media[0].SHA256}); diff != "" {
 				t.Errorf("%s: bytes (-want +got):\n%s", tc.reason, diff)
 			}
-			f.sees(t, p, job, 1)
+			f.checkLookup(t, p, job, 1)
 		})
 	}
 }
@@ -121,8 +121,8 @@ func (s *Suite) testResume(t *testing.T) {
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
-	data, _ := film.Bytes.(*held)
-	bytes := &metered{held: data}
+	data, _ := film.Bytes.(*memoryFile)
+	bytes := &metered{memoryFile: data}
 	bytes.until.Store(3*part + part/2)
 	film.Bytes = bytes
 	return film, bytes

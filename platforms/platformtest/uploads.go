@@ -33,7 +33,7 @@ func (s *Suite) testUploads(t *testing.T) {
 				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 					t.Errorf("got %+v", got)
 				}
-				f.sees(t, p, job, 1)
+				f.checkLookup(t, p, job, 1)
 			})
 			t.Run("may fail", func(t *testing.T) {
 				f, _, preparer := s.preparer(t)
@@ -79,5 +79,5 @@ func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	if again != job.Checkpoint || f.arrived(t, "upload") != before || err != nil && err.Class != platforms.ClassDuplicate {
 		t.Errorf("got %q, %v after %d uploads more; the files of a post that is there are not uploaded once more", again, err, f.arrived(t, "upload")-before)
 	}
-	f.sees(t, p, job, 1)
+	f.checkLookup(t, p, job, 1)
 }

@@ -61,11 +61,11 @@ var errorRows = meta.With(
 	// it is ready, or when it has published it already.
 	meta.Row{Code: 24, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
 	meta.Row{Code: 24, Subcode: 4279009, Kind: meta.KindNotReady, Meaning: "the container is not found for now", Source: "seen by clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
-	meta.Row{Code: 100, Subcode: 4279004, Kind: meta.KindLost, Meaning: "parts of the carousel are invalid or have expired", Error: &partsLost, Again: true, Source: "exileum/meta-mcp, pull request 4"},
+	meta.Row{Code: 100, Subcode: 4279004, Kind: meta.KindLost, Meaning: "parts of the carousel are invalid or have expired", Error: &partsLost, Retryable: true, Source: "exileum/meta-mcp, pull request 4"},
 	meta.Row{Subcode: 4279013, Kind: meta.KindPerson, Meaning: "the account is restricted", Source: "seen by clients (gitroomhq/postiz-app, Threads provider)"},
-	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: "Instagram Platform, \"Error Codes\""},
+	meta.Row{Code: 9004, Subcode: 2207052, Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Retryable: true, Pause: fetchPause, Source: "Instagram Platform, \"Error Codes\""},
 	meta.Row{Code: 100, Word: "THREADS_API__LINK_LIMIT_EXCEEDED", Kind: meta.KindText, Meaning: "the text holds more than five different addresses", Error: &tooManyLinks, Source: changelog},
-	meta.Row{Word: "FAILED_DOWNLOADING_VIDEO", Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Again: true, Pause: fetchPause, Source: troubleshooting},
+	meta.Row{Word: "FAILED_DOWNLOADING_VIDEO", Kind: meta.KindMedia, Meaning: "the file could not be fetched", Error: &notFetched, Retryable: true, Pause: fetchPause, Source: troubleshooting},
 	meta.Row{Word: "FAILED_PROCESSING_AUDIO", Kind: meta.KindFile, Meaning: "the sound of the video cannot be processed", Error: &badFile, Source: troubleshooting},
 	meta.Row{Word: "FAILED_PROCESSING_VIDEO", Kind: meta.KindFile, Meaning: "the video cannot be processed", Error: &badFile, Source: troubleshooting},
 	meta.Row{Word: "INVALID_ASPEC_RATIO", Kind: meta.KindFile, Meaning: "the shape of the file is not one that Threads takes", Error: &badShape, Source: troubleshooting},
@@ -83,17 +83,17 @@ var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
 
 const unknownFailure = "UNKNOWN"
 
-// ended says that a container failed. Another one may do for a post, but not for
+// containerFailure says that a container failed. Another one may do for a post, but not for
 // one file of it.
-func ended(g *meta.Graph, _ meta.State, why, about string) *meta.Failure {
+func containerFailure(g *meta.Graph, _ meta.ContainerState, why, about string) *meta.Failure {
 	if !failureWord.MatchString(why) {
 		why = unknownFailure
 	}
 	bad := g.Explain(&meta.Error{Status: 400, Word: why}, about)
 	if bad.Unlisted {
-		bad = g.Mean(meta.Meaning{Error: unprocessed}, bad.Said, about)
+		bad = g.Render(meta.Classification{Error: unprocessed}, bad.GraphError, about)
 		bad.Code, bad.Unlisted = why, true
 	}
-	bad.Again = bad.Again || about == meta.ThePost
+	bad.Retryable = bad.Retryable || about == meta.ThePost
 	return bad
 }

@@ -17,9 +17,9 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// needed are the scopes without which nothing can be published, nor replies of trees
+// requiredScopes are the scopes without which nothing can be published, nor replies of trees
 // looked up (Threads API, "Get Started", Authorization).
-var needed = oauth2.Needs{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
+var requiredScopes = oauth2.RequiredScopes{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
 
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
@@ -37,23 +37,23 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 // Exchange turns a code into a token that lives 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
-	short, err := p.graph.Redeem(ctx, &login, code)
+	short, err := p.graph.ExchangeCode(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}
-	granted := p.granted(ctx, short.Access.String())
+	granted := p.grantedScopes(ctx, short.Access.String())
 	if granted != "" {
-		if missing := needed.Check("Threads", granted); missing != nil {
+		if missing := requiredScopes.Check("Threads", granted); missing != nil {
 			return platforms.Token{}, missing
 		}
 	}
-	return p.graph.Lengthen(ctx, &login, short.Access.String(), "th_exchange_token", granted)
+	return p.graph.ExtendToken(ctx, &login, short.Access.String(), "th_exchange_token", granted)
 }
 
-// granted asks what a token was granted; "" if Threads does not tell: it tells only
+// grantedScopes asks what a token was granted; "" if Threads does not tell: it tells only
 // the testers of an app ("Debug Access Token").
-func (p *Platform) granted(ctx context.Context, access string) string {
-	doc, bad := meta.Read[struct {
+func (p *Platform) grantedScopes(ctx context.Context, access string) string {
+	doc, bad := meta.Get[struct {
 		Data struct {
 			Scopes meta.Permissions `json:"scopes"`
 		} `json:"data"`

@@ -87,7 +87,7 @@ func TestLookup(t *testing.T) {
 			if tc.without {
 				job.Checkpoint = ""
 			}
-			job.Taken = func(id string) bool { return id == tc.taken }
+			job.BelongsToOther = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)

@@ -52,11 +52,11 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 		return "", bad
 	}
 	if len(media) > 0 {
-		if bad := t.Note(ctx, id); bad != nil {
+		if bad := t.SaveCheckpoint(ctx, id); bad != nil {
 			return "", bad
 		}
 	}
-	if bad := t.Ready(ctx, id, meta.ThePost); bad != nil {
+	if bad := t.WaitReady(ctx, id, meta.ThePost); bad != nil {
 		// Its parts may be at fault.
 		t.Items = nil
 		return "", bad
@@ -66,7 +66,7 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 
 // showing is the form of a container that shows a file, which Threads fetches.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
-	address, bad := meta.Address(ctx, file)
+	address, bad := meta.FileURL(ctx, file)
 	switch {
 	case bad != nil:
 		return nil, bad

@@ -16,7 +16,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // RecentPosts reads the first page of the profile's posts, or of its replies.
@@ -44,14 +44,14 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // codeForm matches the codes in addresses.
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
 
-// ReadPost reads an id, or an address such as https://www.threads.com/@acme/post/DAbC123,
+// ParsePost reads an id, or an address such as https://www.threads.com/@acme/post/DAbC123,
 // which has a code in place of the id.
-func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	entered = strings.TrimSpace(entered)
-	if !permalink.Is(entered) && meta.IsObjectID(entered) {
+	if !permalink.IsAddress(entered) && meta.IsObjectID(entered) {
 		return platforms.PostName{ID: entered}, true
 	}
-	if at, ours := permalink.Read(entered, permalink.Threads, permalink.ThreadsOf); ours && permalink.Is(entered) {
+	if at, ours := permalink.Parse(entered, permalink.Threads, permalink.ThreadsOf); ours && permalink.IsAddress(entered) {
 		if code := at.After("post", "t"); codeForm.MatchString(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
 		}

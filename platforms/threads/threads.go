@@ -109,7 +109,7 @@ func New(c Config, transport *transport.Client) *Platform {
 				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Errors: errorRows,
 			},
 			CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status,error_message", Ended: ended, Memory: meta.NewMemory(),
+			StatusFields: "id,status,error_message", ExplainFailure: containerFailure, Cache: meta.NewContainerCache(),
 		},
 	}
 }
@@ -134,7 +134,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:    "characters (an emoji counts its UTF-8 bytes)",
 		CaptionLength:  length,
 		CaptionProblem: captionProblem,
-		PreparedLasts:  containerLasts,
+		PreparedTTL:    containerLasts,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,
 		Hosts:          hosts,

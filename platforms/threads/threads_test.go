@@ -32,9 +32,9 @@ const (
 )
 
 var (
-	says   = recorder.Says
+	says   = recorder.Respond
 	hangUp = recorder.HangUp
-	inTurn = recorder.InTurn
+	inTurn = recorder.Sequence
 	class  = recorder.ClassOf
 )
 
@@ -374,7 +374,7 @@ func TestPrepareGoesOn(t *testing.T) {
 			})
 			job := jobFor("hello")
 			job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryVideo, tc.media, ""
-			job.Keep = func(_ context.Context, checkpoint, secret string) error {
+			job.StoreCheckpoint = func(_ context.Context, checkpoint, secret string) error {
 				if secret != "" {
 					t.Errorf("kept %q as a secret", secret)
 				}

@@ -33,8 +33,8 @@ const (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// granted reports whether a token has a scope, or does not tell its scopes.
-func granted(token platforms.Token, scope string) bool {
+// hasScope reports whether a token has a scope, or does not tell its scopes.
+func hasScope(token platforms.Token, scope string) bool {
 	scopes := oauth2.Scopes(token.Scopes)
 	return len(scopes) == 0 || slices.Contains(scopes, scope)
 }
@@ -43,14 +43,14 @@ func granted(token platforms.Token, scope string) bool {
 // scope for it was granted.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	fields := "open_id,avatar_url,display_name"
-	if granted(token, scopeProfile) {
+	if hasScope(token, scopeProfile) {
 		fields += ",username"
 	}
 	resp, err := p.api.Do(ctx, client.Call{Action: "identify", Path: "/v2/user/info/?fields=" + fields, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
 		return platforms.Identity{}, p.api.Unanswered(err)
 	}
-	said := read[struct {
+	said := decode[struct {
 		User struct {
 			OpenID      jsondoc.Text `json:"open_id"`
 			DisplayName jsondoc.Text `json:"display_name"`
@@ -61,7 +61,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	user := said.Data.User
 	switch {
 	case !said.ok():
-		return platforms.Identity{}, p.ofAccount(said.said())
+		return platforms.Identity{}, p.classifyAccount(said.apiError())
 	case user.OpenID == "":
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	}
@@ -90,28 +90,28 @@ const (
 // Inspect asks what a direct post of the account may choose, and whether there is
 // room for one (Content Posting API, "Query Creator Info").
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
-	if !granted(account.Token, scopeDirectPost) {
+	if !hasScope(account.Token, scopeDirectPost) {
 		return platforms.AccountInfo{}, nil
 	}
-	said, err := post[creatorInfo](ctx, p, "survey", pathCreatorInfo, account.Token, struct{}{}, readTimeout)
+	said, err := postJSON[creatorInfo](ctx, p, "survey", pathCreatorInfo, account.Token, struct{}{}, readTimeout)
 	if err != nil {
 		return platforms.AccountInfo{}, p.api.Unanswered(err)
 	}
 	now := p.clock.Now()
 	switch code := said.Error.Code; {
 	case code == codePostCap:
-		return full(platforms.PostsPerDay, now), nil
+		return quotaExhausted(platforms.PostsPerDay, now), nil
 	case code == codeUserCap:
 		// Others who posted through the app before may go on.
-		return full(platforms.AppPostsPerDay, now), nil
+		return quotaExhausted(platforms.AppPostsPerDay, now), nil
 	case !said.ok():
-		return platforms.AccountInfo{}, p.ofAccount(said.said())
+		return platforms.AccountInfo{}, p.classifyAccount(said.apiError())
 	}
 	return choices(&said.Data)
 }
 
-// full is what an account tells that takes no more posts.
-func full(name string, now time.Time) platforms.AccountInfo {
+// quotaExhausted is what an account tells that takes no more posts.
+func quotaExhausted(name string, now time.Time) platforms.AccountInfo {
 	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }
 
@@ -165,7 +165,7 @@ func (c *creatorInfo) levels() []string {
 // checkCreator asks what the account may post, which TikTok wants to be asked
 // before each post, and whether the video or the photos are among it.
 func (p *Platform) checkCreator(ctx context.Context, job platforms.Job) (creatorInfo, *platforms.Error) {
-	info, bad := ask[creatorInfo](ctx, p, "creator", pathCreatorInfo, job.Account.Token, struct{}{})
+	info, bad := callAPI[creatorInfo](ctx, p, "creator", pathCreatorInfo, job.Account.Token, struct{}{})
 	if bad != nil {
 		return creatorInfo{}, bad.Error
 	}

@@ -173,7 +173,7 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	out := platforms.Job{
 		Account: platforms.Account{ID: b.account.ID, Username: "acme", Token: platforms.Token{Access: b.account.AccessToken}},
 		Content: platforms.Content{Category: v1alpha1.CategoryImage, Text: "Hello #demo", Media: files}, SearchFrom: b.clock.Now(),
-		Keep: func(_ context.Context, checkpoint, secret string) error {
+		StoreCheckpoint: func(_ context.Context, checkpoint, secret string) error {
 			b.checkpoint, b.secret = checkpoint, secret
 			return nil
 		},

@@ -23,8 +23,8 @@ func failedOf(reason string) *platforms.Error {
 		failure = r.error
 		failure.Code = reason
 	} else {
-		failure = *platforms.Errorf(platforms.ClassPermanent, "TikTok could not process the post (%s)", word(reason)).Advise(adviceUnknown)
-		failure.Code, failure.Unlisted = word(reason), true
+		failure = *platforms.Errorf(platforms.ClassPermanent, "TikTok could not process the post (%s)", sanitizeWord(reason)).Advise(adviceUnknown)
+		failure.Code, failure.Unlisted = sanitizeWord(reason), true
 	}
 	return failure.Because(fmt.Errorf("the post failed with reason %.64q", reason))
 }
@@ -32,9 +32,9 @@ func failedOf(reason string) *platforms.Error {
 // reasonWord is the form of the documented reasons and codes.
 var reasonWord = regexp.MustCompile(`^[a-z][a-z_]{2,60}$`)
 
-// word returns what has the form of a documented word as it is, and nothing else
+// sanitizeWord returns what has the form of a documented word as it is, and nothing else
 // that TikTok says.
-func word(s string) string {
+func sanitizeWord(s string) string {
 	if reasonWord.MatchString(s) {
 		return s
 	}
@@ -52,13 +52,13 @@ type refusal struct {
 	documented bool
 }
 
-// gone reports that TikTok does not know the publish id that it was asked about.
-func (r *refusal) gone() bool {
+// isUnknownID reports that TikTok does not know the publish id that it was asked about.
+func (r *refusal) isUnknownID() bool {
 	return r.documented && (r.code == codeUnknownID || r.code == codeAnothersID)
 }
 
-// said is what an answer that is not a success says of the error.
-type said struct {
+// apiError is what an answer that is not a success says of the error.
+type apiError struct {
 	status        int
 	code, message string
 	// signed says that the answer has the id by which TikTok's support finds it, as
@@ -67,9 +67,9 @@ type said struct {
 	signed bool
 }
 
-// speaks reports whether TikTok itself gave the answer, so that a refusal in it
+// isFromTikTok reports whether TikTok itself gave the answer, so that a refusal in it
 // holds. A timeout does not tell what was done before it.
-func (s said) speaks() bool {
+func (s apiError) isFromTikTok() bool {
 	documented := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 	return slices.Contains(documented, s.status) ||
 		s.signed && s.status >= http.StatusBadRequest && s.status < http.StatusInternalServerError && s.status != http.StatusRequestTimeout
@@ -81,7 +81,7 @@ const limitPause = time.Minute
 
 // classify reads an answer that is not a success. TikTok sends some errors with
 // status 200.
-func (p *Platform) classify(s said) *refusal {
+func (p *Platform) classify(s apiError) *refusal {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", s.status, s.code)
 	out := &refusal{code: s.code}
 	found := callRow(s.code, s.message)
@@ -91,11 +91,11 @@ func (p *Platform) classify(s said) *refusal {
 	switch {
 	case s.status >= http.StatusInternalServerError:
 		out.Error = p.api.Busy(cause)
-	case found != nil && s.speaks():
+	case found != nil && s.isFromTikTok():
 		known := found.error
 		known.Code = s.code
 		out.Error = known.Because(cause)
-	case s.code != "" && s.code != codeOK && s.signed && s.speaks():
+	case s.code != "" && s.code != codeOK && s.signed && s.isFromTikTok():
 		out.Error = unlisted(s.code).Because(cause)
 	default:
 		out.Error = p.api.Nonsense(s.status, cause)
@@ -110,14 +110,14 @@ func (p *Platform) classify(s said) *refusal {
 // unlisted is the error of a code that is in no row of the table. The code does not
 // say what is at fault, and so the error does not, either.
 func unlisted(code string) *platforms.Error {
-	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", word(code)).Advise(adviceUnknown)
-	failure.Code, failure.Unlisted = word(code), true
+	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", sanitizeWord(code)).Advise(adviceUnknown)
+	failure.Code, failure.Unlisted = sanitizeWord(code), true
 	return failure
 }
 
-// ofAccount reads an answer to a question about an account. A refusal of the request
+// classifyAccount reads an answer to a question about an account. A refusal of the request
 // says nothing about the account.
-func (p *Platform) ofAccount(s said) *platforms.Error {
+func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	failure := p.classify(s).Error
 	if failure.Class == platforms.ClassPermanent {
 		failure.Class = platforms.ClassUnknown
@@ -125,7 +125,7 @@ func (p *Platform) ofAccount(s said) *platforms.Error {
 	return failure
 }
 
-// limited says that TikTok was called too often.
-func (p *Platform) limited(cause error) *platforms.Error {
-	return p.classify(said{status: http.StatusTooManyRequests}).Because(cause)
+// rateLimited says that TikTok was called too often.
+func (p *Platform) rateLimited(cause error) *platforms.Error {
+	return p.classify(apiError{status: http.StatusTooManyRequests}).Because(cause)
 }

@@ -17,21 +17,21 @@ var _ platforms.Confirmer = (*Platform)(nil)
 // shown either, and the permission video.list may be missing.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validPostID(externalID) {
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
 	body := map[string]any{"filters": map[string]any{"video_ids": []string{externalID}}}
-	found, bad := ask[struct {
+	found, bad := callAPI[struct {
 		Videos []struct {
 			ID jsondoc.Text `json:"id"`
 		} `json:"videos"`
 	}](ctx, p, "confirm", "/v2/video/query/?fields=id", account.Token, body)
 	if bad != nil {
-		return platforms.Unshown, bad.Error
+		return platforms.OwnershipUnknown, bad.Error
 	}
 	for _, video := range found.Videos {
 		if video.ID.String() == externalID {
-			return platforms.Own, nil
+			return platforms.OwnershipConfirmed, nil
 		}
 	}
-	return platforms.Unshown, nil
+	return platforms.OwnershipUnknown, nil
 }

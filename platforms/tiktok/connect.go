@@ -14,9 +14,9 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// needed are the scopes without which nothing can be posted or looked up (TikTok,
+// requiredScopes are the scopes without which nothing can be posted or looked up (TikTok,
 // "Scopes Overview"). An account that grants drafts alone takes drafts.
-var needed = oauth2.Needs{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
+var requiredScopes = oauth2.RequiredScopes{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
 
 // dialog shows TikTok the hash of a secret in hex, which is the form of "Login Kit for
 // Desktop". "Login Kit for Web" names no challenge and does not say that it refuses
@@ -38,7 +38,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 
 // Exchange turns a code into a token.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), needed)
+	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one account that a token is for.

@@ -44,7 +44,7 @@ func TestForeignAddress(t *testing.T) {
 			job := platforms.Job{
 				Account: platforms.Account{ID: "o", Token: platforms.Token{Access: "a"}},
 				Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film(900)}, TikTok: v1alpha1.TikTokOptions{Draft: true}},
-				Keep: func(context.Context, string, string) error {
+				StoreCheckpoint: func(context.Context, string, string) error {
 					t.Error("it was kept")
 					return nil
 				},
@@ -75,7 +75,7 @@ func TestDocumentedAddresses(t *testing.T) {
 		"https://open-upload-i18n.tiktokapis.com/video/?upload_id=67890&upload_token=Xza123",
 		"https://upload.us.tiktokapis.com/video/?upload_id=67890&upload_token=chunkexample",
 	} {
-		if err := p.api.Named.Check(address); err != nil {
+		if err := p.api.Addresses.Check(address); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

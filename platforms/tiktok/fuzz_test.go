@@ -20,23 +20,23 @@ func FuzzClassify(f *testing.F) {
 	f.Add(-1, "<script>")
 	p := New(Config{}, nil)
 	f.Fuzz(func(t *testing.T, status int, code string) {
-		bad := p.classify(said{status: status, code: code, signed: true})
+		bad := p.classify(apiError{status: status, code: code, signed: true})
 		if bad == nil || bad.Error == nil || bad.Problem == "" {
 			t.Fatal("no error is made of it")
 		}
 		if bad.documented && (bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown) {
 			t.Errorf("%d %q is documented as a refusal, of class %v", status, code, bad.Class)
 		}
-		if bad.Unlisted && (bad.Subject != "" || bad.Class != platforms.ClassPermanent || bad.Code != word(code)) {
+		if bad.Unlisted && (bad.Subject != "" || bad.Class != platforms.ClassPermanent || bad.Code != sanitizeWord(code)) {
 			t.Errorf("%d %q is in no table and makes %+v", status, code, bad.Error)
 		}
-		if bad.gone() && status >= http.StatusInternalServerError {
+		if bad.isUnknownID() && status >= http.StatusInternalServerError {
 			t.Errorf("%d %q proves that nothing was published", status, code)
 		}
 		if failed := failedOf(code); failed == nil || failed.Problem == "" {
 			t.Errorf("the reason %q makes no error", code)
 		}
-		if said := word(code); said != code && said != "unspecified" {
+		if said := sanitizeWord(code); said != code && said != "unspecified" {
 			t.Errorf("the reason %q is told as %q", code, said)
 		}
 	})
@@ -58,6 +58,6 @@ func FuzzListed(f *testing.F) {
 		if at := listed.created(); !at.IsZero() && (at.Year() < 1970 || at.Year() > 9999) {
 			t.Errorf("%q was created at %s", body, at)
 		}
-		begins(caption, jsondoc.Text(body))
+		matchesTruncated(caption, jsondoc.Text(body))
 	})
 }

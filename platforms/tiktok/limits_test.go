@@ -19,7 +19,7 @@ func TestWhomALimitStops(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			_, p := newDesk(t)
 			for name, got := range map[string]*platforms.Error{
-				"answer": p.classify(said{status: http.StatusForbidden, code: code}).Error, "status": failedOf(code),
+				"answer": p.classify(apiError{status: http.StatusForbidden, code: code}).Error, "status": failedOf(code),
 			} {
 				if got.Class != platforms.ClassQuota || got.PostOnly != alone {
 					t.Errorf("%s: got %+v, want a quota, of drafts alone: %v", name, got, alone)

@@ -33,8 +33,8 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
 		switch {
 		case bad == nil:
-			return p.told(job, id, found)
-		case !bad.gone():
+			return p.lookupResult(job, id, found)
+		case !bad.isUnknownID():
 			return platforms.LookupResult{}, bad.Error
 		}
 	}
@@ -45,8 +45,8 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return p.search(ctx, job)
 }
 
-// told is what a ticket says about the post.
-func (p *Platform) told(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
+// lookupResult is what a ticket says about the post.
+func (p *Platform) lookupResult(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
 		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
@@ -58,7 +58,7 @@ func (p *Platform) told(job platforms.Job, id string, found status) (platforms.L
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
 	case found.final():
 		out := platforms.LookupResult{Matches: 1, Certain: true}
-		out.ExternalID, out.ExternalURL = p.published(job, id, found)
+		out.ExternalID, out.ExternalURL = p.publishedPost(job, id, found)
 		return out, nil
 	case isVideo(&job.Content) && found.partial(job.Content.Media[0].Size):
 		return platforms.LookupResult{Proof: true}, nil
@@ -90,7 +90,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 	matches := listing.Matches{}
 	body := map[string]any{"max_count": pageSize}
 	for range maxPages {
-		page, bad := ask[struct {
+		page, bad := callAPI[struct {
 			Videos  []listedPost `json:"videos"`
 			Cursor  jsondoc.Text `json:"cursor"`
 			HasMore jsondoc.Flag `json:"has_more"`
@@ -113,7 +113,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 				reached = true
 			case post.fits(&job):
 				// The address that TikTok lists tells who shares it.
-				matches.Add(listing.Post{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
+				matches.Add(listing.Match{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
 			}
 		}
 		cursor, err := strconv.ParseInt(page.Cursor.String(), 10, 64)
@@ -131,7 +131,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 // fits reports whether a listed post may be the job's.
 func (l *listedPost) fits(job *platforms.Job) bool {
 	want := text.Fold(job.Content.Text)
-	return want != "" && (begins(want, l.Title) || begins(want, l.Description)) && !listing.IsTaken(job, l.ID.String())
+	return want != "" && (matchesTruncated(want, l.Title) || matchesTruncated(want, l.Description)) && !listing.BelongsToOther(job, l.ID.String())
 }
 
 // longestListed is how many characters of a caption TikTok lists at most, as a title
@@ -139,11 +139,11 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 // 150").
 const longestListed = 150
 
-// begins reports whether a listed text is the wanted one, or its beginning if TikTok
+// matchesTruncated reports whether a listed text is the wanted one, or its beginning if TikTok
 // may have cut it off. TikTok does not say what it counts as a character: bytes, as
 // the others are fewer, are enough for a text to be a cut one. The last character,
 // and an ellipsis, may be the cut's.
-func begins(want string, listed jsondoc.Text) bool {
+func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())
 	if all == want {
 		return true

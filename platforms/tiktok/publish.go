@@ -46,16 +46,16 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 		failure.Class = platforms.ClassUnknown
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case resp.Status == http.StatusCreated:
-		return p.outcome(ctx, job, job.Checkpoint)
-	case uploadRefuses(resp.Status):
+		return p.pollOutcome(ctx, job, job.Checkpoint)
+	case isUploadRefusal(resp.Status):
 		return p.doubleCheck(ctx, job, resp)
 	default:
 		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
 	}
 }
 
-// uploadRefuses reports whether the host of uploads refuses with a status.
-func uploadRefuses(status int) bool {
+// isUploadRefusal reports whether the host of uploads refuses with a status.
+func isUploadRefusal(status int) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusTooManyRequests,
 	}, status)
@@ -75,7 +75,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
 	case bad == nil && found.final():
-		return p.outcome(ctx, job, job.Checkpoint)
+		return p.pollOutcome(ctx, job, job.Checkpoint)
 	default:
 		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
 	}
@@ -91,14 +91,14 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if failure != nil {
 		return unsent(failure)
 	}
-	said, err := post[struct {
+	said, err := postJSON[struct {
 		PublishID jsondoc.Text `json:"publish_id"`
 	}](ctx, p, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
 	case err != nil:
 		return p.api.PublishUnanswered(err)
 	case !said.ok():
-		bad := p.classify(said.said())
+		bad := p.classify(said.apiError())
 		if !bad.documented {
 			return p.api.InDoubt(said.status, bad.Err)
 		}
@@ -110,31 +110,31 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	}
 	// Nothing but this answer tells the ticket: it is stored before anything
 	// else happens.
-	return atWork(id, msgProcessing)
+	return acceptedResult(id, msgProcessing)
 }
 
-// atWork is the result of a call that TikTok took and has not done with, or has
+// acceptedResult is the result of a call that TikTok took and has not done with, or has
 // not told the id of yet.
-func atWork(id, message string) platforms.Result {
+func acceptedResult(id, message string) platforms.Result {
 	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
-// outcome is what comes of a video whose last chunk TikTok took, under a ticket
+// pollOutcome is what comes of a video whose last chunk TikTok took, under a ticket
 // that is stored.
-func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) platforms.Result {
-	found, bad := p.await(ctx, job, id)
+func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string) platforms.Result {
+	found, bad := p.pollStatus(ctx, job, id)
 	switch {
 	case bad != nil:
 		return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: bad.Error}
 	case found.state == stateFailed:
 		return platforms.Result{Outcome: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
-		return atWork(id, msgProcessing)
+		return acceptedResult(id, msgProcessing)
 	case !found.settled(&job.Content):
-		return atWork(id, msgModerated)
+		return acceptedResult(id, msgModerated)
 	}
 	result := platforms.Result{Outcome: platforms.Posted}
-	result.ExternalID, result.ExternalURL = p.published(job, id, found)
+	result.ExternalID, result.ExternalURL = p.publishedPost(job, id, found)
 	return result
 }
 

@@ -16,7 +16,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // RecentPosts reads the first page of the account's public posts, which begins with the
@@ -25,7 +25,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	if which.Replies {
 		return nil, nil // nothing hangs from a post
 	}
-	page, bad := ask[struct {
+	page, bad := callAPI[struct {
 		Videos []listedPost `json:"videos"`
 	}](ctx, p, "list", listPath, account.Token, map[string]any{"max_count": min(which.Limit, pageSize)})
 	switch {
@@ -54,11 +54,11 @@ func withoutQuery(listed jsondoc.Text) string {
 	return address
 }
 
-// ReadPost reads an id, or an address such as https://www.tiktok.com/@acme/video/7106594312292453675.
-func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+// ParsePost reads an id, or an address such as https://www.tiktok.com/@acme/video/7106594312292453675.
+func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
-	if permalink.Is(name.ID) {
-		at, ours := permalink.Read(name.ID, permalink.TikTok)
+	if permalink.IsAddress(name.ID) {
+		at, ours := permalink.Parse(name.ID, permalink.TikTok)
 		if name.ID = ""; ours {
 			name.ID, name.URL = at.After("video", "photo"), at.URL()
 		}

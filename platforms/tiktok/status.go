@@ -92,7 +92,7 @@ func (s status) silent() bool { return s.state == stateUploading && s.uploaded <
 
 // fetchStatus asks what became of a ticket.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
-	said, bad := ask[struct {
+	said, bad := callAPI[struct {
 		Status   jsondoc.Text `json:"status"`
 		Reason   jsondoc.Text `json:"fail_reason"`
 		Uploaded jsondoc.Text `json:"uploaded_bytes"`
@@ -121,10 +121,10 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 	}
 }
 
-// await asks what became of a ticket until TikTok is done with it, or has been
+// pollStatus asks what became of a ticket until TikTok is done with it, or has been
 // asked often enough. What is complete for everyone to see is waited for until
 // it has an id, but only for a moment: Lookup has more time.
-func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
+func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
@@ -157,10 +157,10 @@ func (s status) settled(content *platforms.Content) bool {
 	return s.final() && (s.state != stateComplete || s.postID != "" || !isPublic(content))
 }
 
-// published describes the post that a ticket has become. One that is not public,
+// publishedPost describes the post that a ticket has become. One that is not public,
 // or not for long after, has no id but the ticket's, and no address but its account's; what
 // lies in an inbox has none.
-func (p *Platform) published(job platforms.Job, id string, found status) (externalID, externalURL string) {
+func (p *Platform) publishedPost(job platforms.Job, id string, found status) (externalID, externalURL string) {
 	switch {
 	case found.state == stateInInbox:
 		return id, ""

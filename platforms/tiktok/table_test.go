@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 			var got []*platforms.Error
 			if r := callRow(tc.code, tc.message); r != nil {
 				reached[r] = true
-				got = append(got, p.classify(said{status: http.StatusForbidden, code: tc.code, message: tc.message}).Error)
+				got = append(got, p.classify(apiError{status: http.StatusForbidden, code: tc.code, message: tc.message}).Error)
 			}
 			if r := reasonRow(tc.code); r != nil {
 				reached[r] = true

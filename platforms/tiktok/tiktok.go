@@ -144,7 +144,7 @@ func New(c Config, way *transport.Client) *Platform {
 		dialog: c.dialog(),
 		api: client.Client{
 			Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
-			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
+			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), lost: lru.New(mostLost),
@@ -153,7 +153,7 @@ func New(c Config, way *transport.Client) *Platform {
 		Client: p.api, Path: "/v2/oauth/token/", App: c.app,
 		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
 		Refused: func(resp *transport.Response, code string) *platforms.Error {
-			return p.classify(said{status: resp.Status, code: code}).Error
+			return p.classify(apiError{status: resp.Status, code: code}).Error
 		},
 	}
 	return p
@@ -188,7 +188,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionLength:    func(text string) int { return len(utf16.Encode([]rune(text))) },
 		ValidateOptions:  validateOptions,
 		PublishFetches:   true,
-		PreparedLasts:    preparedLasts,
+		PreparedTTL:      preparedLasts,
 		SecretUploads:    true,
 		CallTimeout:      callTimeout,
 		ListingLag:       p.listingLag,
@@ -213,41 +213,41 @@ type answer[T any] struct {
 // codeOK is the code of a success.
 const codeOK = "ok"
 
-// said is what the answer says of an error.
-func (a *answer[T]) said() said {
-	return said{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
+// apiError is what the answer says of an error.
+func (a *answer[T]) apiError() apiError {
+	return apiError{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
 }
 
 // ok reports whether the API did what it was asked. It sends some errors with
 // the status of a success.
 func (a *answer[T]) ok() bool { return a.status == http.StatusOK && a.Error.Code == codeOK }
 
-func read[T any](resp *transport.Response) answer[T] {
+func decode[T any](resp *transport.Response) answer[T] {
 	a, _ := jsondoc.Decode[answer[T]](resp.Body)
 	a.status = resp.Status
 	return a
 }
 
-// post makes a call of the API, nearly all of which are POSTs of JSON. Errors
+// postJSON makes a call of the API, nearly all of which are POSTs of JSON. Errors
 // are the transport's.
-func post[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
+func postJSON[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
 	resp, err := p.api.Do(ctx, client.Call{
 		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,
 	})
 	if err != nil {
 		return answer[T]{}, err
 	}
-	return read[T](resp), nil
+	return decode[T](resp), nil
 }
 
-// ask makes a call that may be repeated.
-func ask[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any) (data T, bad *refusal) {
-	said, err := post[T](ctx, p, action, path, token, body, readTimeout)
+// callAPI makes a call that may be repeated.
+func callAPI[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any) (data T, bad *refusal) {
+	said, err := postJSON[T](ctx, p, action, path, token, body, readTimeout)
 	switch {
 	case err != nil:
 		return data, &refusal{Error: p.api.Unanswered(err)}
 	case !said.ok():
-		return data, p.classify(said.said())
+		return data, p.classify(said.apiError())
 	default:
 		return said.Data, nil
 	}

@@ -21,7 +21,7 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 var (
-	says   = recorder.Says
+	says   = recorder.Respond
 	hangUp = recorder.HangUp
 	class  = recorder.ClassOf
 )

@@ -99,23 +99,23 @@ type session struct {
 // to TikTok.
 func (p *Platform) readSession(secret string, size int64) (session, parts, bool) {
 	var s session
-	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Named.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
+	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Addresses.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
 		return session{}, parts{}, false
 	}
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
 }
 
-// note tells the caller of Prepare what it has to keep of an upload.
-func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
+// saveCheckpoint tells the caller of Prepare what it has to keep of an upload.
+func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
 		return platforms.Errorf(platforms.ClassTransient, msgNoTicket, job.Content.Media[0].Name).Because(err)
 	}
-	return job.Note(ctx, u.ticket, string(secret))
+	return job.SaveCheckpoint(ctx, u.ticket, string(secret))
 }
 
-// begin has TikTok issue a ticket for a video, and an address for its bytes.
-func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
+// createUpload has TikTok issue a ticket for a video, and an address for its bytes.
+func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
 	u.Chunk, u.Ends = u.chunk, p.clock.Now().Add(addressLife).UTC()
@@ -125,7 +125,7 @@ func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo
 	} else {
 		body.Post = newVideoPost(&job.Content, who)
 	}
-	data, bad := ask[struct {
+	data, bad := callAPI[struct {
 		PublishID jsondoc.Text `json:"publish_id"`
 		UploadURL jsondoc.Text `json:"upload_url"`
 	}](ctx, p, "create", path, job.Account.Token, body)
@@ -133,10 +133,10 @@ func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo
 		return nil, bad.Error
 	}
 	u.ticket, u.Address = data.PublishID.String(), data.UploadURL.String()
-	if err := p.api.Named.Check(u.Address); err != nil || !validTicket(u.ticket) {
+	if err := p.api.Addresses.Check(u.Address); err != nil || !validTicket(u.ticket) {
 		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name).Because(err)
 	}
-	if err := u.note(ctx, &job); err != nil {
+	if err := u.saveCheckpoint(ctx, &job); err != nil {
 		return nil, err
 	}
 	return u, nil
@@ -154,7 +154,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 			return false, failure
 		case failure != nil, resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusRequestedRangeNotSatisfiable:
 			// A part of it may have arrived.
-			if err := p.catchUp(ctx, job, u); err != nil {
+			if err := p.syncProgress(ctx, job, u); err != nil {
 				return false, err
 			}
 			if failure == nil && u.sent == before {
@@ -192,8 +192,8 @@ func addressEnded(status int) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound
 }
 
-// catchUp asks how much of a file has arrived.
-func (p *Platform) catchUp(ctx context.Context, job platforms.Job, u *upload) *platforms.Error {
+// syncProgress asks how much of a file has arrived.
+func (p *Platform) syncProgress(ctx context.Context, job platforms.Job, u *upload) *platforms.Error {
 	found, bad := p.fetchStatus(ctx, job.Account.Token, u.ticket)
 	switch {
 	case bad != nil:
@@ -229,7 +229,7 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	case status == http.StatusBadRequest:
 		return platforms.Errorf(platforms.ClassTransient, msgPartRefused, file.Name).Because(cause)
 	case status == http.StatusTooManyRequests:
-		return p.limited(cause)
+		return p.rateLimited(cause)
 	case slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable}, status), status >= http.StatusInternalServerError:
 		return p.api.Unconfirmed(platforms.ClassTransient, cause)
 	default:

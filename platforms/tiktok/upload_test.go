@@ -363,7 +363,7 @@ func TestWholeChunks(t *testing.T) {
 						Category: v1alpha1.CategoryVideo, Media: []platforms.File{file}, TikTok: v1alpha1.TikTokOptions{Draft: true},
 					},
 				}
-				job.Keep = func(_ context.Context, checkpoint, secret string) error {
+				job.StoreCheckpoint = func(_ context.Context, checkpoint, secret string) error {
 					job.Checkpoint, job.Secret = checkpoint, secret
 					return nil
 				}

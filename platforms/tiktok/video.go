@@ -88,7 +88,7 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 	}
 	for range maxUploads {
 		if u == nil {
-			if u, err = p.begin(ctx, job, who); err != nil {
+			if u, err = p.createUpload(ctx, job, who); err != nil {
 				return "", err
 			}
 		}
@@ -116,7 +116,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	size := job.Content.Media[0].Size
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
-	case bad != nil && bad.gone(), bad == nil && found.state == stateFailed:
+	case bad != nil && bad.isUnknownID(), bad == nil && found.state == stateFailed:
 		return nil, nil
 	case bad != nil:
 		return nil, bad.Error
@@ -169,5 +169,5 @@ func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Er
 		return nil
 	}
 	u.From = from
-	return u.note(ctx, job)
+	return u.saveCheckpoint(ctx, job)
 }

@@ -19,9 +19,9 @@ import (
 // adviceUnknown is the remedy for a refusal whose cause X does not name.
 const adviceUnknown = "see whether X shows the account a notice at x.com; if there is none, change the post and post it again"
 
-// errGone is the cause of an error that says that X does not know, or know any
+// errNotFound is the cause of an error that says that X does not know, or know any
 // more, what was asked for.
-var errGone = errors.New("it is not there")
+var errNotFound = errors.New("it is not there")
 
 // documented reports whether an answer is one of the refusals that X documents,
 // so that what was asked was certainly not done. An answer with another
@@ -57,7 +57,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Content) (failure *platforms.Error, refused bool) {
 	said, explained := parseProblem(resp.Body)
 	a := &answer{Response: resp, said: said, reply: content.InReplyTo != ""}
-	known, remade := p.meaning(a)
+	known, remade := p.classifyAnswer(a)
 	refused = documented(resp.Status, explained)
 	if !refused && resp.Status < http.StatusInternalServerError {
 		code, isUnlisted := known.Code, known.Unlisted
@@ -67,14 +67,14 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
 	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)
 	if remade || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
-		known.Err = fmt.Errorf("%w: %w", errGone, known.Err)
+		known.Err = fmt.Errorf("%w: %w", errNotFound, known.Err)
 	}
 	return &known, refused
 }
 
-// meaning looks an answer up in the table. remade reports that what was uploaded
+// classifyAnswer looks an answer up in the table. remade reports that what was uploaded
 // has to be uploaded again.
-func (p *Platform) meaning(a *answer) (known platforms.Error, remade bool) {
+func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool) {
 	if a.Status >= http.StatusInternalServerError {
 		return *p.api.Busy(nil), false
 	}
@@ -117,7 +117,7 @@ func (a *answer) shows(s sign) bool {
 	return (s.status == 0 || s.status == a.Status) &&
 		(s.kind == "" || a.said.isKind(s.kind)) &&
 		(s.code == "" || a.said.hasCode(s.code)) &&
-		!slices.ContainsFunc(s.words, func(words string) bool { return !a.said.says(words) }) &&
+		!slices.ContainsFunc(s.words, func(words string) bool { return !a.said.contains(words) }) &&
 		(s.spent == "" || exhausted(a.Header, s.spent))
 }
 

@@ -18,7 +18,7 @@ var _ platforms.Confirmer = (*Platform)(nil)
 // reader may not see.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validID(externalID) {
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
 	var failure *platforms.Error
 	for _, names := range fieldNames {
@@ -33,15 +33,15 @@ func (p *Platform) Confirm(ctx context.Context, account platforms.Account, exter
 			}](resp.Body)
 			switch {
 			case doc.Data.ID.String() != externalID || doc.Data.Author == "":
-				return platforms.Unshown, nil
+				return platforms.OwnershipUnknown, nil
 			case doc.Data.Author.String() == account.ID:
-				return platforms.Own, nil
+				return platforms.OwnershipConfirmed, nil
 			}
-			return platforms.Foreign, nil
+			return platforms.OwnershipForeign, nil
 		}
 		if failure.Class != platforms.ClassPermanent {
 			break
 		}
 	}
-	return platforms.Unshown, failure // never nil here: each success returns above
+	return platforms.OwnershipUnknown, failure // never nil here: each success returns above
 }

@@ -21,14 +21,14 @@ func TestConfirm(t *testing.T) {
 		want       platforms.Ownership
 		fails      bool
 	}{
-		"own":          {"the account wrote it", "1991", 200, own, platforms.Own, false},
-		"foreign":      {"another one did", "1991", 200, `{"data":{"id":"1991","author_id":"666","text":"hello"}}`, platforms.Foreign, false},
-		"gone":         {"X shows none of that id", "1991", 200, `{"errors":[{"title":"Not Found Error","type":"https://api.twitter.com/2/problems/resource-not-found"}]}`, platforms.Unshown, false},
-		"no author":    {"what was asked for is not there", "1991", 200, `{"data":{"id":"1991","text":"hello"}}`, platforms.Unshown, false},
-		"another post": {"an answer about something else says nothing", "1992", 200, own, platforms.Unshown, false},
-		"no id":        {"what is no id is not asked for", "1991/../../users", 200, own, platforms.Unshown, false},
-		"trouble":      {"X gave no answer", "1991", 503, `{}`, platforms.Unshown, true},
-		"limited":      {"nor did it say anything of the post", "1991", 429, `{}`, platforms.Unshown, true},
+		"own":          {"the account wrote it", "1991", 200, own, platforms.OwnershipConfirmed, false},
+		"foreign":      {"another one did", "1991", 200, `{"data":{"id":"1991","author_id":"666","text":"hello"}}`, platforms.OwnershipForeign, false},
+		"gone":         {"X shows none of that id", "1991", 200, `{"errors":[{"title":"Not Found Error","type":"https://api.twitter.com/2/problems/resource-not-found"}]}`, platforms.OwnershipUnknown, false},
+		"no author":    {"what was asked for is not there", "1991", 200, `{"data":{"id":"1991","text":"hello"}}`, platforms.OwnershipUnknown, false},
+		"another post": {"an answer about something else says nothing", "1992", 200, own, platforms.OwnershipUnknown, false},
+		"no id":        {"what is no id is not asked for", "1991/../../users", 200, own, platforms.OwnershipUnknown, false},
+		"trouble":      {"X gave no answer", "1991", 503, `{}`, platforms.OwnershipUnknown, true},
+		"limited":      {"nor did it say anything of the post", "1991", 429, `{}`, platforms.OwnershipUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

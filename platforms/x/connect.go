@@ -14,9 +14,9 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// needed are the scopes without which posts cannot be published, looked up and
+// requiredScopes are the scopes without which posts cannot be published, looked up and
 // renewed (X, "OAuth 2.0 Authorization Code Flow with PKCE").
-var needed = oauth2.Needs{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"media.write"}, {"offline.access"}}
+var requiredScopes = oauth2.RequiredScopes{{"tweet.read"}, {"tweet.write"}, {"users.read"}, {"media.write"}, {"offline.access"}}
 
 func (c *Config) dialog() oauth2.Dialog {
 	return oauth2.Dialog{
@@ -33,7 +33,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 
 // Exchange turns a code into a token. X's codes are good for 30 seconds.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), needed)
+	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one account that a token is for.

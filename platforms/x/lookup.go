@@ -47,7 +47,7 @@ var fieldNames = []struct{ parameter, fields string }{
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {
-		s := search{job: &job, text: want(&job.Content), media: job.FileIDs(validID), matches: listing.Matches{}}
+		s := search{job: &job, text: expectedFrom(&job.Content), media: job.FileIDs(validID), matches: listing.Matches{}}
 		failure = p.search(ctx, &s, url.Values{names.parameter: {names.fields}})
 		if failure == nil {
 			return s.result()
@@ -62,7 +62,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 // search looks for the post of a job in a timeline.
 type search struct {
 	job     *platforms.Job
-	text    wanted
+	text    expectedText
 	media   []string
 	matches listing.Matches
 	// unclear says that a post fits of which X does not tell whether it hangs from
@@ -114,10 +114,10 @@ func (p *Platform) add(s *search, post *listedPost) {
 	// behind it.
 	fits := s.media == nil && s.text.matches(post) || s.media != nil && post.shows(s.media)
 	switch to := s.job.Content.InReplyTo; {
-	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.IsTaken(s.job, id):
+	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.BelongsToOther(s.job, id):
 	case post.repliedTo() == to:
-		s.matches.Add(listing.Post{ID: id, URL: p.postURL(s.job.Account, id), At: at})
-	case len(post.references()) == 0 && !post.standsAlone():
+		s.matches.Add(listing.Match{ID: id, URL: p.postURL(s.job.Account, id), At: at})
+	case len(post.references()) == 0 && !post.startsConversation():
 		s.unclear = true
 	}
 }
@@ -193,7 +193,7 @@ type reference struct {
 // an answer to be a page is then its "meta".
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
-	if !page.Meta.There && page.Data == nil || len(page.Errors) > 0 {
+	if !page.Meta.Present && page.Data == nil || len(page.Errors) > 0 {
 		return timelinePage{}, silentRefusal(resp, p.api.NoList())
 	}
 	odd := slices.ContainsFunc(page.Data, func(post listedPost) bool { return !validID(post.ID.String()) })
@@ -203,9 +203,9 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 	return page, nil
 }
 
-// standsAlone reports whether X says that a post begins a conversation, and so
+// startsConversation reports whether X says that a post begins a conversation, and so
 // hangs from none.
-func (p *listedPost) standsAlone() bool {
+func (p *listedPost) startsConversation() bool {
 	return p.ConversationID.String() != "" && p.ConversationID.String() == p.ID.String()
 }
 

@@ -121,7 +121,7 @@ func TestLookup(t *testing.T) {
 			p, requests := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
 			job := jobFor(tc.text)
 			job.SearchFrom = noon
-			job.Taken = func(id string) bool { return id == tc.taken }
+			job.BelongsToOther = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -351,7 +351,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-func wantText(text string) wanted { return want(&platforms.Content{Text: text}) }
+func wantText(text string) expectedText { return expectedFrom(&platforms.Content{Text: text}) }
 
 func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)

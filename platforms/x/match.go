@@ -20,16 +20,16 @@ import (
 // letters. What was sent is therefore compared with what is listed after undoing
 // each of these.
 
-// wanted is what is looked for.
-type wanted struct {
+// expectedText is what is looked for.
+type expectedText struct {
 	// text is that of the job, in the form that is compared.
 	text string
 	// isReply says that the job hangs from another post.
 	isReply bool
 }
 
-func want(content *platforms.Content) wanted {
-	return wanted{text: text.Fold(content.Text), isReply: content.InReplyTo != ""}
+func expectedFrom(content *platforms.Content) expectedText {
+	return expectedText{text: text.Fold(content.Text), isReply: content.InReplyTo != ""}
 }
 
 // mention is the name of an account in front of a reply. X puts those of everyone
@@ -46,7 +46,7 @@ var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 // matches reports whether a listed post has the wanted text. It is compared with
 // and without undoing escapes, since X does not say which of its texts are
 // escaped.
-func (w wanted) matches(post *listedPost) bool {
+func (w expectedText) matches(post *listedPost) bool {
 	if w.text == "" {
 		return false
 	}
@@ -58,12 +58,12 @@ func (w wanted) matches(post *listedPost) bool {
 	}
 	links := listed.links()
 	written := listed.Text.String()
-	return w.stands(text.Fold(entities.Replace(written)), links) || w.stands(text.Fold(written), links)
+	return w.matchesText(text.Fold(entities.Replace(written)), links) || w.matchesText(text.Fold(written), links)
 }
 
-// stands reports whether a listed text is the wanted one, of a reply without the
+// matchesText reports whether a listed text is the wanted one, of a reply without the
 // names that stand in front of it. The author may have written some of them.
-func (w wanted) stands(listed string, links []link) bool {
+func (w expectedText) matchesText(listed string, links []link) bool {
 	for {
 		if w.fits(listed, links) {
 			return true
@@ -137,7 +137,7 @@ func (l *link) add(address string) {
 // fits compares the wanted text with a listed one, in which any short address
 // stands for each of its forms: with or without scheme and closing slash, in
 // small letters or capitals.
-func (w wanted) fits(listed string, links []link) bool {
+func (w expectedText) fits(listed string, links []link) bool {
 	if len(links) == 0 {
 		return listed == w.text
 	}

@@ -106,4 +106,4 @@ func (p *problem) code() string {
 	return ""
 }
 
-func (p *problem) says(words string) bool { return strings.Contains(p.words, words) }
+func (p *problem) contains(words string) bool { return strings.Contains(p.words, words) }

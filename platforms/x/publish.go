@@ -32,8 +32,8 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return p.api.PublishUnanswered(err)
 	}
-	result := p.judge(resp, &job)
-	if result.Outcome == platforms.Refused && errors.Is(result.Err, errGone) {
+	result := p.publishResult(resp, &job)
+	if result.Outcome == platforms.Refused && errors.Is(result.Err, errNotFound) {
 		p.lost.Add(job.Checkpoint, true)
 	}
 	result.RateLimits = rateLimits(resp.Header, p.clock.Now())
@@ -59,8 +59,8 @@ func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	return out
 }
 
-// judge decides what an answer to POST /2/tweets says about the post.
-func (p *Platform) judge(resp *transport.Response, job *platforms.Job) platforms.Result {
+// publishResult decides what an answer to POST /2/tweets says about the post.
+func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		return p.confirmed(resp, job.Account)
 	}

@@ -279,7 +279,7 @@ func FuzzJudge(f *testing.F) {
 		header := http.Header{}
 		header.Set("x-rate-limit-remaining", remaining)
 		header.Set("x-rate-limit-reset", reset)
-		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, &platforms.Job{Account: platforms.Account{Username: "acme"}})
+		r := p.publishResult(&transport.Response{Status: status, Header: header, Body: []byte(body)}, &platforms.Job{Account: platforms.Account{Username: "acme"}})
 
 		success := status >= 200 && status < 300
 		switch r.Outcome {

@@ -17,7 +17,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // leastListed is the least max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
@@ -74,12 +74,12 @@ func (p *Platform) listed(account platforms.Account, posts []listedPost, which p
 // numberForm matches the ids in addresses.
 var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
 
-// ReadPost reads an id, or an address such as https://x.com/acme/status/1991.
-func (p *Platform) ReadPost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
+// ParsePost reads an id, or an address such as https://x.com/acme/status/1991.
+func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	id := strings.TrimSpace(entered)
-	isAddress := permalink.Is(id)
+	isAddress := permalink.IsAddress(id)
 	if isAddress {
-		at, ours := permalink.Read(id, permalink.X, permalink.Twitter)
+		at, ours := permalink.Parse(id, permalink.X, permalink.Twitter)
 		if id = ""; ours {
 			id = at.After("status", "statuses")
 		}

@@ -75,7 +75,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
-		if failure == nil || !beginsAnew(failure) {
+		if failure == nil || !isUploadLost(failure) {
 			return job.Checkpoint, failure
 		}
 	}
@@ -110,23 +110,23 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 		file := &job.Content.Media[i]
 		if !file.IsVideo() {
 			if at, ok := snowflakeTime(id); !ok || p.clock.Since(at) > mediaLasts-leastLeft {
-				return platforms.Errorf(platforms.ClassTransient, msgFileGone, file.Name).Because(errGone)
+				return platforms.Errorf(platforms.ClassTransient, msgFileGone, file.Name).Because(errNotFound)
 			}
 			continue
 		}
-		if err := p.await(ctx, job, file, id); err != nil {
+		if err := p.waitProcessed(ctx, job, file, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// beginsAnew reports whether an error is X's word that what was uploaded is of no
+// isUploadLost reports whether an error is X's word that what was uploaded is of no
 // use: X keeps it for a day, and may know it no more. Limits, trouble and a token
 // that has ended say nothing about it, and sending every file again would not
 // mend them.
-func beginsAnew(failure *platforms.Error) bool {
-	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errGone)
+func isUploadLost(failure *platforms.Error) bool {
+	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errNotFound)
 }
 
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
@@ -151,7 +151,7 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	if begun, ok := partOf(job.Checkpoint); ok {
 		failure := p.finishVideo(ctx, job, file, begun)
-		if failure == nil || !beginsAnew(failure) {
+		if failure == nil || !isUploadLost(failure) {
 			return begun.id, failure
 		}
 	}
@@ -176,7 +176,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 	for segment := begun.segments; int64(segment)*size < file.Size; segment++ {
 		offset := int64(segment) * size
 		if segment > begun.segments && segment%noteEvery == 0 {
-			if failure := job.Note(ctx, part{begun.id, segment}.checkpoint(), ""); failure != nil {
+			if failure := job.SaveCheckpoint(ctx, part{begun.id, segment}.checkpoint(), ""); failure != nil {
 				return failure
 			}
 		}
@@ -191,7 +191,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 	}
 	if len(job.Content.Media) == 1 {
 		// All of it is there; X may take longer than one preparation lasts.
-		if failure := job.Note(ctx, begun.id, ""); failure != nil {
+		if failure := job.SaveCheckpoint(ctx, begun.id, ""); failure != nil {
 			return failure
 		}
 	}
@@ -200,7 +200,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		// STATUS would answer 404, as for images.
 		return nil
 	}
-	return p.await(ctx, job, file, begun.id)
+	return p.waitProcessed(ctx, job, file, begun.id)
 }
 
 // part is an upload whose first segments have arrived. Its name is of no use
@@ -245,11 +245,11 @@ func (p *Platform) sendBytes(
 	if failure != nil {
 		return nil, failure
 	}
-	return p.taken(resp, file)
+	return p.checkMedia(resp, file)
 }
 
-// await waits until X is done with a file, for as long as the context lasts.
-func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
+// waitProcessed waits until X is done with a file, for as long as the context lasts.
+func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
 	for {
 		resp, failure := p.read(ctx, "status", "/2/media/upload?command=STATUS&media_id="+url.QueryEscape(id), job.Account.Token)
 		if failure != nil {
@@ -293,11 +293,11 @@ func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platf
 	if err != nil {
 		return nil, p.api.Unanswered(err)
 	}
-	return p.taken(resp, file)
+	return p.checkMedia(resp, file)
 }
 
-// taken returns the answer to a call about a file if it is a success.
-func (p *Platform) taken(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
+// checkMedia returns the answer to a call about a file if it is a success.
+func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
 		failure, _ := p.classify(resp)
 		return nil, aboutFile(file, failure)

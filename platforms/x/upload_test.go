@@ -123,7 +123,7 @@ func TestGoesOn(t *testing.T) {
 				Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{
 					{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 5*chunk + 1, Bytes: zeros{}},
 				}},
-				Keep: func(_ context.Context, checkpoint, secret string) error {
+				StoreCheckpoint: func(_ context.Context, checkpoint, secret string) error {
 					notes = append(notes, checkpoint+secret)
 					return nil
 				},
@@ -178,7 +178,7 @@ func TestGoesOnWaiting(t *testing.T) {
 			job := platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{
 				{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: size, Bytes: zeros{}},
 			}}}
-			job.Keep = func(_ context.Context, checkpoint, _ string) error {
+			job.StoreCheckpoint = func(_ context.Context, checkpoint, _ string) error {
 				job.Checkpoint = checkpoint
 				return nil
 			}

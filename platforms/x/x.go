@@ -158,7 +158,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionLength:        tweettext.Length,
 		CaptionProblem:       captionProblem,
 		CaptionWarning:       captionWarning,
-		PreparedLasts:        mediaLasts,
+		PreparedTTL:          mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.listingLag,
 		Hosts:                hosts,

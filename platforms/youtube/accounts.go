@@ -28,7 +28,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 				} `json:"thumbnails"`
 			} `json:"snippet"`
 		} `json:"items"`
-	}](ctx, p, "identify", "/youtube/v3/channels?part=snippet&mine=true", token, p.accountRefused)
+	}](ctx, p, "identify", "/youtube/v3/channels?part=snippet&mine=true", token, p.classifyAccount)
 	switch {
 	case failure != nil:
 		return platforms.Identity{}, failure
@@ -36,7 +36,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	case len(doc.Items) == 0:
 		// YouTube leaves the list out if it is empty.
-		missing, _ := known(codeNoChannel)
+		missing, _ := lookupError(codeNoChannel)
 		return platforms.Identity{}, &missing
 	}
 	channel := doc.Items[0]
@@ -51,12 +51,12 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	return p.tokens.Refresh(ctx, token)
 }
 
-// accountRefused reads an error of a call about an account. What the
+// classifyAccount reads an error of a call about an account. What the
 // administrator has to mend passes, as far as the account is concerned: a person
 // who connects the channel again could not help. A channel that is closed or suspended
 // is disconnected until its owner connects it again.
-func (p *Platform) accountRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
-	failure, reason = p.refused(resp)
+func (p *Platform) classifyAccount(resp *transport.Response) (failure *platforms.Error, reason string) {
+	failure, reason = p.classify(resp)
 	switch {
 	case reason == codeNotEnabled:
 		failure.Class = platforms.ClassTransient

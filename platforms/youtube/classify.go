@@ -24,9 +24,9 @@ import (
 // (googleapis/google-api-python-client#2753, May 2026).
 var perDay = regexp.MustCompile(`(?i)\bper day\b`)
 
-// refused reads an error of the Data API: the status, and the reason of its
+// classify reads an error of the Data API: the status, and the reason of its
 // first entry, which is empty if the answer is not in the form of Google's.
-func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, reason string) {
+func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, reason string) {
 	answer, _ := jsondoc.Decode[struct {
 		Error struct {
 			Message jsondoc.Text `json:"message"`
@@ -41,9 +41,9 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 		reason = entries[0].Reason.String()
 		words += " " + entries[0].Message
 	}
-	found := p.meaning(resp.Status, reason)
+	found := p.classifyReason(resp.Status, reason)
 	if found.Class == platforms.ClassRateLimited && perDay.MatchString(words.String()) {
-		found, _ = known(codeQuota)
+		found, _ = lookupError(codeQuota)
 		found.Code = reason
 	}
 	failure = &found
@@ -63,10 +63,10 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 	return failure, reason
 }
 
-// meaning is what an error asks for: what the table says of its reason, or else what
+// classifyReason is what an error asks for: what the table says of its reason, or else what
 // its status says.
-func (p *Platform) meaning(status int, reason string) platforms.Error {
-	if found, ok := known(word(reason)); ok {
+func (p *Platform) classifyReason(status int, reason string) platforms.Error {
+	if found, ok := lookupError(sanitizeWord(reason)); ok {
 		return found
 	}
 	var found platforms.Error
@@ -81,7 +81,7 @@ func (p *Platform) meaning(status int, reason string) platforms.Error {
 		found = *p.api.Nonsense(status, nil)
 	}
 	if reason != "" {
-		found.Code, found.Unlisted = word(reason), true
+		found.Code, found.Unlisted = sanitizeWord(reason), true
 	}
 	return found
 }
@@ -89,20 +89,20 @@ func (p *Platform) meaning(status int, reason string) platforms.Error {
 // reasonWord is the form of the documented reasons.
 var reasonWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
-// word returns what has the form of a documented reason as it is, and nothing else
+// sanitizeWord returns what has the form of a documented reason as it is, and nothing else
 // that YouTube says.
-func word(s string) string {
+func sanitizeWord(s string) string {
 	if reasonWord.MatchString(s) {
 		return s
 	}
 	return "unspecified"
 }
 
-// videoRefused reads an error of a call about a video. There a bad request and a
+// classifyVideo reads an error of a call about a video. There a bad request and a
 // prohibition in Google's own words are refusals, whatever their reason. One that the
 // table lacks names nothing that is at fault.
-func (p *Platform) videoRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
-	failure, reason = p.refused(resp)
+func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.Error, reason string) {
+	failure, reason = p.classify(resp)
 	refuses := resp.Status == http.StatusBadRequest || resp.Status == http.StatusForbidden
 	if failure.Class != platforms.ClassUnknown || !refuses || reason == "" {
 		return failure, reason

@@ -17,7 +17,7 @@ var _ platforms.Confirmer = (*Platform)(nil)
 // account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validID(externalID) {
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
 	query := url.Values{"part": {"snippet"}, "id": {externalID}}
 	found, failure := get[struct {
@@ -27,18 +27,18 @@ func (p *Platform) Confirm(ctx context.Context, account platforms.Account, exter
 				Channel jsondoc.Text `json:"channelId"`
 			} `json:"snippet"`
 		} `json:"items"`
-	}](ctx, p, "confirm", "/youtube/v3/videos?"+query.Encode(), account.Token, p.refused)
+	}](ctx, p, "confirm", "/youtube/v3/videos?"+query.Encode(), account.Token, p.classify)
 	if failure != nil {
-		return platforms.Unshown, failure
+		return platforms.OwnershipUnknown, failure
 	}
 	for i := range found.Items {
 		switch item := &found.Items[i]; {
 		case item.ID.String() != externalID || item.Snippet.Channel == "":
 		case item.Snippet.Channel.String() == account.ID:
-			return platforms.Own, nil
+			return platforms.OwnershipConfirmed, nil
 		default:
-			return platforms.Foreign, nil
+			return platforms.OwnershipForeign, nil
 		}
 	}
-	return platforms.Unshown, nil
+	return platforms.OwnershipUnknown, nil
 }

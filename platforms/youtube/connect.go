@@ -21,9 +21,9 @@ const (
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
 )
 
-// needed are the scopes without which nothing can be uploaded or looked up. On
+// requiredScopes are the scopes without which nothing can be uploaded or looked up. On
 // Google's page people can switch off single ones.
-var needed = oauth2.Needs{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
+var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 
 // dialog asks for consent each time: without it, Google gives a refresh token only
 // to the first of a person's connections ("Using OAuth 2.0 for Web Server
@@ -44,7 +44,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 
 // Exchange turns a code into a token.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), needed)
+	return p.tokens.Exchange(ctx, code, p.dialog.Requested(), requiredScopes)
 }
 
 // Choices returns the one channel that a token is for.

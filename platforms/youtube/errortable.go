@@ -71,7 +71,7 @@ var (
 const onlyNoted = "keeps the video as posted and reports the thumbnail by a warning event"
 
 // errorTable is what Herald makes of YouTube's codes.
-var errorTable = concat(callErrors, videoErrors, fates)
+var errorTable = concat(callErrors, videoErrors, rejectionRows)
 
 // callErrors are about tokens, channels, the project and its limits.
 var callErrors = []errorRow{
@@ -164,8 +164,8 @@ func concat(parts ...[]errorRow) (rows []errorRow) {
 	return rows
 }
 
-// known returns the error of a code; false if the table has none.
-func known(code string) (platforms.Error, bool) {
+// lookupError returns the error of a code; false if the table has none.
+func lookupError(code string) (platforms.Error, bool) {
 	err, ok := errorsByCode[code]
 	err.Code = code
 	return err, ok

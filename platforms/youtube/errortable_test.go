@@ -228,7 +228,7 @@ func TestFates(t *testing.T) {
 	for _, reason := range []string{"", "<b>", "tooLoud"} {
 		v := video{}
 		v.Status.Upload, v.Status.Rejection = "rejected", jsondoc.Text(reason)
-		if got := v.progress(); got.stage != dropped || !got.why.Unlisted || got.why.Class != permanent || got.why.Subject != "" || got.why.Code != "rejected/"+word(reason) {
+		if got := v.progress(); got.stage != dropped || !got.why.Unlisted || got.why.Class != permanent || got.why.Subject != "" || got.why.Code != "rejected/"+sanitizeWord(reason) {
 			t.Errorf("a reason %q that is in no table gives %+v (%+v)", reason, got, got.why)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fates are the ends of YouTube's work on a video by which people cannot watch it. The
+// rejectionRows are the ends of YouTube's work on a video by which people cannot watch it. The
 // file went to YouTube whole, so that no other call with the same file would do better.
-var fates = []errorRow{
+var rejectionRows = []errorRow{
 	rejected("claim", "somebody claims a right to what it shows or plays", "dispute the claim in YouTube Studio, or change the video"),
 	rejected("copyright", "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),
 	rejected("duplicate", "the channel has the same video already", "delete the other one in YouTube Studio first, or change the video"),
@@ -59,12 +59,12 @@ func failed(reason, source, because, remedy string) errorRow {
 // droppedFor says why a video is dropped. A code that the table lacks names nothing
 // that is at fault.
 func droppedFor(code string) *platforms.Error {
-	failure, ok := known(code)
+	failure, ok := lookupError(code)
 	if !ok {
 		end, reason, _ := strings.Cut(code, "/")
 		failure = platforms.Error{
-			Class: platforms.ClassPermanent, Code: end + "/" + word(reason), Unlisted: true,
-			Problem: fmt.Sprintf("YouTube %s the video after the upload (reason %s)", verbs[end], word(reason)),
+			Class: platforms.ClassPermanent, Code: end + "/" + sanitizeWord(reason), Unlisted: true,
+			Problem: fmt.Sprintf("YouTube %s the video after the upload (reason %s)", verbs[end], sanitizeWord(reason)),
 			Remedy:  "look at the video in YouTube Studio",
 		}
 	}

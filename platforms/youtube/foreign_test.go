@@ -33,7 +33,7 @@ func TestForeignSession(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			p, g := newGoogle(t, says(200, "", "Location", address))
 			job := videoJob(unit + 7)
-			job.Keep = func(context.Context, string, string) error {
+			job.StoreCheckpoint = func(context.Context, string, string) error {
 				t.Error("it was kept")
 				return nil
 			}

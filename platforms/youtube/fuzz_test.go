@@ -25,7 +25,7 @@ func FuzzStanding(f *testing.F) {
 		header := http.Header{}
 		header.Set("Range", span)
 		header.Set("Location", location)
-		found, bad := p.read(&transport.Response{Status: status, Header: header, Body: []byte(body)}, session{address: DefaultAPIURL + "/upload?upload_id=1"}, size)
+		found, bad := p.parseSession(&transport.Response{Status: status, Header: header, Body: []byte(body)}, session{address: DefaultAPIURL + "/upload?upload_id=1"}, size)
 		switch {
 		case bad != nil:
 			if bad.Problem == "" {

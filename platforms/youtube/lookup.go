@@ -31,18 +31,18 @@ const (
 // the description; absence from it proves nothing.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if validID(job.OperationID) {
-		return p.follow(ctx, &job, job.OperationID, true)
+		return p.lookupVideo(ctx, &job, job.OperationID, true)
 	}
 	// A file whose Media was deleted has no size, without which a session is not
 	// to be asked: it might take the question for the end of the video.
 	if s, ok := p.sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
 		size := job.Content.Media[0].Size
-		at, failure := p.ask(ctx, s, size)
+		at, failure := p.querySession(ctx, s, size)
 		switch {
 		case failure != nil:
 			return platforms.LookupResult{}, failure
 		case at.state == done:
-			return p.follow(ctx, &job, at.video.ID.String(), false)
+			return p.lookupVideo(ctx, &job, at.video.ID.String(), false)
 		case at.state == open && at.stored == size:
 			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgUnderway)
 		case at.state == open:
@@ -69,7 +69,7 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 		page, failure := get[struct {
 			Items []listedVideo `json:"items"`
 			Next  jsondoc.Text  `json:"nextPageToken"`
-		}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token, p.refused)
+		}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token, p.classify)
 		if failure != nil {
 			return platforms.LookupResult{}, failure
 		}
@@ -85,7 +85,7 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 			}
 			recent = recent || !listing.IsOld(job, at, time.Second)
 			if !listing.IsOld(job, at, time.Second) && video.fits(job) {
-				matches.Add(listing.Post{ID: id, URL: p.videoURL(id), At: at})
+				matches.Add(listing.Match{ID: id, URL: p.videoURL(id), At: at})
 			}
 		}
 		if page.Next == "" || !recent {
@@ -111,7 +111,7 @@ type listedVideo struct {
 // fits reports whether a listed video may be the job's.
 func (v *listedVideo) fits(job *platforms.Job) bool {
 	return sameText(job.Content.Title, v.Snippet.Title) && sameText(job.Content.Text, v.Snippet.Description) &&
-		!listing.IsTaken(job, v.Content.VideoID.String())
+		!listing.BelongsToOther(job, v.Content.VideoID.String())
 }
 
 // sameText compares what was sent with what is listed, whatever was done to
@@ -131,7 +131,7 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 				} `json:"relatedPlaylists"`
 			} `json:"contentDetails"`
 		} `json:"items"`
-	}](ctx, p, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token, p.refused)
+	}](ctx, p, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token, p.classify)
 	if failure != nil {
 		return "", failure
 	}

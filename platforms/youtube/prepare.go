@@ -38,7 +38,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		return "", failure
 	}
 	if s, ok := p.sessionOf(&job); ok {
-		at, failure := p.ask(ctx, s, file.Size)
+		at, failure := p.querySession(ctx, s, file.Size)
 		if failure != nil {
 			return "", failure
 		}
@@ -50,15 +50,15 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		}
 	}
 	for range maxSessions {
-		s, failure := p.begin(ctx, &job, file)
+		s, failure := p.startSession(ctx, &job, file)
 		if failure != nil {
 			return "", failure
 		}
 		// Before the first byte, so that no upload is begun and forgotten.
-		if failure := job.Note(ctx, s.checkpoint(), s.secret()); failure != nil {
+		if failure := job.SaveCheckpoint(ctx, s.checkpoint(), s.secret()); failure != nil {
 			return "", failure
 		}
-		checkpoint, forgotten, failure := p.fill(ctx, &job, file, s, standing{state: open})
+		checkpoint, forgotten, failure := p.fill(ctx, &job, file, s, sessionStatus{state: open})
 		if !forgotten {
 			return checkpoint, failure
 		}
@@ -77,7 +77,7 @@ func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 // fill uploads what a session lacks, but for the last part. Forgotten says that
 // YouTube does not know the session any more.
 func (p *Platform) fill(
-	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at standing,
+	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at sessionStatus,
 ) (checkpoint string, forgotten bool, failure *platforms.Error) {
 	for tries, losses := 0, 0; ; {
 		switch {
@@ -93,7 +93,7 @@ func (p *Platform) fill(
 			}
 			// A part broke off somewhere, and YouTube kept what it had of it.
 			s.last = last
-			return s.checkpoint(), false, job.Note(ctx, s.checkpoint(), s.secret())
+			return s.checkpoint(), false, job.SaveCheckpoint(ctx, s.checkpoint(), s.secret())
 		}
 		next, failure := p.send(ctx, s, file, at.stored, min(chunk, last-at.stored))
 		if failure != nil {
@@ -101,7 +101,7 @@ func (p *Platform) fill(
 				return "", false, failure
 			}
 			cause := failure
-			if next, failure = p.ask(ctx, s, file.Size); failure != nil {
+			if next, failure = p.querySession(ctx, s, file.Size); failure != nil {
 				return "", false, cause
 			}
 		}

@@ -130,7 +130,7 @@ type videoList struct {
 // list reads parts of a video by its id.
 func (p *Platform) list(ctx context.Context, job *platforms.Job, id, parts string) (videoList, *platforms.Error) {
 	query := url.Values{"part": {parts}, "id": {id}}
-	return get[videoList](ctx, p, "status", "/youtube/v3/videos?"+query.Encode(), job.Account.Token, p.refused)
+	return get[videoList](ctx, p, "status", "/youtube/v3/videos?"+query.Encode(), job.Account.Token, p.classify)
 }
 
 // progress reads how far a video is (resource "videos": status.uploadStatus and
@@ -153,9 +153,9 @@ func (v *video) progress() progress {
 	return out
 }
 
-// settle decides what comes of a video that the last part completed. Its id is known
+// resolvePublished decides what comes of a video that the last part completed. Its id is known
 // and not stored: it goes out with the result in any case.
-func (p *Platform) settle(ctx context.Context, job *platforms.Job, made *video) platforms.Result {
+func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, made *video) platforms.Result {
 	id := made.ID.String()
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
 	asking, cancel := context.WithTimeout(ctx, settleTimeout)
@@ -177,9 +177,9 @@ func (p *Platform) settle(ctx context.Context, job *platforms.Job, made *video) 
 	return result
 }
 
-// follow is what a look at a video of the job tells. known says that the caller has
+// lookupVideo is what a look at a video of the job tells. known says that the caller has
 // the id of the video already.
-func (p *Platform) follow(ctx context.Context, job *platforms.Job, id string, known bool) (platforms.LookupResult, error) {
+func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id string, known bool) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, id)
 	age := p.age(job)
 	switch {

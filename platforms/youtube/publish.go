@@ -48,10 +48,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return p.api.UploadInDoubt(err)
 	}
-	made, result := p.judge(resp, s, file.Size)
+	made, result := p.publishResult(resp, s, file.Size)
 	switch {
 	case made != nil:
-		return p.settle(ctx, &job, made)
+		return p.resolvePublished(ctx, &job, made)
 	case result.Outcome == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
 		p.doubleCheck(ctx, s, file.Size, &result)
 	}
@@ -83,9 +83,9 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 	return part, nil
 }
 
-// judge decides what an answer to the last part says: the video that it completed, or
+// publishResult decides what an answer to the last part says: the video that it completed, or
 // else what is known without one.
-func (p *Platform) judge(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
+func (p *Platform) publishResult(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
@@ -99,7 +99,7 @@ func (p *Platform) judge(resp *transport.Response, s session, size int64) (*vide
 		}
 		return nil, p.api.UploadInDoubt(errOdd)
 	}
-	failure, reason := p.videoRefused(resp)
+	failure, reason := p.classifyVideo(resp)
 	switch {
 	case !documented(resp.Status, reason):
 		result := p.api.UploadInDoubt(failure.Err)
@@ -139,7 +139,7 @@ func (p *Platform) videoURL(id string) string {
 // doubleCheck asks the session whether a refusal for good is about the video:
 // if YouTube has other parts of it than Herald knew, uploading goes on.
 func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, result *platforms.Result) {
-	at, failure := p.ask(ctx, s, size)
+	at, failure := p.querySession(ctx, s, size)
 	switch {
 	case failure != nil:
 	case at.state == done, at.state == open && at.stored == size:

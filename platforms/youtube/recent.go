@@ -18,7 +18,7 @@ import (
 
 var (
 	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostReader = (*Platform)(nil)
+	_ platforms.PostParser = (*Platform)(nil)
 )
 
 // RecentPosts reads the first page of the playlist of the channel's uploads, which begins
@@ -34,7 +34,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {playlist}, "maxResults": {strconv.Itoa(min(which.Limit, pageSize))}}
 	page, failure := get[struct {
 		Items []listedVideo `json:"items"`
-	}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), account.Token, p.refused)
+	}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), account.Token, p.classify)
 	switch {
 	case failure != nil:
 		return nil, failure
@@ -56,12 +56,12 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // elevenForm matches the ids of videos, as addresses have them.
 var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
 
-// ReadPost reads an id, or an address of the page, the Short or the share button of a video.
-func (p *Platform) ReadPost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
+// ParsePost reads an id, or an address of the page, the Short or the share button of a video.
+func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
-	isAddress := permalink.Is(name.ID)
+	isAddress := permalink.IsAddress(name.ID)
 	if isAddress {
-		at, ours := permalink.Read(name.ID, permalink.YouTube, permalink.YouTuBe)
+		at, ours := permalink.Parse(name.ID, permalink.YouTube, permalink.YouTuBe)
 		switch name.ID = ""; {
 		case ours && at.Host == permalink.YouTuBe:
 			name.ID = at.Parts[0]

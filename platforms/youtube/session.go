@@ -36,9 +36,9 @@ const msgNoSession = "YouTube took the description of the video without saying w
 
 // What is odd about an answer of a session, for the log.
 var (
-	errNoVideo    = errors.New("a success without a readable id of the video")
-	errNoStanding = errors.New("status 308 without a readable range")
-	errOdd        = errors.New("an answer that does not tell whether the video is online")
+	errNoVideo = errors.New("a success without a readable id of the video")
+	errNoRange = errors.New("status 308 without a readable range")
+	errOdd     = errors.New("an answer that does not tell whether the video is online")
 )
 
 // session is an upload to YouTube. Its address is enough to go on with it.
@@ -63,7 +63,7 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	offset, address, _ := strings.Cut(job.Secret, " ")
 	last, err := strconv.ParseInt(offset, 10, 64)
 	s := session{address: address, last: last}
-	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Named.Check(address) == nil
+	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Addresses.Check(address) == nil
 }
 
 // lastPart is where the last part begins if so much of the file is stored: what
@@ -103,9 +103,9 @@ type video struct {
 // that does not say it has changed over the years.
 const privacyPublic = "public"
 
-// begin describes the video and returns the session that its bytes go to.
+// startSession describes the video and returns the session that its bytes go to.
 // Nothing of it is visible.
-func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
+func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
 	about.Status.PrivacyStatus = privacyPublic
@@ -121,11 +121,11 @@ func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platform
 		return session{}, p.api.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
-		failure, _ := p.videoRefused(resp)
+		failure, _ := p.classifyVideo(resp)
 		return session{}, failure
 	}
 	s := session{address: resp.Header.Get("Location"), last: lastPart(0, file.Size)}
-	if err := p.api.Named.Check(s.address); err != nil {
+	if err := p.api.Addresses.Check(s.address); err != nil {
 		return session{}, platforms.Errorf(platforms.ClassUnknown, msgNoSession).Because(err)
 	}
 	return s, nil
@@ -143,8 +143,8 @@ const (
 	gone
 )
 
-// standing is how far a session is.
-type standing struct {
+// sessionStatus is how far a session is.
+type sessionStatus struct {
 	state state
 	// stored is how many bytes YouTube has, while the session is open.
 	stored int64
@@ -152,25 +152,25 @@ type standing struct {
 	video video
 }
 
-// ask asks a session how far it is.
-func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *platforms.Error) {
+// querySession asks a session how far it is.
+func (p *Platform) querySession(ctx context.Context, s session, size int64) (sessionStatus, *platforms.Error) {
 	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
-		return standing{}, p.api.Unconfirmed(platforms.ClassTransient, err)
+		return sessionStatus{}, p.api.Unconfirmed(platforms.ClassTransient, err)
 	}
-	return p.read(resp, s, size)
+	return p.parseSession(resp, s, size)
 }
 
 // send sends a part of the file that makes nothing visible.
-func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (standing, *platforms.Error) {
+func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (sessionStatus, *platforms.Error) {
 	resp, _, failure := p.api.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Method: http.MethodPut, URL: s.address, Header: span(offset, length, file.Size), Timeout: chunkTimeout},
 		File: file, Offset: offset, Length: length,
 	})
 	if failure != nil {
-		return standing{}, failure
+		return sessionStatus{}, failure
 	}
-	at, failure := p.read(resp, s, file.Size)
+	at, failure := p.parseSession(resp, s, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was taken when the session began, so that this is about
 		// where the part belongs: the session may have come further than we know.
@@ -193,34 +193,34 @@ func (p *Platform) put(ctx context.Context, s session, call client.Call) (*trans
 	return p.api.Do(ctx, call)
 }
 
-// read reads an answer of a session. What is in Google's own words is told; all else is
+// parseSession reads an answer of a session. What is in Google's own words is told; all else is
 // worded alike.
-func (p *Platform) read(resp *transport.Response, s session, size int64) (standing, *platforms.Error) {
+func (p *Platform) parseSession(resp *transport.Response, s session, size int64) (sessionStatus, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return standing{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoVideo)
+			return sessionStatus{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoVideo)
 		}
-		return standing{state: done, video: made}, nil
+		return sessionStatus{state: done, video: made}, nil
 	case http.StatusNotFound, http.StatusGone:
-		return standing{state: gone}, nil
+		return sessionStatus{state: gone}, nil
 	case http.StatusPermanentRedirect:
 		stored, ok := stored(resp.Header, s, size)
 		if !ok {
-			return standing{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoStanding)
+			return sessionStatus{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoRange)
 		}
-		return standing{state: open, stored: stored}, nil
+		return sessionStatus{state: open, stored: stored}, nil
 	}
-	failure, reason := p.videoRefused(resp)
+	failure, reason := p.classifyVideo(resp)
 	if !documented(resp.Status, reason) {
 		class := platforms.ClassUnknown
 		if resp.Status >= http.StatusInternalServerError {
 			class = platforms.ClassTransient
 		}
-		return standing{}, p.api.Unconfirmed(class, failure.Err)
+		return sessionStatus{}, p.api.Unconfirmed(class, failure.Err)
 	}
-	return standing{}, failure
+	return sessionStatus{}, failure
 }
 
 // sameSession reports whether an address, which may be relative, is the session's. The

@@ -56,7 +56,7 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	if failure != nil || resp.Status == http.StatusOK {
 		return failure
 	}
-	failure, reason := p.videoRefused(resp)
+	failure, reason := p.classifyVideo(resp)
 	switch {
 	case reason == codeForbidden:
 		failure.Subject = platforms.SubjectAccount

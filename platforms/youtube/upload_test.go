@@ -146,7 +146,7 @@ func TestBegin(t *testing.T) {
 	p, g := newGoogle(t, begun)
 	job := videoJob(100)
 	var notes []string
-	job.Keep = func(_ context.Context, checkpoint, secret string) error {
+	job.StoreCheckpoint = func(_ context.Context, checkpoint, secret string) error {
 		notes = append(notes, checkpoint, secret)
 		return nil
 	}
@@ -324,7 +324,7 @@ func TestUpload(t *testing.T) {
 				job = g.upTo(size, chunk+unit)
 			}
 			noted, secret := job.Checkpoint, job.Secret
-			job.Keep = func(_ context.Context, c, s string) error { noted, secret = c, s; return nil }
+			job.StoreCheckpoint = func(_ context.Context, c, s string) error { noted, secret = c, s; return nil }
 			checkpoint, failure := p.Prepare(t.Context(), job)
 			if class(asError(failure)) != tc.class {
 				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, failure)
@@ -353,7 +353,7 @@ func asError(err *platforms.Error) error {
 func TestKeepFails(t *testing.T) {
 	p, g := newGoogle(t, begun)
 	job := videoJob(chunk * 2)
-	job.Keep = func(context.Context, string, string) error { return errors.New("no") }
+	job.StoreCheckpoint = func(context.Context, string, string) error { return errors.New("no") }
 	if _, failure := p.Prepare(t.Context(), job); class(asError(failure)) != platforms.ClassTransient {
 		t.Errorf("got %v; nothing is uploaded to a session that would be lost", failure)
 	}

@@ -121,18 +121,18 @@ func New(c Config, way *transport.Client) *Platform {
 		dialog: c.dialog(),
 		api: client.Client{
 			Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
-			Named: client.Named{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
+			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
 		},
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), missing: lru.New(mostMissing),
 	}
-	dead, _ := known(codeDeadRefresh)
+	dead, _ := lookupError(codeDeadRefresh)
 	p.tokens = oauth2.Endpoint{
 		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
 		Path:   "/token", App: c.app,
 		Timeout: readTimeout, Clock: p.clock, Dead: dead,
 		Refused: func(resp *transport.Response, _ string) *platforms.Error {
-			failure, _ := p.accountRefused(resp)
+			failure, _ := p.classifyAccount(resp)
 			return failure
 		},
 	}
@@ -172,7 +172,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		Videos:         videos,
 		DoubtfulVideos: doubtfulVideos,
 		VideoDoubt:     "An account that YouTube has verified may post longer videos.",
-		PreparedLasts:  preparedLasts,
+		PreparedTTL:    preparedLasts,
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,

@@ -32,17 +32,17 @@ func WillResend(t *v1alpha1.TargetStatus) bool {
 	return posting.StateOf(t) == v1alpha1.TargetPending && t.Blocked == nil && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeUnknown
 }
 
-// unknown closes an attempt whose outcome the platform cannot tell; why says
+// closeUnknown closes an attempt whose outcome the platform cannot tell; why says
 // what was found.
-func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
+func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
-	at := now.Add(pause(tries(t)))
+	at := now.Add(backoff(tries(t)))
 	// What the platform is known to have taken may be published at any time.
 	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		t.Blocked, t.NextTryAt = nil, v1alpha1.NewTimePtr(at)
 		return
 	}
-	askPerson(t, why)
+	markUndecided(t, why)
 }
 
 // Abandon closes an open attempt of which nobody can be asked any more. The post of the
@@ -52,7 +52,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 		return ErrSettled
 	}
 	why := "it cannot be found out any more: the post, or the connection by which the platform is asked, was deleted"
-	unknown(t, v1alpha1.OnUnknownFail, now, why)
+	closeUnknown(t, v1alpha1.OnUnknownFail, now, why)
 	return nil
 }
 
@@ -60,7 +60,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 // tells. If an earlier one may have published, only a person can say so.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
-		askPerson(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
+		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
 		return
 	}
 	state := v1alpha1.TargetFailed
@@ -70,8 +70,8 @@ func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	settle(t, state, b)
 }
 
-// askPerson leaves it to a person to tell whether a target is published.
-func askPerson(t *v1alpha1.TargetStatus, why string) {
+// markUndecided leaves it to a person to tell whether a target is published.
+func markUndecided(t *v1alpha1.TargetStatus, why string) {
 	settle(t, v1alpha1.TargetUndecided, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: why})
 }
 

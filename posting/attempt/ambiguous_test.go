@@ -25,7 +25,7 @@ func weak() Timing {
 func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
-	target.Attempt.Lookups = lookupsNeeded - 1
+	target.Attempt.Lookups = requiredLookups - 1
 	if err := RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)); err != nil || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
 		t.Fatalf("%v: %+v", err, target.Attempt)
 	}
@@ -93,7 +93,7 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"not prepared", "the first call may be online", doubted,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, NotPrepared(target, platforms.Errorf(platforms.ClassPermanent, "too large"), t0, at(11*time.Minute)))
+				mustDo(t, RecordNotPrepared(target, platforms.Errorf(platforms.ClassPermanent, "too large"), t0, at(11*time.Minute)))
 			}, "too large", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -131,28 +131,28 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"absent by the word for the second alone", "that tells nothing about the first", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Lookups = lookupsNeeded - 1
+				target.Attempt.Lookups = requiredLookups - 1
 				mustDo(t, RecordLookup(target, platforms.LookupResult{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"missing from a listing that proves nothing", "the first call may be online as well as the second", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Lookups = lookupsNeeded - 1
+				target.Attempt.Lookups = requiredLookups - 1
 				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(2*time.Hour)))
 			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Lookups = lookupsNeeded - 1
+				target.Attempt.Lookups = requiredLookups - 1
 				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "", false, v1alpha1.ReasonPlatformBusy,
 		},
 		{
 			"an earlier one was absent, and this one refused", "absence was proved: nothing is in doubt", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Lookups = lookupsNeeded - 1
+				target.Attempt.Lookups = requiredLookups - 1
 				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
 				mustDo(t, Open(target, claim("a2"), at(11*time.Minute)))
 				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
@@ -188,7 +188,7 @@ func TestFailureInDoubt(t *testing.T) {
 func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
-	target.Attempt.Lookups = lookupsNeeded - 1
+	target.Attempt.Lookups = requiredLookups - 1
 	return target
 }
 
@@ -228,7 +228,7 @@ func TestDoubtAboutACard(t *testing.T) {
 			c.Card = 1
 			mustDo(t, Open(target, c, at(time.Duration(i+1)*10*time.Minute)))
 			if i == 0 {
-				target.Attempt.Lookups = lookupsNeeded - 1
+				target.Attempt.Lookups = requiredLookups - 1
 				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
 			}
 		}
@@ -281,19 +281,19 @@ func TestAcceptedAfterAll(t *testing.T) {
 	}{
 		{"a person was to be asked", "the platform can be asked by the name", closed(v1alpha1.OnUnknownFail), taken, nil},
 		{"to be sent again", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
-		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrNotOurs},
-		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrNotOurs},
+		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
+		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
 		{"asked by that name in vain", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			target.Attempt.OperationID = taken.OperationID
 			return target
-		}, taken, ErrNotOurs},
+		}, taken, ErrSuperseded},
 		{"a person has answered", "it was not sent, says who looked", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			mustDo(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
-		}, taken, ErrNotOurs},
-		{"sent again", "the entry speaks of another call", sentAgain, taken, ErrNotOurs},
+		}, taken, ErrSuperseded},
+		{"sent again", "the entry speaks of another call", sentAgain, taken, ErrSuperseded},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := tt.target(t)

@@ -35,8 +35,8 @@ var (
 	ErrOpen = errors.New("an earlier attempt is still open")
 	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
-	// ErrNotOurs: the entry does not speak of this attempt any more.
-	ErrNotOurs = errors.New("another attempt has taken this one's place")
+	// ErrSuperseded: the entry does not speak of this attempt any more.
+	ErrSuperseded = errors.New("another attempt has taken this one's place")
 )
 
 // Timing holds the times that the protocol works with.
@@ -53,9 +53,9 @@ type Timing struct {
 	// ConfirmAfter is how long after a refused call the platform is asked whether
 	// the call published all the same.
 	ConfirmAfter time.Duration
-	// GiveUpAfter bounds how long an attempt is looked up past its window; what
+	// LookupTimeout bounds how long an attempt is looked up past its window; what
 	// the platform has taken, for a day at least.
-	GiveUpAfter time.Duration
+	LookupTimeout time.Duration
 	// Authoritative says that absence from the listing past its lag is proof.
 	Authoritative bool
 }
@@ -92,10 +92,10 @@ func NextCard(t *v1alpha1.TargetStatus) int32 {
 	return int32(len(t.Cards)) //nolint:gosec // a tree has at most 100 cards
 }
 
-// follows reports whether the next call may follow a card that is published: a
+// continuesTree reports whether the next call may follow a card that is published: a
 // tree goes on where it stands. The attempt before need not be the one that
 // published it, for a person may have found an earlier one's.
-func follows(t *v1alpha1.TargetStatus, c Claim) bool {
+func continuesTree(t *v1alpha1.TargetStatus, c Claim) bool {
 	return t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
@@ -104,7 +104,7 @@ func follows(t *v1alpha1.TargetStatus, c Claim) bool {
 // before any byte is sent.
 func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
-	nextCard := follows(t, c)
+	nextCard := continuesTree(t, c)
 	switch {
 	case posting.StateOf(t) != v1alpha1.TargetPending:
 		return ErrSettled
@@ -207,18 +207,18 @@ func MaySend(a *v1alpha1.Attempt, now time.Time) bool {
 	return IsOpen(a) && now.Before(a.SendBefore.Time)
 }
 
-// quietAt is when the call of an attempt is certainly over: when it was seen
+// callFinishedAt is when the call of an attempt is certainly over: when it was seen
 // to end, or else when no process can still be in the middle of it.
-func quietAt(a *v1alpha1.Attempt, timing Timing) time.Time {
+func callFinishedAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 	if a.EndedAt != nil {
 		return a.EndedAt.Time
 	}
 	return a.SendBefore.Add(timing.CallTimeout + timing.ClockMargin)
 }
 
-// Quiet reports whether the call of an open attempt is certainly over.
-func Quiet(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
-	return !now.Before(quietAt(a, timing))
+// CallFinished reports whether the call of an open attempt is certainly over.
+func CallFinished(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
+	return !now.Before(callFinishedAt(a, timing))
 }
 
 // proofFrom is from when on a lookup that does not find the post may prove that
@@ -228,7 +228,7 @@ func Quiet(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 // which may be behind that of the one that looks up; where no process saw the
 // end, quietAt includes the margin already.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
-	from := quietAt(a, timing).Add(timing.CallTimeout + timing.Lag)
+	from := callFinishedAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {
 		from = from.Add(timing.ClockMargin)
 	}

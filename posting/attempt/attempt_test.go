@@ -21,7 +21,7 @@ var (
 	t0     = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	timing = Timing{
 		SendWindow: 5 * time.Second, CallTimeout: 20 * time.Second, ClockMargin: 2 * time.Second,
-		Lag: 10 * time.Second, GiveUpAfter: time.Hour, Authoritative: true,
+		Lag: 10 * time.Second, LookupTimeout: time.Hour, Authoritative: true,
 	}
 )
 
@@ -244,7 +244,7 @@ func TestPause(t *testing.T) {
 	for attempts, want := range map[int32]time.Duration{
 		1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
-		if got := pause(attempts); got != want {
+		if got := backoff(attempts); got != want {
 			t.Errorf("after %d attempts it pauses for %s, want %s", attempts, got, want)
 		}
 	}
@@ -259,10 +259,10 @@ func TestRecordIsConditional(t *testing.T) {
 		before func(*v1alpha1.TargetStatus)
 		want   error
 	}{
-		{"another attempt", "the result belongs to a record that was replaced", "a0", func(*v1alpha1.TargetStatus) {}, ErrNotOurs},
-		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
-		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrNotOurs},
-		{"closed as absent", "what was proved is not overturned", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
+		{"another attempt", "the result belongs to a record that was replaced", "a0", func(*v1alpha1.TargetStatus) {}, ErrSuperseded},
+		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
+		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrSuperseded},
+		{"closed as absent", "what was proved is not overturned", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
 		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestNotPrepared(t *testing.T) {
 				tt.before(target)
 			}
 			before := target.DeepCopy()
-			if err := NotPrepared(target, tt.err, t0, at(tt.tried)); !errors.Is(err, tt.wantErr) {
+			if err := RecordNotPrepared(target, tt.err, t0, at(tt.tried)); !errors.Is(err, tt.wantErr) {
 				t.Fatalf("NotPrepared: %v, want %v (%s)", err, tt.wantErr, tt.reason)
 			}
 			if tt.wantErr != nil {
@@ -351,14 +351,14 @@ func TestCheckpoint(t *testing.T) {
 
 func TestRecordEndsUnknown(t *testing.T) {
 	target := claimed(t)
-	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+	closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
 		target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
 		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
 	}
 	target = claimed(t)
-	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
-	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused}, 1, at(time.Second)); !errors.Is(err, ErrNotOurs) {
+	closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused}, 1, at(time.Second)); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("only a publication is worth it: %v", err)
 	}
 }
@@ -591,7 +591,7 @@ func TestLookFailedAtWork(t *testing.T) {
 		after  time.Duration
 		open   bool
 	}{
-		{"the platform has taken it, so that its word will come", 5*time.Second + timing.GiveUpAfter, true},
+		{"the platform has taken it, so that its word will come", 5*time.Second + timing.LookupTimeout, true},
 		{"it may work for a day", time.Second + 24*time.Hour, true},
 		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
 	} {
@@ -616,7 +616,7 @@ func TestRecordLookupFailure(t *testing.T) {
 	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the answer was lost, and the platform cannot be asked yet: busy" {
 		t.Errorf("people read %s: %s", reasonOf(target), problemOf(target))
 	}
-	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.GiveUpAfter
+	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.LookupTimeout
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(last)); e != nil || !IsOpen(target.Attempt) {
 		t.Fatalf("it is asked until the deadline: %v %+v", e, target)
 	}
@@ -664,7 +664,7 @@ func TestResolutions(t *testing.T) {
 func TestDeclare(t *testing.T) {
 	doubtful := func() *v1alpha1.TargetStatus {
 		target := claimed(t)
-		unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+		closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
 		return target
 	}
 	target := doubtful()
@@ -743,7 +743,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			if err := RecordLookup(target, result, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
 				t.Fatal(err)
 			}
-			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (lookups < lookupsNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
+			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (lookups < requiredLookups-1 || now.Before(callFinishedAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
 				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
 			}
 			closedWithProof = !IsOpen(target.Attempt)

@@ -129,8 +129,8 @@ func TestCardFailures(t *testing.T) {
 	})
 	t.Run("published without a name, told when a person is asked already", func(t *testing.T) {
 		target := open(t)
-		unknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
-		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.State != v1alpha1.TargetUndecided {
+		closeUnknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
+		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrSuperseded) || target.State != v1alpha1.TargetUndecided {
 			t.Errorf("%v: it still takes a person to find its name: %+v", err, target)
 		}
 	})

@@ -12,9 +12,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// lookupsNeeded is how many authoritative lookups must miss a post before it
+// requiredLookups is how many authoritative lookups must miss a post before it
 // counts as absent.
-const lookupsNeeded = 2
+const requiredLookups = 2
 
 // workFor is how long a platform may work on what it has taken. TikTok takes
 // minutes, gives up after an hour what it cannot fetch, and moderates for hours
@@ -27,7 +27,7 @@ var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 // NextLookup is when an open attempt is to be looked up. Before that it must
 // not be: another process may be in the middle of the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
-	quiet := quietAt(t.Attempt, timing)
+	quiet := callFinishedAt(t.Attempt, timing)
 	if t.Attempt.Refusal != nil {
 		quiet = confirmFrom(t.Attempt, timing)
 	}
@@ -47,13 +47,13 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	authoritativeFrom := proofFrom(t.Attempt, timing)
 	switch {
 	case f.Matches == 1:
-		posted(t, f, cards, now)
+		recordPosted(t, f, cards, now)
 		return nil
 	case f.Matches > 1:
-		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
+		closeUnknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
 		return nil
 	case storable(f.OperationID):
-		working(t, f.OperationID, now)
+		recordProcessing(t, f.OperationID, now)
 		return nil
 	case f.OperationID != "":
 		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform works on it under an id that cannot be stored"), timing, policy, now)
@@ -62,17 +62,17 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	case f.Refused != nil:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
-		refused(t, f.Refused, pause(tries(t)), now)
+		applyRefusal(t, f.Refused, backoff(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
 	case now.Before(authoritativeFrom):
-		lookUpAgain(t, quietAt(t.Attempt, timing), time.Time{}, now)
+		scheduleLookup(t, callFinishedAt(t.Attempt, timing), time.Time{}, now)
 		if t.NextTryAt.After(authoritativeFrom) {
 			t.NextTryAt = v1alpha1.NewTimePtr(authoritativeFrom)
 		}
 		return nil
 	}
 	t.Attempt.Lookups++
-	if t.Attempt.Lookups < lookupsNeeded {
+	if t.Attempt.Lookups < requiredLookups {
 		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
 		return nil
 	}
@@ -81,14 +81,14 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		// shows none of them.
 		t.Attempt.UnknownSince = nil
 	}
-	missing(t, timing.Authoritative || f.Proof, policy, now)
+	closeMissing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
 
-// working enters that the platform still works on what it took, under an id that its
+// recordProcessing enters that the platform still works on what it took, under an id that its
 // answer did not tell: that was lost, or a refusal, which did not hold. From then on it
 // is asked for as long as after that answer.
-func working(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
+func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	a := t.Attempt
 	if a.EndedAt == nil {
 		a.EndedAt = v1alpha1.NewTimePtr(now)
@@ -97,12 +97,12 @@ func working(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 
-// missing closes an attempt that no lookup found; proven says that this proves
+// closeMissing closes an attempt that no lookup found; proven says that this proves
 // its absence.
-func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
+func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
 	case !proven:
-		unknown(t, policy, now, "the account's listing does not show it, which is no proof on this platform")
+		closeUnknown(t, policy, now, "the account's listing does not show it, which is no proof on this platform")
 	case t.Attempt.Duplicate:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
 		fail(t, v1alpha1.Blocked{
@@ -112,8 +112,8 @@ func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutco
 		})
 	default:
 		t.Attempt.Outcome = v1alpha1.OutcomeAbsent
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
-			"the platform did not publish the post although it was sent"), pause(tries(t)), now)
+		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
+			"the platform did not publish the post although it was sent"), backoff(tries(t)), now)
 	}
 }
 
@@ -126,17 +126,17 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 		recordConfirmationFailure(t, err, timing, now)
 		return nil
 	}
-	since := now.Sub(quietAt(t.Attempt, timing))
+	since := now.Sub(callFinishedAt(t.Attempt, timing))
 	taken := t.Attempt.OperationID != ""
 	switch {
-	case taken && since > max(workFor, timing.GiveUpAfter):
-		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+err.Problem)
+	case taken && since > max(workFor, timing.LookupTimeout):
+		closeUnknown(t, policy, now, "the platform took it and did not say in time what became of it: "+err.Problem)
 		return nil
-	case !taken && since > timing.GiveUpAfter:
-		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
+	case !taken && since > timing.LookupTimeout:
+		closeUnknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
-	lookUpAgain(t, quietAt(t.Attempt, timing), err.RetryAt, now)
+	scheduleLookup(t, callFinishedAt(t.Attempt, timing), err.RetryAt, now)
 	b := blockedBy(v1alpha1.ReasonProcessing, err)
 	if !taken {
 		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and the platform cannot be asked yet: "+err.Problem
@@ -145,9 +145,9 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// lookUpAgain plans another lookup, the later the longer the platform has been asked, and
+// scheduleLookup plans another lookup, the later the longer the platform has been asked, and
 // not before it can be asked again.
-func lookUpAgain(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
+func scheduleLookup(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
 	next := now.Add(min(max(now.Sub(since), firstRetry), maxRetry))
 	if notBefore.After(next) {
 		next = notBefore

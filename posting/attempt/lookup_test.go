@@ -13,7 +13,7 @@ import (
 
 // TestNextLookupAfterFailure asks again when the platform wants to be asked, and never before it would be asked anyway.
 func TestNextLookupAfterFailure(t *testing.T) {
-	quiet := quietAt(claimed(t).Attempt, timing).Sub(t0)
+	quiet := callFinishedAt(claimed(t).Attempt, timing).Sub(t0)
 	for _, tt := range []struct {
 		reason                string
 		after, retryAt, wants time.Duration

@@ -27,49 +27,49 @@ const (
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
-		return ErrNotOurs
+		return ErrSuperseded
 	}
 	switch {
 	case IsOpen(a):
 	case r.Outcome == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted:
 		return nil
-	case EndsUnknown(a, r, cards):
+	case ResolvesUnknown(a, r, cards):
 		reopen(t)
 	default:
-		return ErrNotOurs
+		return ErrSuperseded
 	}
 	if lacksID(r, cards) {
 		r = platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
 	}
 	switch r.Outcome {
 	case platforms.Posted:
-		posted(t, platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
+		recordPosted(t, platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
 	case platforms.Refused:
 		if a.Refusal == nil {
-			refusedCall(t, &r, now)
+			recordRefusal(t, &r, now)
 		}
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(tries(t)), now)
+		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, r.Err, backoff(tries(t)), now)
 	case platforms.Accepted:
-		accepted(t, r, now)
+		recordAccepted(t, r, now)
 	case platforms.Unknown:
-		unclear(t, r.Err, now)
+		recordUnclear(t, r.Err, now)
 	default:
-		unclear(t, platforms.Errorf(platforms.ClassUnknown, "unexpected outcome %q", r.Outcome), now)
+		recordUnclear(t, platforms.Errorf(platforms.ClassUnknown, "unexpected outcome %q", r.Outcome), now)
 	}
 	return nil
 }
 
-// NotSent closes an attempt whose call was never begun by the process that
+// RecordNotSent closes an attempt whose call was never begun by the process that
 // claimed it.
-func NotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
+func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
 	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
-// posted enters what is published. Of a tree that is a card; the first one
+// recordPosted enters what is published. Of a tree that is a card; the first one
 // gives the target its id and address, and the last one settles it.
-func posted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
+func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
 		at = now
@@ -95,10 +95,10 @@ func posted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, no
 	t.TryUntil = nil
 }
 
-// EndsUnknown reports whether a result is worth entering although the attempt
+// ResolvesUnknown reports whether a result is worth entering although the attempt
 // was closed as unknown meanwhile: it says what was published, or the operation
 // id by which the platform can be asked. cards is as in Record.
-func EndsUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
+func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || lacksID(r, cards) {
 		return false
 	}
@@ -123,12 +123,12 @@ func reopen(t *v1alpha1.TargetStatus) {
 // operation id of what the platform works on. It reports whether it did.
 func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
 	a := t.Attempt
-	if a == nil || a.ID != id || !IsOpen(a) && !EndsUnknown(a, r, cards) {
+	if a == nil || a.ID != id || !IsOpen(a) && !ResolvesUnknown(a, r, cards) {
 		return false
 	}
 	switch {
 	case r.Outcome == platforms.Posted && r.ExternalID != "":
-		posted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
+		recordPosted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
 	case r.Outcome == platforms.Accepted && storable(r.OperationID):
 		reopen(t)
 		a.OperationID, a.EndedAt, t.Blocked = cmp.Or(a.OperationID, r.OperationID), v1alpha1.NewTimePtr(now), nil
@@ -144,10 +144,10 @@ func tries(t *v1alpha1.TargetStatus) int32 {
 	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
-// NotPrepared enters that what precedes the call of a target could not be made.
+// RecordNotPrepared enters that what precedes the call of a target could not be made.
 // No attempt was opened, so that the pause before the next try follows from how
 // long it has been tried, since the given time.
-func NotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
+func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
 	switch {
 	case IsOpen(t.Attempt):
 		return ErrOpen
@@ -158,10 +158,10 @@ func NotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time
 	if err.Class == platforms.ClassUnknown {
 		// A step whose outcome is unknown may be repeated: its result is not
 		// visible.
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
+		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 		return nil
 	}
-	refused(t, err, wait, now)
+	applyRefusal(t, err, wait, now)
 	return nil
 }
 
@@ -182,9 +182,9 @@ func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	return time.Time{}
 }
 
-// pause grows with the number of attempts. It lives in the entry, not in a
+// backoff grows with the number of attempts. It lives in the entry, not in a
 // work queue, so that a restart does not stampede.
-func pause(attempts int32) time.Duration {
+func backoff(attempts int32) time.Duration {
 	d := firstRetry
 	for ; attempts > 1 && d < maxRetry; attempts-- {
 		d *= 2
@@ -209,11 +209,11 @@ func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	return nil
 }
 
-// accepted enters that the platform works on what it took. Without an operation
+// recordAccepted enters that the platform works on what it took. Without an operation
 // id that can be stored, that is as unclear as a call whose answer was lost. An id that
 // a lookup told before stays.
-func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
-	unclear(t, r.Err, now)
+func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
+	recordUnclear(t, r.Err, now)
 	if !storable(r.OperationID) {
 		return
 	}
@@ -228,9 +228,9 @@ func storable(operationID string) bool {
 	return operationID != "" && len(operationID) <= maxOperationID
 }
 
-// unclear enters that the call of an open attempt has ended without a clear
+// recordUnclear enters that the call of an open attempt has ended without a clear
 // answer.
-func unclear(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
+func recordUnclear(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 	if err == nil {

@@ -18,8 +18,8 @@ type consequence struct {
 	retryAt time.Time
 }
 
-// enter enters a consequence into a target without an open attempt.
-func (c consequence) enter(t *v1alpha1.TargetStatus) {
+// apply enters a consequence into a target without an open attempt.
+func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	if c.retryAt.IsZero() {
 		fail(t, c.blocked)
 		return
@@ -66,24 +66,24 @@ func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait
 	return c
 }
 
-// refused enters what follows a refusal that is confirmed.
-func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
-	ofRefusal(t, err, wait, now).enter(t)
+// applyRefusal enters what follows a refusal that is confirmed.
+func applyRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
+	ofRefusal(t, err, wait, now).apply(t)
 }
 
-// tryAgain enters the next attempt of a target whose call published nothing.
-func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
-	nextTry(t, reason, err, wait, now).enter(t)
+// scheduleRetry enters the next attempt of a target whose call published nothing.
+func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
+	nextTry(t, reason, err, wait, now).apply(t)
 }
 
-// refusedCall enters that the platform refused the call of an open attempt. The attempt
+// recordRefusal enters that the platform refused the call of an open attempt. The attempt
 // stays open until the platform was asked whether it published all the same, unless it
 // was asked already and the call is made again.
-func refusedCall(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
-	follows := ofRefusal(t, r.Err, pause(tries(t)), now)
+func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
+	follows := ofRefusal(t, r.Err, backoff(tries(t)), now)
 	if r.Unpublished && !follows.retryAt.IsZero() {
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
-		follows.enter(t)
+		follows.apply(t)
 		return
 	}
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
@@ -106,13 +106,13 @@ func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil 
 // confirmFrom returns from when on the platform is asked about a refused call. Another
 // process may ask, whose clock is ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
-	return quietAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
+	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
 // listedFrom returns from when on the account's listing shows the post of a refused call,
 // where the platform answers from that alone.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
-	return quietAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
+	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
 
 // recordConfirmation enters what a lookup found after a refusal. A post that is not found
@@ -125,30 +125,30 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	switch {
 	case f.Refused != nil:
 		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil
-		refused(t, f.Refused, pause(tries(t)), now)
+		applyRefusal(t, f.Refused, backoff(tries(t)), now)
 	case now.Before(from):
 		t.NextTryAt = v1alpha1.NewTimePtr(from)
 	default:
-		stand(t, now)
+		confirmRefusal(t, now)
 	}
 }
 
-// askAgainFor bounds how long a platform is asked again that refuses the question as it
+// confirmRetryWindow bounds how long a platform is asked again that refuses the question as it
 // refused the call. It may refuse every question of this account, and people wait for the
 // failure; but one such answer is no more than a claim either.
-const askAgainFor = time.Minute
+const confirmRetryWindow = time.Minute
 
 // recordConfirmationFailure enters that a platform could not be asked about a call that it
 // had refused. It is asked again for as long as after a lost answer, counted from the end of
 // the pause that it announced. Then the call is not made again, for it may have published,
 // and a person is asked where a listed post may be the one.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
-	from, notBefore, patience := quietAt(t.Attempt, timing), err.RetryAt, timing.GiveUpAfter
+	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
 		from = at.Time
 	}
 	if err.Class == platforms.ClassPermanent {
-		patience = min(patience, askAgainFor)
+		patience = min(patience, confirmRetryWindow)
 		if now.Before(from) && from.After(notBefore) {
 			notBefore = from
 		}
@@ -156,31 +156,31 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	announced := err.RetryAt.After(now) && inTime(t, err.RetryAt)
 	switch isOver := now.Sub(from) > patience && !announced; {
 	case isOver && err.Class == platforms.ClassUnknown:
-		unknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
+		closeUnknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
 	case isOver:
-		standUnconfirmed(t, now)
+		refuseUnconfirmed(t, now)
 	default:
-		since := quietAt(t.Attempt, timing)
+		since := callFinishedAt(t.Attempt, timing)
 		if !now.Before(from) {
 			since = from
 		}
-		lookUpAgain(t, since, notBefore, now)
+		scheduleLookup(t, since, notBefore, now)
 	}
 }
 
-// standUnconfirmed closes an attempt as refused that may have published: the platform could
+// refuseUnconfirmed closes an attempt as refused that may have published: the platform could
 // not be asked. Its call is not made again.
-func standUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
+func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {
 		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "look at the account before you post again: the platform could not be asked whether it published this one")
 	}
-	stand(t, now)
+	confirmRefusal(t, now)
 	t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}
 }
 
-// stand closes an attempt as refused.
-func stand(t *v1alpha1.TargetStatus, now time.Time) {
+// confirmRefusal closes an attempt as refused.
+func confirmRefusal(t *v1alpha1.TargetStatus, now time.Time) {
 	follows := consequence{}
 	if t.Blocked != nil {
 		follows.blocked = *t.Blocked
@@ -195,5 +195,5 @@ func stand(t *v1alpha1.TargetStatus, now time.Time) {
 		}
 	}
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeRefused, nil
-	follows.enter(t)
+	follows.apply(t)
 }

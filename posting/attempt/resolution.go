@@ -166,7 +166,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 		// The last card of a tree is not recorded as a card: that record is its id.
 		cards = 0
 	}
-	posted(t, what, cards, now)
+	recordPosted(t, what, cards, now)
 	if r.AccountID == "" {
 		t.Unconfirmed = t.Unconfirmed || first
 		if cards > 1 {

@@ -80,7 +80,7 @@ func TestResolveNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := claimed(t)
-			unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+			closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
 			target.Candidates, target.Cards = listed, cardsOut(tc.out)
 			if tc.out > 0 {
 				target.ExternalID = "1"

@@ -56,7 +56,7 @@ func TestLookupFindsWork(t *testing.T) {
 				t.Errorf("%s: also when the answer to the call comes late: %v %+v", tt.reason, err, target.Attempt)
 			}
 		}
-		late := asked + timing.GiveUpAfter + time.Hour
+		late := asked + timing.LookupTimeout + time.Hour
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(late)); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ type ahead struct {
 	forInputs bool
 }
 
-func (a *ahead) comeBack(at time.Time) {
+func (a *ahead) requeueAt(at time.Time) {
 	if !at.IsZero() && (a.next.IsZero() || at.Before(a.next)) {
 		a.next = at
 	}
@@ -49,11 +49,11 @@ func (a *ahead) comeBack(at time.Time) {
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
-		if f.connection(i) != nil && f.undeliverable(i) == "" && !attempt.Settled(posting.Target(f.Post, i)) {
+		if f.connection(i) != nil && f.categoryProblem(i) == "" && !attempt.Settled(posting.Target(f.Post, i)) {
 			f.prepareTargetAhead(a, i)
 		}
 	}
-	if len(a.missing) > 0 && !f.PlacesAsked {
+	if len(a.missing) > 0 && !f.SlotsRequested {
 		a.actions = append(a.actions, Prepare{Targets: a.missing, Ahead: true})
 	}
 	return a
@@ -66,19 +66,19 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	}
 	t := posting.Target(f.Post, i)
 	outdate(t, p.Hash)
-	if from := f.AheadFrom(i, p.Lasts); from.After(f.Now) {
-		a.comeBack(from)
+	if from := f.AheadFrom(i, p.TTL); from.After(f.Now) {
+		a.requeueAt(from)
 		return
 	}
 	if f.blocked(i) != nil {
 		// A change wakes the post; before that nothing is tried.
 		a.forInputs = true
-		a.comeBack(f.blockedUntil(i))
+		a.requeueAt(f.blockedUntil(i))
 		return
 	}
 	if f.credentialsProblem(i) != "" {
 		a.forInputs = true
-		a.comeBack(f.Now.Add(credentialsPause))
+		a.requeueAt(f.Now.Add(credentialsPause))
 		return
 	}
 	files := len(Files(f.Post, i)) > 0
@@ -93,8 +93,8 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	case PreparationReady:
 		recordPrepared(t, &p, files)
 	case PreparationFailed, PreparationVisible:
-		if retry := retryAhead(&p); retry.After(f.Now) {
-			a.comeBack(retry)
+		if retry := preparationRetryAt(&p); retry.After(f.Now) {
+			a.requeueAt(retry)
 		} else {
 			a.missing = append(a.missing, i)
 		}
@@ -136,10 +136,10 @@ func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
-// retryAhead is when a preparation that failed ahead of time is tried again; far
+// preparationRetryAt is when a preparation that failed ahead of time is tried again; far
 // away if that is left to the post's time, because the platform will not change
 // its mind.
-func retryAhead(p *Preparation) time.Time {
+func preparationRetryAt(p *Preparation) time.Time {
 	if p.Err.Class == platforms.ClassPermanent || p.Err.Class == platforms.ClassDuplicate {
 		return p.EndedAt.Add(24 * 365 * time.Hour)
 	}
@@ -158,7 +158,7 @@ func retryAhead(p *Preparation) time.Time {
 // moment, and is not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
-	secret, hash := p.secretKept(known)
+	secret, hash := p.recordedSecret(known)
 	switch {
 	case !files:
 		t.Prepared = nil
@@ -171,7 +171,7 @@ func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 
 // recordFailure enters why a preparation failed, and reports whether that is news.
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
-	secret, hash := p.secretKept(t.Prepared)
+	secret, hash := p.recordedSecret(t.Prepared)
 	failed := v1alpha1.Prepared{
 		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt),
 		Problem: text.Truncate(p.Err.Error(), maxPreparedProblem),

@@ -27,7 +27,7 @@ func (s *situation) illustrated(bytes int64) {
 
 // aheadOf is what is known of a preparation that began before the post's time.
 func aheadOf(state PreparationState, change func(p *Preparation)) func(int) Preparation {
-	p := Preparation{State: state, Hash: "hash", Checkpoint: "upload", EndedAt: t0.Add(-5 * time.Second), Ahead: true, Lasts: 24 * time.Hour}
+	p := Preparation{State: state, Hash: "hash", Checkpoint: "upload", EndedAt: t0.Add(-5 * time.Second), Ahead: true, TTL: 24 * time.Hour}
 	if change != nil {
 		change(&p)
 	}
@@ -75,7 +75,7 @@ func TestDecideAhead(t *testing.T) {
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"prepare ahead [0]", "write", unhurried}, nil},
 		"no place": {"the post is woken when there is one", func(s *situation) {
-			s.Preparation, s.PlacesAsked = aheadOf(PreparationMissing, nil), true
+			s.Preparation, s.SlotsRequested = aheadOf(PreparationMissing, nil), true
 		}, []string{"write", unhurried}, nil},
 		"too early": {"it comes back when it may begin", func(s *situation) {
 			s.scheduled(31 * time.Minute)
@@ -85,14 +85,14 @@ func TestDecideAhead(t *testing.T) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
-				return []Preparation{{State: PreparationMissing, Lasts: time.Hour - 2*time.Minute}, {State: PreparationMissing, Lasts: 24 * time.Hour}}[i]
+				return []Preparation{{State: PreparationMissing, TTL: time.Hour - 2*time.Minute}, {State: PreparationMissing, TTL: 24 * time.Hour}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
 		"two of them, the first sooner": {"it comes back for the first of them", func(s *situation) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
-				return []Preparation{{State: PreparationMissing, Lasts: 24 * time.Hour}, {State: PreparationMissing, Lasts: time.Hour - 2*time.Minute}}[i]
+				return []Preparation{{State: PreparationMissing, TTL: 24 * time.Hour}, {State: PreparationMissing, TTL: time.Hour - 2*time.Minute}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
 		"two of them, the second blocked": {"it comes back for the first", func(s *situation) {
@@ -112,7 +112,7 @@ func TestDecideAhead(t *testing.T) {
 		}, []string{"write", "wait 4.779327605s"}, nil},
 		"what does not last": {"it begins when half of its time is left at most", func(s *situation) {
 			s.scheduled(22 * time.Minute)
-			s.Preparation = aheadOf(PreparationMissing, func(p *Preparation) { p.Lasts = 40 * time.Minute })
+			s.Preparation = aheadOf(PreparationMissing, func(p *Preparation) { p.TTL = 40 * time.Minute })
 		}, []string{"write", "wait 2m55.586552115s"}, nil},
 		"one that has failed": {"it failed before the post was put off, and is not sent any more", func(s *situation) {
 			fail(s.entered(), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})

@@ -27,14 +27,14 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonMediaNotReady, Problem: problem}
 	}
 	if !f.blockedUntil(i).IsZero() {
-		return new(f.heldWords(f.connection(i)))
+		return new(f.rateLimitBlock(f.connection(i)))
 	}
 	return nil
 }
 
-// heldWords says why the platform of a connection takes no posts of it for now: in the
+// rateLimitBlock says why the platform of a connection takes no posts of it for now: in the
 // words of the connection, if it is the connection's own account that is held.
-func (f *Facts) heldWords(conn *v1alpha1.Connection) v1alpha1.Blocked {
+func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	status := &conn.Status
 	if until := status.RateLimitedUntil; until == nil || !until.After(f.Now) || status.RateLimitedMessage == "" {
 		return rateLimited(conn)
@@ -63,9 +63,9 @@ func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		conn.Spec.Platform, conn.Name)}
 }
 
-// undeliverable says why a target cannot be published by this version of Herald,
+// categoryProblem says why a target cannot be published by this version of Herald,
 // or "". What is not delivered whole is not delivered at all.
-func (f *Facts) undeliverable(i int) string {
+func (f *Facts) categoryProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil {
 		return ""
@@ -78,9 +78,9 @@ func (f *Facts) undeliverable(i int) string {
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
 }
 
-// beyondPlan says why the plan does not let a target be published, as far as its
+// planProblem says why the plan does not let a target be published, as far as its
 // connection tells, or "".
-func (f *Facts) beyondPlan(i int) string {
+func (f *Facts) planProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
 		return ""

@@ -21,7 +21,7 @@ func Decide(f *Facts) []Action {
 	if len(f.Results) > 0 {
 		return []Action{Record{}}
 	}
-	if actions := f.rewound(); actions != nil {
+	if actions := f.checkRollback(); actions != nil {
 		return actions
 	}
 	if value, ok := post.Annotations[v1alpha1.SettleAnnotation]; ok {
@@ -30,10 +30,10 @@ func Decide(f *Facts) []Action {
 	if !post.DeletionTimestamp.IsZero() {
 		return f.release()
 	}
-	if actions := f.learnLater(); actions != nil {
+	if actions := f.deferForTeam(); actions != nil {
 		return actions
 	}
-	if actions := f.earlier(); actions != nil {
+	if actions := f.resolveEarlier(); actions != nil {
 		return actions
 	}
 	switch {
@@ -42,8 +42,8 @@ func Decide(f *Facts) []Action {
 	case post.Status.Finished:
 		return nil
 	case posting.Cancelled(post) && len(undecided(post)) > 0:
-		f.enterTargets()
-		f.withdrawRest()
+		f.ensureTargets()
+		f.failUnsent()
 		return []Action{Write{}}
 	case posting.Cancelled(post):
 		return []Action{cancel()}
@@ -59,7 +59,7 @@ func Decide(f *Facts) []Action {
 	case post.Spec.Draft:
 		f.admit()
 		return []Action{Write{}, Wait{}}
-	case posting.Wait(post, f.Now) > 0:
+	case posting.UntilDue(post, f.Now) > 0:
 		return f.schedule()
 	}
 	f.admit()
@@ -81,12 +81,12 @@ func (f *Facts) mayHaveBeenSent() bool {
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
 		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // it was entered without a look
 	})
-	return f.dueCopy() && !knowsEarlier(f.Post) && !isKnown
+	return f.dueCopy() && !hasEarlierRecord(f.Post) && !isKnown
 }
 
 // dueCopy reports whether the object is a copy from a backup whose time has come.
 func (f *Facts) dueCopy() bool {
-	return record.Copied(f.Post) && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
 }
 
 // restored is why a copy from a backup is not sent.
@@ -103,8 +103,8 @@ var restored = v1alpha1.Blocked{
 // being deleted the platform is asked once more, without a pause.
 func (f *Facts) release() []Action {
 	lookups := f.dueLookups()
-	if f.NamespaceEnds {
-		lookups = f.quietAttempts()
+	if f.NamespaceTerminating {
+		lookups = f.finishedCalls()
 	}
 	if len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
@@ -114,7 +114,7 @@ func (f *Facts) release() []Action {
 			return []Action{f.wait(time.Time{}, true)}
 		}
 	}
-	if actions := f.leaveDoubt(); actions != nil {
+	if actions := f.recordUncertain(); actions != nil {
 		return actions
 	}
 	return []Action{Release{}}
@@ -123,7 +123,7 @@ func (f *Facts) release() []Action {
 // admit enters that the post passed every rule.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
-	f.enterTargets()
+	f.ensureTargets()
 	for i := range f.Post.Status.Targets {
 		if t := &f.Post.Status.Targets[i]; t.Blocked != nil && isRefusal(t.Blocked.Reason) && !attempt.Settled(t) {
 			t.Blocked = nil
@@ -161,15 +161,15 @@ func (f *Facts) waitForTime() Wait {
 
 // failAll fails every target of a post for which no call was claimed. Each target has its own event.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
-	f.enterTargets()
+	f.ensureTargets()
 	for i := range f.Post.Status.Targets {
 		fail(&f.Post.Status.Targets[i], why)
 	}
 	return []Action{Write{}}
 }
 
-// enterTargets gives every target its entry in the status.
-func (f *Facts) enterTargets() {
+// ensureTargets gives every target its entry in the status.
+func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
 		t := posting.Target(post, i)

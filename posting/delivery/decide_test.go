@@ -61,7 +61,7 @@ func facts(change func(s *situation)) *Facts {
 	ready(conn, metav1.ConditionTrue, v1alpha1.ReasonConnected)
 	s := &situation{conn: conn, target: &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX}}
 	s.Facts = &Facts{
-		Earlier: Earlier{State: EarlierNotKept},
+		Earlier: Earlier{State: EarlierDisabled},
 		Post:    post, Now: t0,
 		Settings: Settings{
 			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute,
@@ -187,14 +187,14 @@ func TestDecide(t *testing.T) {
 		"deleted with its namespace while a call is under way": {"its result may come still", func(s *situation) {
 			s.claimed(time.Second)
 			s.deleted()
-			s.NamespaceEnds = true
+			s.NamespaceTerminating = true
 		}, []string{"wait 16.001s for inputs"}},
 		"deleted with its namespace while a platform is left alone": {"what can be asked goes: it is asked now, once more", func(s *situation) {
 			t := s.claimed(time.Hour)
 			s.Post.Status.Targets[0].NextTryAt = v1alpha1.NewTimePtr(t0.Add(time.Minute))
 			t.Attempt.EndedAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 			s.deleted()
-			s.NamespaceEnds = true
+			s.NamespaceTerminating = true
 		}, []string{"lookup [0]"}},
 		"deleted with its namespace, answered for": {"nothing is open any more", func(s *situation) {
 			t := s.claimed(time.Hour)
@@ -202,7 +202,7 @@ func TestDecide(t *testing.T) {
 				panic(err)
 			}
 			s.deleted()
-			s.NamespaceEnds = true
+			s.NamespaceTerminating = true
 		}, []string{"release"}},
 		"immediate, in a namespace without a team": {"nothing is sent there, and it fails if none comes in time", func(s *situation) { s.Unowned = true }, []string{
 			"write and warn of NoTeam", "wait 59m50.001s for inputs",
@@ -342,7 +342,7 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"another post asks whether a limit is over": {
-			"one call finds out, and not a thousand", func(s *situation) { s.Ask = func(*v1alpha1.Connection) bool { return false } },
+			"one call finds out, and not a thousand", func(s *situation) { s.MayProbe = func(*v1alpha1.Connection) bool { return false } },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection beyond the plan": {
@@ -373,7 +373,7 @@ func TestDecide(t *testing.T) {
 		}, []string{"prepare [0]"}},
 		"no place for the preparation": {"the post is woken when there is one", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationMissing})
-			s.PlacesAsked = true
+			s.SlotsRequested = true
 		}, []string{"wait 59m50.001s"}},
 		"a preparation that began a moment ago": {"the others wait for it, so that one write claims all", func(s *situation) {
 			s.twoTargets()

@@ -58,24 +58,24 @@ type Facts struct {
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
 	// Unowned is set if no team owns the post's namespace: nothing is sent there.
 	Unowned bool
-	// Began is when this process began to work on posts; zero if that does not matter.
-	Began time.Time
+	// StartedAt is when this process began to work on posts; zero if that does not matter.
+	StartedAt time.Time
 	// Earlier is what is known of an earlier post of the name.
 	Earlier Earlier
-	// Rewound is what is known of the cluster having been put back to an earlier state.
-	Rewound Rewound
-	// NamespaceEnds is set if the post's namespace is being deleted, and was asked for
+	// Rollback is what is known of the cluster having been put back to an earlier state.
+	Rollback Rollback
+	// NamespaceTerminating is set if the post's namespace is being deleted, and was asked for
 	// because the post is. What could tell of its last call goes with it.
-	NamespaceEnds bool
+	NamespaceTerminating bool
 	// Suspended is set while nothing of the post's team is published, and Suspensions are
 	// the recent times in which that was so; the present one is among them once it is
 	// recorded. Deadlines move by them.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// Ask reports whether the post may call the platform for a connection of which
+	// MayProbe reports whether the post may call the platform for a connection of which
 	// BlockedUntil says nothing. When the limit of an app has ended, one post may, and
 	// finds out whether it is over; nil lets every post.
-	Ask func(conn *v1alpha1.Connection) bool
+	MayProbe func(conn *v1alpha1.Connection) bool
 	// Invalid returns the rules that the post breaks.
 	Invalid func() field.ErrorList
 	// Results are the results that this process knows and could not record.
@@ -85,9 +85,9 @@ type Facts struct {
 	CredentialsProblem func(connection string) error
 	// Preparation returns what precedes the visible call of a target.
 	Preparation func(target int) Preparation
-	// PlacesAsked is set once this pass has asked for places for the
+	// SlotsRequested is set once this pass has asked for places for the
 	// preparations: what has none then is woken when a place is free.
-	PlacesAsked bool
+	SlotsRequested bool
 }
 
 // Result is what came of the call of one attempt.
@@ -143,14 +143,14 @@ type Preparation struct {
 	Converted  int
 	// Err is why it failed.
 	Err *platforms.Error
-	// Lasts is how long the platform keeps what is prepared.
-	Lasts time.Duration
+	// TTL is how long the platform keeps what is prepared.
+	TTL time.Duration
 }
 
-// secretKept returns what is recorded of what the Secret keeps. A preparation that
+// recordedSecret returns what is recorded of what the Secret keeps. A preparation that
 // goes on, and has not read the Secret yet or cannot, does not know it: what is known
 // stays, or a session that a call was made with would be forgotten.
-func (p *Preparation) secretKept(known *v1alpha1.Prepared) (secret bool, hash string) {
+func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, hash string) {
 	if p.SecretHash == "" && known != nil && known.SecretHash != "" && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint {
 		return true, known.SecretHash
 	}
@@ -227,7 +227,7 @@ type Event struct {
 // Timing returns what the protocol works with for the post on a platform; false if
 // this process cannot publish there.
 func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
-	timing := attempt.Timing{SendWindow: f.Settings.SendWindow, ClockMargin: f.Settings.ClockMargin, GiveUpAfter: f.Settings.StartingDeadline}
+	timing := attempt.Timing{SendWindow: f.Settings.SendWindow, ClockMargin: f.Settings.ClockMargin, LookupTimeout: f.Settings.StartingDeadline}
 	p, ok := f.Platforms[name].(platforms.Publisher)
 	if !ok {
 		return timing, false

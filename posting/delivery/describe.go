@@ -104,7 +104,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	switch phase := posting.PhaseOf(post); {
 	case phase == v1alpha1.PhasePosted:
-		return settled(v1alpha1.ReasonPosted, "published to "+counted(len(post.Spec.Targets)))
+		return settled(v1alpha1.ReasonPosted, "published to "+pluralizeTargets(len(post.Spec.Targets)))
 	case phase == v1alpha1.PhaseCancelled:
 		return settled(v1alpha1.ReasonCancelled, cancelled(post))
 	case phase == v1alpha1.PhaseFailed:
@@ -147,7 +147,7 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 // tools that wait for the post learn it at once.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
-	if comes(accepted.Reason) {
+	if isRecoverable(accepted.Reason) {
 		s.Progress = conditions.Underway
 	}
 	return s
@@ -177,7 +177,7 @@ func failure(post *v1alpha1.Post) conditions.Summary {
 	return s
 }
 
-func counted(targets int) string {
+func pluralizeTargets(targets int) string {
 	if targets == 1 {
 		return "1 target"
 	}

@@ -26,7 +26,7 @@ func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 		return
 	}
 	var message string
-	t.Reason, message = said(post, t)
+	t.Reason, message = targetMessage(post, t)
 	t.Message = text.Truncate(message, maxMessage)
 }
 
@@ -38,37 +38,37 @@ func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPha
 	return posting.TargetPhaseOf(post, int(t.Index))
 }
 
-// said is the reason and the message of a target.
-func said(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
+// targetMessage is the reason and the message of a target.
+func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	switch posting.StateOf(t) {
 	case v1alpha1.TargetPosted:
 		return v1alpha1.ReasonPosted, ""
 	case v1alpha1.TargetWithdrawn:
 		return v1alpha1.ReasonCancelled, ""
 	case v1alpha1.TargetUndecided:
-		return v1alpha1.ReasonOutcomeUnknown, saidUndecided(t)
+		return v1alpha1.ReasonOutcomeUnknown, undecidedMessage(t)
 	case v1alpha1.TargetFailed:
-		return t.Blocked.Reason, saidFailed(t)
+		return t.Blocked.Reason, failedMessage(t)
 	case v1alpha1.TargetPending:
-		return saidPending(post, t)
+		return pendingMessage(post, t)
 	default:
-		return saidPending(post, t)
+		return pendingMessage(post, t)
 	}
 }
 
-// saidPending says what a target waits for. Only here the message promises what
+// pendingMessage says what a target waits for. Only here the message promises what
 // Herald will do.
-func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
+func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {
 	case b != nil && attempt.IsRefused(t.Attempt):
-		return saidRefused(t)
+		return refusedMessage(t)
 	case b != nil && open && t.Attempt.OperationID == "":
-		return b.Reason, inWords(b) + "; asking the platform whether it published"
+		return b.Reason, blockedMessage(b) + "; asking the platform whether it published"
 	case b != nil && !open && (t.NextTryAt != nil || b.Reason == v1alpha1.ReasonUsageUnavailable):
-		return b.Reason, inWords(b) + "; Herald tries again"
+		return b.Reason, blockedMessage(b) + "; Herald tries again"
 	case b != nil:
-		return b.Reason, inWords(b)
+		return b.Reason, blockedMessage(b)
 	case attempt.WillResend(t):
 		return v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"
 	case open && t.Attempt.OperationID != "":
@@ -82,23 +82,23 @@ func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message
 	}
 }
 
-// saidRefused is the reason and the message of a target whose refusal is not confirmed.
-func saidRefused(t *v1alpha1.TargetStatus) (reason, message string) {
+// refusedMessage is the reason and the message of a target whose refusal is not confirmed.
+func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
-		return v1alpha1.ReasonSettling, inWords(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
+		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
 	}
-	return t.Blocked.Reason, inWords(t.Blocked) + "; Herald asks the platform whether it published the post all the same, and tries again if not"
+	return t.Blocked.Reason, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same, and tries again if not"
 }
 
-func saidFailed(t *v1alpha1.TargetStatus) string {
+func failedMessage(t *v1alpha1.TargetStatus) string {
 	if n := len(t.Cards); n > 0 {
-		return fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, inWords(t.Blocked), online(t))
+		return fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, blockedMessage(t.Blocked), online(t))
 	}
-	return inWords(t.Blocked)
+	return blockedMessage(t.Blocked)
 }
 
-// saidUndecided says what a person is to look for, and how to answer.
-func saidUndecided(t *v1alpha1.TargetStatus) string {
+// undecidedMessage says what a person is to look for, and how to answer.
+func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
 	if since == nil {
@@ -120,8 +120,8 @@ func online(t *v1alpha1.TargetStatus) string {
 	return t.ExternalID
 }
 
-// inWords says what is in the way of a target, and what a person can do.
-func inWords(b *v1alpha1.Blocked) string {
+// blockedMessage says what is in the way of a target, and what a person can do.
+func blockedMessage(b *v1alpha1.Blocked) string {
 	if b.Remedy == "" {
 		return b.Problem
 	}

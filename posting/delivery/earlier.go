@@ -26,14 +26,14 @@ type EarlierState int
 
 // The states of that knowledge.
 const (
-	// EarlierUnasked: the archive was not asked yet.
-	EarlierUnasked EarlierState = iota
-	// EarlierKept: it was asked, and answered with the record or that there is none.
-	EarlierKept
+	// EarlierNotFetched: the archive was not asked yet.
+	EarlierNotFetched EarlierState = iota
+	// EarlierFetched: it was asked, and answered with the record or that there is none.
+	EarlierFetched
 	// EarlierUnavailable: it does not answer.
 	EarlierUnavailable
-	// EarlierNotKept: this installation keeps no records.
-	EarlierNotKept
+	// EarlierDisabled: this installation keeps no records.
+	EarlierDisabled
 )
 
 // Earlier is what the pass knows of an earlier post of the name.
@@ -45,27 +45,27 @@ type Earlier struct {
 	Problem string
 }
 
-// earlier finds out, before anything is sent for a post, what became of an earlier one of
+// resolveEarlier finds out, before anything is sent for a post, what became of an earlier one of
 // its name, and enters it. It returns no actions if the post goes on.
-func (f *Facts) earlier() []Action {
-	if !f.wantsEarlier() {
+func (f *Facts) resolveEarlier() []Action {
+	if !f.earlierDue() {
 		return f.earlierOnceMore()
 	}
-	if actions := f.settleFirst(); actions != nil {
+	if actions := f.lookupOpenFirst(); actions != nil {
 		return actions
 	}
 	switch f.Earlier.State {
-	case EarlierUnasked:
+	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
 		if posting.Cancelled(f.Post) {
 			return []Action{f.waitCancelled()}
 		}
-		return f.waitForRecord(f.learnsBy(), f.doubtOfCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
-	case EarlierKept:
-		return f.enterEarlier()
-	case EarlierNotKept:
-		return f.enterCopy()
+		return f.waitForRecord(f.earlierDeadline(), f.uncertainCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
+	case EarlierFetched:
+		return f.recordEarlier()
+	case EarlierDisabled:
+		return f.recordCopy()
 	}
 	return nil
 }
@@ -75,24 +75,24 @@ func (f *Facts) earlier() []Action {
 // made anew for another account. It returns no actions if the post goes on.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
-	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.Wait(post, f.Now) > 0 ||
-		!knowsEarlier(post) || post.Status.Earlier.PublishAgain {
+	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.UntilDue(post, f.Now) > 0 ||
+		!hasEarlierRecord(post) || post.Status.Earlier.PublishAgain {
 		return nil
 	}
 	switch f.Earlier.State {
-	case EarlierUnasked:
+	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
 		return f.waitForRecord(time.Time{}, nil, "whether an earlier post of this name was published to these accounts cannot be looked up: "+f.Earlier.Problem)
-	case EarlierKept:
-		return f.enterMore()
-	case EarlierNotKept:
+	case EarlierFetched:
+		return f.adoptRemaining()
+	case EarlierDisabled:
 	}
 	return nil
 }
 
-// enterMore enters of the record what was not entered when it was found.
-func (f *Facts) enterMore() []Action {
+// adoptRemaining enters of the record what was not entered when it was found.
+func (f *Facts) adoptRemaining() []Action {
 	post, found := f.Post, f.Earlier.Record
 	if found == nil {
 		return nil
@@ -100,43 +100,43 @@ func (f *Facts) enterMore() []Action {
 	entered := found.AdoptMore(post, f.account)
 	switch {
 	case len(entered.Unknown) > 0:
-		return f.nobodysAccounts(entered)
+		return f.blockUnknownAccounts(entered)
 	case len(entered.Targets) == 0:
 		return nil
 	}
 	post.Status.Earlier.Record = string(found.UID)
 	post.Status.Earlier.Targets = slices.Compact(slices.Sorted(slices.Values(slices.Concat(post.Status.Earlier.Targets, entered.Targets))))
-	f.enterTargets()
+	f.ensureTargets()
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// enterCopy enters, where no records are kept, that a copy was seen for what it is: what its
+// recordCopy enters, where no records are kept, that a copy was seen for what it is: what its
 // status holds from then on is its own.
-func (f *Facts) enterCopy() []Action {
-	if !record.Copied(f.Post) {
+func (f *Facts) recordCopy() []Action {
+	if !record.IsCopy(f.Post) {
 		return nil
 	}
 	f.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(f.Post.UID)}
-	if f.unkeptCopy(nil) {
-		return f.askAbout(restored)
+	if f.isUnrecordedCopy(nil) {
+		return f.markUndecided(restored)
 	}
 	return nil
 }
 
-// wantsEarlier reports whether an earlier post matters now. For what an earlier version of
+// earlierDue reports whether an earlier post matters now. For what an earlier version of
 // Herald has accepted it does when it is due; for a copy that came with its status, at once.
-func (f *Facts) wantsEarlier() bool {
+func (f *Facts) earlierDue() bool {
 	post := f.Post
-	if f.Unowned || !f.mustLearn() {
+	if f.Unowned || !f.requiresEarlier() {
 		return false
 	}
-	return !f.accepted() || record.Copied(post) || posting.Wait(post, f.Now) <= 0
+	return !f.accepted() || record.IsCopy(post) || posting.UntilDue(post, f.Now) <= 0
 }
 
-// unkeptCopy reports whether a post is due that is a copy of an object of which nothing tells
+// isUnrecordedCopy reports whether a post is due that is a copy of an object of which nothing tells
 // what became: what its entries say may be of before that was sent. A record tells if it has that
 // object. Of a copy without entries and record, mayHaveBeenSent does the same.
-func (f *Facts) unkeptCopy(found *record.Record) bool {
+func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	post := f.Post
 	if len(post.Status.Targets) == 0 && found == nil && !posting.Cancelled(post) || !f.dueCopy() {
 		return false
@@ -144,10 +144,10 @@ func (f *Facts) unkeptCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// askAbout leaves to a person the targets that the entries of a post do not settle, for a
+// markUndecided leaves to a person the targets that the entries of a post do not settle, for a
 // reason. It returns no actions if there are none.
-func (f *Facts) askAbout(why v1alpha1.Blocked) []Action {
-	f.enterTargets()
+func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
+	f.ensureTargets()
 	var asked bool
 	for i := range f.Post.Spec.Targets {
 		if t := posting.Target(f.Post, i); !attempt.Settled(t) {
@@ -165,9 +165,9 @@ func (f *Facts) accepted() bool {
 	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 }
 
-// settleFirst has the open attempts of a copy that came with its status looked up: what
+// lookupOpenFirst has the open attempts of a copy that came with its status looked up: what
 // was recorded later can be entered only then.
-func (f *Facts) settleFirst() []Action {
+func (f *Facts) lookupOpenFirst() []Action {
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
 	}
@@ -186,16 +186,16 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// enterEarlier enters what the archive has answered. What is out, or may be, is stored at
+// recordEarlier enters what the archive has answered. What is out, or may be, is stored at
 // once; that there is nothing is stored with the next write.
-func (f *Facts) enterEarlier() []Action {
+func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
 	var adopted bool
 	switch {
 	case found == nil:
 		post.Status.Earlier = known
-	case record.Copied(post) && f.wasCancelled(record.CopyOf(post)):
+	case record.IsCopy(post) && f.wasCancelled(record.CopyOf(post)):
 		return f.cancelAgain(known)
 	default:
 		var actions []Action
@@ -204,11 +204,11 @@ func (f *Facts) enterEarlier() []Action {
 		}
 	}
 	var actions []Action
-	if f.unkeptCopy(found) {
-		actions = f.askAbout(restored)
+	if f.isUnrecordedCopy(found) {
+		actions = f.markUndecided(restored)
 	}
 	if posting.Cancelled(post) && (adopted || actions != nil) {
-		f.withdrawRest()
+		f.failUnsent()
 	}
 	if !adopted {
 		return actions
@@ -246,7 +246,7 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 	entered := found.Adopt(post, f.account)
 	if len(entered.Unknown) > 0 {
 		post.Status.Earlier = before
-		return false, f.nobodysAccounts(entered)
+		return false, f.blockUnknownAccounts(entered)
 	}
 	known.Targets = entered.Targets
 	if first := found.FirstSent(); !first.IsZero() {
@@ -255,15 +255,15 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 	if len(entered.Targets) == 0 {
 		return false, nil
 	}
-	f.enterTargets()
+	f.ensureTargets()
 	return true, nil
 }
 
-// nobodysAccounts withholds a post of which it cannot be told whether it is out.
-func (f *Facts) nobodysAccounts(adopted record.Adopted) []Action {
+// blockUnknownAccounts withholds a post of which it cannot be told whether it is out.
+func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
 		strings.Join(adopted.Unknown, ", "))
-	return f.withhold(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
+	return f.blockAllFor(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
 		return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}
 	})
 }
@@ -280,7 +280,7 @@ func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 // onlyAdopted reports whether nothing was sent for this very object yet, although some of
 // its targets are out: it is to be judged, and to wait for its time, as any other.
 func (f *Facts) onlyAdopted() bool {
-	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.Wait(f.Post, f.Now) > 0)
+	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.UntilDue(f.Post, f.Now) > 0)
 }
 
 // adopts reports whether targets of a post read what became of an earlier one.
@@ -288,8 +288,8 @@ func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// knowsEarlier reports whether the record of an earlier post has told what became of it.
-func knowsEarlier(post *v1alpha1.Post) bool {
+// hasEarlierRecord reports whether the record of an earlier post has told what became of it.
+func hasEarlierRecord(post *v1alpha1.Post) bool {
 	earlier := post.Status.Earlier
 	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
 }

@@ -71,7 +71,7 @@ func isAskedAbout(t *testing.T, p *v1alpha1.Post) {
 }
 
 func TestEarlier(t *testing.T) {
-	answered := func(r *record.Record) Earlier { return Earlier{State: EarlierKept, Record: r} }
+	answered := func(r *record.Record) Earlier { return Earlier{State: EarlierFetched, Record: r} }
 	away := Earlier{State: EarlierUnavailable, Problem: "it is away"}
 	for name, tt := range map[string]struct {
 		why    string
@@ -80,7 +80,7 @@ func TestEarlier(t *testing.T) {
 		check  func(*testing.T, *v1alpha1.Post)
 	}{
 		"not asked yet": {"nothing is sent unasked", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
-		"nothing is kept here": {"there is nothing to ask", func(s *situation) { s.Earlier = Earlier{State: EarlierNotKept} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"nothing is kept here": {"there is nothing to ask", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
 				t.Error("it is said to have been looked for: an archive that comes later is never asked")
 			}
@@ -162,7 +162,7 @@ func TestEarlier(t *testing.T) {
 		}, []string{"claim [0]", "wait"}, nil},
 		"a copy, where nothing is kept": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
-			s.Earlier = Earlier{State: EarlierNotKept}
+			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, nil},
 		"the archive is away": {"it waits, and says for what", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].Blocked == nil || p.Status.Earlier != nil {
@@ -195,7 +195,7 @@ func TestEarlier(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 		}, []string{"write"}, isAskedAbout},
 		"a copy, and its team is not ready when the manager begins": {"the team had no time yet", func(s *situation) {
-			s.Unowned, s.Earlier, s.Began = true, Earlier{}, t0.Add(-time.Second)
+			s.Unowned, s.Earlier, s.StartedAt = true, Earlier{}, t0.Add(-time.Second)
 			s.scheduled(-5 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
@@ -309,7 +309,7 @@ func TestEarlier(t *testing.T) {
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, where nothing is kept": {"it may have been sent since the backup", func(s *situation) {
 			s.copied()
-			s.Earlier = Earlier{State: EarlierNotKept}
+			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, and what is kept is older": {"that does not tell what became of the object in the backup", func(s *situation) {
 			s.copied()
@@ -431,7 +431,7 @@ func TestAwayIsAskedAgain(t *testing.T) {
 		})
 		actions := Decide(f)
 		wait, ok := actions[len(actions)-1].(Wait)
-		if left := wait.Until.Sub(t0); !ok || left < askAgain || left > 2*askAgain {
+		if left := wait.Until.Sub(t0); !ok || left < archiveRetryPause || left > 2*archiveRetryPause {
 			t.Errorf("%s: %v; it is asked again after %s", name, words(actions), left)
 		}
 	}
@@ -443,7 +443,7 @@ func TestAdoptedGoesOn(t *testing.T) {
 		s.twoTargets()
 		s.Connections["y"].Spec.AccountID = "other"
 		s.scheduled(time.Hour)
-		s.Earlier = Earlier{State: EarlierKept, Record: kept()}
+		s.Earlier = Earlier{State: EarlierFetched, Record: kept()}
 	})
 	Decide(f)
 	Describe(f.Post, t0)

@@ -19,9 +19,9 @@ import (
 // Unsent says why nothing was sent for a claim whose write got no answer.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Memory is what a process knows of the attempts of one post and could not
+// Unrecorded is what a process knows of the attempts of one post and could not
 // record.
-type Memory struct {
+type Unrecorded struct {
 	// Results holds results by the id of their attempt.
 	Results map[string]Result
 	// Unsent holds the attempts whose claim may have landed although its write
@@ -29,35 +29,35 @@ type Memory struct {
 	Unsent map[string]time.Time
 }
 
-// unsentFor is how long it is remembered that nothing was sent for a claim that may
+// unsentTTL is how long it is remembered that nothing was sent for a claim that may
 // have landed. An attempt that is found open later is looked up.
-const unsentFor = time.Hour
+const unsentTTL = time.Hour
 
-// Keep remembers a result that could not be recorded.
-func (m *Memory) Keep(r Result) {
+// AddResult remembers a result that could not be recorded.
+func (m *Unrecorded) AddResult(r Result) {
 	if m.Results == nil {
 		m.Results = map[string]Result{}
 	}
 	m.Results[r.Attempt] = r
 }
 
-// KeepUnsent remembers that nothing was sent for an attempt.
-func (m *Memory) KeepUnsent(attempt string, now time.Time) {
+// AddUnsent remembers that nothing was sent for an attempt.
+func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	if m.Unsent == nil {
 		m.Unsent = map[string]time.Time{}
 	}
 	for id, at := range m.Unsent {
-		if now.Sub(at) > unsentFor {
+		if now.Sub(at) > unsentTTL {
 			delete(m.Unsent, id)
 		}
 	}
 	m.Unsent[attempt] = now
 }
 
-// Recall returns, and forgets, what is known of the attempts in a post and not
+// Drain returns, and forgets, what is known of the attempts in a post and not
 // recorded there: results of open ones, and what tells the outcome of one that was
 // closed as unknown.
-func (m *Memory) Recall(post *v1alpha1.Post) (known []Result) {
+func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
 		if t.Attempt == nil {
@@ -66,7 +66,7 @@ func (m *Memory) Recall(post *v1alpha1.Post) (known []Result) {
 		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
 		if r, ok := m.Results[id]; ok {
 			delete(m.Results, id)
-			if open || attempt.EndsUnknown(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
+			if open || attempt.ResolvesUnknown(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
 				known = append(known, r)
 			}
 		} else if _, ok := m.Unsent[id]; ok && open {
@@ -77,8 +77,8 @@ func (m *Memory) Recall(post *v1alpha1.Post) (known []Result) {
 	return known
 }
 
-// Claiming is one target that is about to be sent.
-type Claiming struct {
+// TargetClaim is one target that is about to be sent.
+type TargetClaim struct {
 	// Target is the index in spec.targets.
 	Target int
 	attempt.Claim
@@ -89,9 +89,9 @@ type Claiming struct {
 	SecretHash string
 }
 
-// EnterClaims opens an attempt for each target. The caller stores the post under
+// RecordClaims opens an attempt for each target. The caller stores the post under
 // the resourceVersion that was read before any byte is sent.
-func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
+func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
 		t := posting.Target(post, c.Target)
@@ -122,10 +122,10 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// EnterResults enters what came of calls. held moves the deadlines of the post's targets.
+// RecordResults enters what came of calls. held moves the deadlines of the post's targets.
 // The error joins those that came too late to be entered; the others are entered all the
 // same.
-func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Time) error {
+func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
 		r := &results[i]
@@ -133,7 +133,7 @@ func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Ti
 		if t == nil {
 			continue
 		}
-		if err := held.enter(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
+		if err := held.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -142,11 +142,11 @@ func EnterResults(post *v1alpha1.Post, results []Result, held *Held, now time.Ti
 	return errors.Join(late...)
 }
 
-// EnterIDs enters only what no other process can find out: the ids of what was
+// RecordIDs enters only what no other process can find out: the ids of what was
 // published, and the names of what platforms work on. It is the last resort when
 // the API server refuses the full status. It returns the targets whose result is
 // not among these.
-func EnterIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
+func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
 		if t := posting.Target(post, r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) {
@@ -172,13 +172,13 @@ type LookupAnswer struct {
 	Last bool
 }
 
-// EnterLookup enters an answer about an open attempt. timing is that of its
+// RecordLookup enters an answer about an open attempt. timing is that of its
 // platform, and held moves the deadlines of the post's targets. Of a post that is being
 // deleted, the last answer closes the attempt, as unknown if it does not tell: nothing is
 // sent for such a post again.
-func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Held, now time.Time) error {
+func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
 	t := posting.Target(post, a.Target)
-	err := held.enter(t, cmp.Or(a.Refused, a.Err), now, func() error {
+	err := held.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}
@@ -208,11 +208,11 @@ type Confirmation struct {
 // maxAnswerProblem is the schema's bound on why an answer was not entered, in characters.
 const maxAnswerProblem = 1024
 
-// EnterResolutions enters what a person found out about targets whose outcome is
+// RecordResolutions enters what a person found out about targets whose outcome is
 // unknown. What cannot be entered is returned for that person; the rest is entered.
 // confirm asks the platform about the post that was named for a target, once for each; nil
 // confirms nothing.
-func EnterResolutions(
+func RecordResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
 	resolutions, err := attempt.ParseResolutions(value)

@@ -18,7 +18,7 @@ import (
 
 var (
 	published = platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}
-	timing    = attempt.Timing{GiveUpAfter: time.Hour}
+	timing    = attempt.Timing{LookupTimeout: time.Hour}
 )
 
 // open is a post with an open attempt of its first target, a1, and a second target that was never sent.
@@ -38,42 +38,42 @@ func TestMemory(t *testing.T) {
 	closed.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
 	for _, tt := range []struct {
 		name, why string
-		fill      func(m *Memory)
+		fill      func(m *Unrecorded)
 		post      *v1alpha1.Post
 		want      string
 		// left is how much is remembered still.
 		left int
 	}{
-		{"nothing", "nothing is known", func(*Memory) {}, open(), "", 0},
-		{"a result", "it is entered", func(m *Memory) { m.Keep(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
-		{"two results", "each goes to its attempt", func(m *Memory) {
-			m.Keep(Result{Attempt: "a1", Result: published})
-			m.Keep(Result{Attempt: "a2", Result: published})
+		{"nothing", "nothing is known", func(*Unrecorded) {}, open(), "", 0},
+		{"a result", "it is entered", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
+		{"two results", "each goes to its attempt", func(m *Unrecorded) {
+			m.AddResult(Result{Attempt: "a1", Result: published})
+			m.AddResult(Result{Attempt: "a2", Result: published})
 		}, open(), "0 a1 posted;", 1},
-		{"a result of a call taken for unknown", "it tells what is not known otherwise", func(m *Memory) {
-			m.Keep(Result{Attempt: "a1", Result: published})
+		{"a result of a call taken for unknown", "it tells what is not known otherwise", func(m *Unrecorded) {
+			m.AddResult(Result{Attempt: "a1", Result: published})
 		}, undecidedPost(), "0 a1 posted;", 0},
-		{"a result that is known", "it is forgotten", func(m *Memory) { m.Keep(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
-		{"nothing was sent", "the claim landed all the same", func(m *Memory) { m.KeepUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
-		{"nothing was sent of two", "each goes to its attempt", func(m *Memory) { m.KeepUnsent("a1", t0); m.KeepUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
-		{"nothing was sent, and that is recorded", "it is not told again", func(m *Memory) { m.KeepUnsent("a1", t0) }, closed, "", 1},
-		{"nothing was sent by another attempt", "nothing is known of this one", func(m *Memory) { m.KeepUnsent("a2", t0) }, open(), "", 1},
-		{"nothing was sent an hour ago", "it is remembered for so long", func(m *Memory) {
-			m.KeepUnsent("a1", t0)
-			m.KeepUnsent("a2", t0.Add(time.Hour))
+		{"a result that is known", "it is forgotten", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
+		{"nothing was sent", "the claim landed all the same", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
+		{"nothing was sent of two", "each goes to its attempt", func(m *Unrecorded) { m.AddUnsent("a1", t0); m.AddUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
+		{"nothing was sent, and that is recorded", "it is not told again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
+		{"nothing was sent by another attempt", "nothing is known of this one", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
+		{"nothing was sent an hour ago", "it is remembered for so long", func(m *Unrecorded) {
+			m.AddUnsent("a1", t0)
+			m.AddUnsent("a2", t0.Add(time.Hour))
 		}, open(), "0 a1 notSent;", 1},
-		{"nothing was sent long ago", "the attempt is looked up", func(m *Memory) {
-			m.KeepUnsent("a1", t0)
-			m.KeepUnsent("a2", t0.Add(time.Hour+1))
+		{"nothing was sent long ago", "the attempt is looked up", func(m *Unrecorded) {
+			m.AddUnsent("a1", t0)
+			m.AddUnsent("a2", t0.Add(time.Hour+1))
 		}, open(), "", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &Memory{}
+			m := &Unrecorded{}
 			tt.fill(m)
 			// An entry without an attempt stands before the one that is spoken of.
 			tt.post.Status.Targets = append([]v1alpha1.TargetStatus{{Index: 9}}, tt.post.Status.Targets...)
 			got := ""
-			for _, r := range m.Recall(tt.post) {
+			for _, r := range m.Drain(tt.post) {
 				got += fmt.Sprintf("%d %s %s;", r.Target, r.Attempt, r.Outcome)
 			}
 			if got != tt.want || len(m.Results)+len(m.Unsent) != tt.left {
@@ -84,15 +84,15 @@ func TestMemory(t *testing.T) {
 }
 
 func TestEnterClaims(t *testing.T) {
-	claim := func(target int) Claiming {
-		return Claiming{Target: target, Claim: attempt.Claim{ID: "new", ContentHash: "hash", Checkpoint: "upload", Window: time.Second}}
+	claim := func(target int) TargetClaim {
+		return TargetClaim{Target: target, Claim: attempt.Claim{ID: "new", ContentHash: "hash", Checkpoint: "upload", Window: time.Second}}
 	}
 	secret := claim(0)
 	secret.Secret = true
 	for _, tt := range []struct {
 		name, why string
 		post      *v1alpha1.Post
-		claim     Claiming
+		claim     TargetClaim
 		prepared  *v1alpha1.Prepared
 		card      int32
 		problem   string
@@ -106,7 +106,7 @@ func TestEnterClaims(t *testing.T) {
 		{"no such target", "an edit took it out", open(), claim(5), nil, 0, "cannot claim target 5: the post has no such target"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := EnterClaims(tt.post, []Claiming{tt.claim}, t0)
+			err := RecordClaims(tt.post, []TargetClaim{tt.claim}, t0)
 			if tt.problem != "" {
 				if err == nil || err.Error() != tt.problem {
 					t.Errorf("%s: got %v, want %s", tt.why, err, tt.problem)
@@ -129,11 +129,11 @@ func TestEnterClaims(t *testing.T) {
 
 func TestEnterResults(t *testing.T) {
 	p := open()
-	err := EnterResults(p, []Result{
+	err := RecordResults(p, []Result{
 		{Target: 5, Attempt: "a1", Result: published},
 		{Target: 0, Attempt: "a0", Result: published},
 		{Target: 0, Attempt: "a1", Result: published},
-	}, &Held{}, t0)
+	}, &Deadlines{}, t0)
 	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted {
 		t.Errorf("the result of an open attempt is entered, and described: %+v", first)
 	}
@@ -141,7 +141,7 @@ func TestEnterResults(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want that of the attempt that was replaced alone: %s", err, want)
 	}
-	if err := EnterResults(p, nil, &Held{}, t0); err != nil {
+	if err := RecordResults(p, nil, &Deadlines{}, t0); err != nil {
 		t.Errorf("nothing to enter: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestEnterResults(t *testing.T) {
 func TestEnterIDs(t *testing.T) {
 	p := open()
 	refused := platforms.Result{Outcome: platforms.Refused}
-	left := EnterIDs(p, []Result{{Target: 0, Attempt: "a1", Result: published}, {Target: 1, Attempt: "b1", Result: refused}, {Target: 5, Attempt: "c1", Result: published}}, t0)
+	left := RecordIDs(p, []Result{{Target: 0, Attempt: "a1", Result: published}, {Target: 1, Attempt: "b1", Result: refused}, {Target: 5, Attempt: "c1", Result: published}}, t0)
 	if fmt.Sprint(left) != "[1]" || p.Status.Targets[0].ExternalID != "7" {
 		t.Errorf("left are %v, want the one that was refused: %+v", left, p.Status.Targets[0])
 	}
@@ -193,7 +193,7 @@ func TestEnterLookup(t *testing.T) {
 		}, false},
 		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
 	} {
-		err := EnterLookup(tt.post, &tt.answer, timing, &Held{}, t0)
+		err := RecordLookup(tt.post, &tt.answer, timing, &Deadlines{}, t0)
 		if (err != nil) != tt.fails || err == nil && !tt.want(&tt.post.Status.Targets[0]) || err != nil && err.Error() != "target 0: the target is settled" {
 			t.Errorf("%s: got %v, %+v", tt.why, err, tt.post.Status.Targets[0])
 		}
@@ -208,7 +208,7 @@ func TestEnterForeignResolutions(t *testing.T) {
 		{"the first answer counts, and was none: nothing is sent on the word of the second", "0=posted:7,0=not-sent"},
 	} {
 		p, asked := undecidedPost(), 0
-		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation {
+		problems := RecordResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation {
 			asked++
 			return Confirmation{Refused: "it is another account's"}
 		}, &Settings{StartingDeadline: time.Hour}, t0)
@@ -232,7 +232,7 @@ func TestEnterResolutions(t *testing.T) {
 		{"what is answered for is not answered for again", "0=posted:7,0=not-sent", []string{"only a target whose outcome is unknown"}, v1alpha1.TargetPosted},
 	} {
 		p := undecidedPost()
-		problems := EnterResolutions(p, tt.value, nil, settings, t0)
+		problems := RecordResolutions(p, tt.value, nil, settings, t0)
 		got := p.Status.Targets[0]
 		if len(problems) != len(tt.problems) || got.State != tt.want {
 			t.Errorf("%s: %v, and it is %s; want %v, %s", tt.why, problems, got.State, tt.problems, tt.want)
@@ -269,7 +269,7 @@ func TestEnterNamed(t *testing.T) {
 	} {
 		p := undecidedPost()
 		p.Status.Targets[0].Candidates = []v1alpha1.Candidate{{ExternalID: "9"}}
-		problems := EnterResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation { return tt.found }, &Settings{StartingDeadline: time.Hour}, t0)
+		problems := RecordResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation { return tt.found }, &Settings{StartingDeadline: time.Hour}, t0)
 		Describe(p, t0)
 		s := &p.Status.Targets[0]
 		got := v1alpha1.TargetStatus{

@@ -143,7 +143,7 @@ func TestDecideEnters(t *testing.T) {
 			fail(s.entry(0), restored)
 			fail(s.entry(1), restored)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
-			EnterResolutions(s.Post, "0=not-sent", nil, &s.Settings, t0)
+			RecordResolutions(s.Post, "0=not-sent", nil, &s.Settings, t0)
 		}, states, "[pending undecided]"},
 		"no edit": {"what a target waits for stays", func(s *situation) {
 			s.scheduled(time.Hour)
@@ -247,7 +247,7 @@ func TestUndeliverable(t *testing.T) {
 			s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: tt.delivers}}
 			tt.spec(&s.Post.Spec)
 		})
-		if got := f.undeliverable(0) != ""; got != tt.want {
+		if got := f.categoryProblem(0) != ""; got != tt.want {
 			t.Errorf("%s: undeliverable %t, want %t", tt.reason, got, tt.want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestUndeliverable(t *testing.T) {
 func TestTiming(t *testing.T) {
 	f := facts(nil)
 	want := attempt.Timing{
-		SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, GiveUpAfter: time.Hour,
+		SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, LookupTimeout: time.Hour,
 		CallTimeout: 10 * time.Second, Lag: time.Minute, ConfirmAfter: time.Minute, Authoritative: true,
 	}
 	if got, ok := f.Timing(v1alpha1.PlatformX); !ok || got != want {

@@ -32,12 +32,12 @@ func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
 	}
 }
 
-// comes reports whether a post that is not accepted for this reason goes on by
+// isRecoverable reports whether a post that is not accepted for this reason goes on by
 // itself when what is missing comes.
-func comes(reason string) bool { return remedies[reason] != "" }
+func isRecoverable(reason string) bool { return remedies[reason] != "" }
 
 // isRefusal reports whether a post is not accepted for this reason.
-func isRefusal(reason string) bool { return comes(reason) || reason == v1alpha1.ReasonInvalid }
+func isRefusal(reason string) bool { return isRecoverable(reason) || reason == v1alpha1.ReasonInvalid }
 
 // refusalReason is the reason why a post is not accepted: the gravest of its
 // errors.
@@ -61,16 +61,16 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 // they are. A post that is due waits, so that it can be mended, until the starting
 // deadline: an old post does not go out because of a new connection.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
-	return f.withhold(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
+	return f.blockAllFor(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
 }
 
-// withhold does that for a reason, and says of each target what is in the way.
-func (f *Facts) withhold(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
-	return f.withholdAs(withholding{reason: reason, message: message, blocked: blocked})
+// blockAllFor does that for a reason, and says of each target what is in the way.
+func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
+	return f.blockAll(block{reason: reason, message: message, blocked: blocked})
 }
 
-// withholding is how a post is withheld.
-type withholding struct {
+// block is how a post is withheld.
+type block struct {
 	reason, message string
 	// blocked says of each target what is in the way.
 	blocked func(target int) v1alpha1.Blocked
@@ -80,9 +80,9 @@ type withholding struct {
 	end *v1alpha1.Blocked
 }
 
-func (f *Facts) withholdAs(w withholding) []Action {
-	f.enterTargets()
-	scheduled := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) > 0
+func (f *Facts) blockAll(w block) []Action {
+	f.ensureTargets()
+	scheduled := !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) > 0
 	for i := range f.Post.Spec.Targets {
 		t := posting.Target(f.Post, i)
 		if attempt.Settled(t) {
@@ -98,7 +98,7 @@ func (f *Facts) withholdAs(w withholding) []Action {
 		case w.end != nil:
 			fail(t, *w.end)
 		default:
-			f.giveUp(i, t)
+			f.expire(i, t)
 		}
 	}
 	reason, message := w.reason, w.message
@@ -106,7 +106,7 @@ func (f *Facts) withholdAs(w withholding) []Action {
 		setAccepted(f.Post, f.Now, reason, message)
 		return []Action{Write{}} // each target has its own event
 	}
-	if comes(reason) {
+	if isRecoverable(reason) {
 		message += "; " + remedies[reason] + ", and the post goes on by itself"
 	}
 	setAccepted(f.Post, f.Now, reason, message)

@@ -38,8 +38,8 @@ func refusedThen(t *v1alpha1.TargetStatus) {
 
 // putBack has it noticed a second ago that the cluster was put back, and the archive answer.
 func (s *situation) putBack(found *record.Record) {
-	s.Rewound.Noticed = t0.Add(-time.Second)
-	s.Earlier = Earlier{State: EarlierKept, Record: found}
+	s.Rollback.DetectedAt = t0.Add(-time.Second)
+	s.Earlier = Earlier{State: EarlierFetched, Record: found}
 }
 
 // cancelled withdraws the post, which the manager has not seen yet.
@@ -112,16 +112,16 @@ func TestRewound(t *testing.T) {
 		"a draft that went out": {"somebody has let it go", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
 		"a draft that is let go later": {"it was a draft when it was looked up", func(s *situation) {
 			s.putBack(nil)
-			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"claim [0]", "wait"}, "", true},
 		"put back once more": {"what was looked up before tells nothing of since", func(s *situation) {
 			s.putBack(nil)
-			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed.Add(-time.Hour))}
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt.Add(-time.Hour))}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
 		"created since": {"it is not from before", func(s *situation) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0)
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierNotKept}
+			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
 		"withdrawn, and not asked yet":    {"it is told of no post that may be out", func(s *situation) { s.cancelled(); s.putBack(nil); s.Earlier = Earlier{} }, []string{look}, "", false},
 		"withdrawn, and it went out":      {"its record tells", func(s *situation) { s.cancelled(); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
@@ -135,7 +135,7 @@ func TestRewound(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, "", false},
-		"withdrawn, and it cannot be told": {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
+		"withdrawn, and it cannot be told": {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
 		"cancelled, and its team is not ready yet": {"its record may say that it is out", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
@@ -157,7 +157,7 @@ func TestRewound(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.scheduled(-2 * time.Hour)
 			s.putBack(nil)
-			s.Rewound.Noticed = t0.Add(-time.Hour - time.Second)
+			s.Rollback.DetectedAt = t0.Add(-time.Hour - time.Second)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write"}, v1alpha1.TargetUndecided, false},
 		"finished":                           {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
@@ -168,7 +168,7 @@ func TestRewound(t *testing.T) {
 		"being deleted after it was looked up": {"what became of it is entered", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
-			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rewound.Noticed)}
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"release"}, "", true},
 		"withdrawn and being deleted": {"its record says that it may be out", func(s *situation) { s.deleted(); s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
 		"withdrawn and finished, and being deleted": {"it was told before the cluster was put back", func(s *situation) {
@@ -180,20 +180,20 @@ func TestRewound(t *testing.T) {
 		"being deleted with its namespace": {"no record is written any more", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
-			s.NamespaceEnds = true
+			s.NamespaceTerminating = true
 		}, []string{"release"}, "", false},
 		"it cannot be told since it was noticed before, and it is being deleted": {
 			"its time came in between", func(s *situation) {
 				s.deleted()
 				s.putBack(nil)
 				s.scheduled(-time.Second / 2)
-				s.Rewound.Unsure = t0
+				s.Rollback.UncertainSince = t0
 			},
 			[]string{ask},
 			v1alpha1.TargetUndecided, false,
 		},
 		"it cannot be told, and it is being deleted": {
-			"as where it is known", func(s *situation) { s.deleted(); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			"as where it is known", func(s *situation) { s.deleted(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
 			[]string{ask},
 			v1alpha1.TargetUndecided, false,
 		},
@@ -209,7 +209,7 @@ func TestRewound(t *testing.T) {
 		}, []string{"write"}, v1alpha1.TargetUndecided, true},
 		"nothing is kept here": {"nothing could tell", func(s *situation) {
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierNotKept}
+			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
 		"the archive is away": {"it is never sent unasked", func(s *situation) {
 			s.putBack(nil)
@@ -222,22 +222,25 @@ func TestRewound(t *testing.T) {
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
 		"it cannot be told": {
-			"it is never sent unasked", func(s *situation) { s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			"it is never sent unasked", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
 			[]string{"write and warn of RecordUnavailable", "wait"},
 			v1alpha1.TargetPending, false,
 		},
 		"it cannot be told, and a call is open": {
-			"a lookup sends nothing", func(s *situation) { s.claimed(time.Hour); s.Rewound = Rewound{Unsure: t0, Problem: "it is away"} },
+			"a lookup sends nothing", func(s *situation) {
+				s.claimed(time.Hour)
+				s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"}
+			},
 			[]string{"lookup [0]"},
 			"", false,
 		},
 		"it cannot be told, and its time lies ahead": {
-			"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rewound = Rewound{Unsure: t0} },
+			"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rollback = Rollback{UncertainSince: t0} },
 			[]string{"write", "wait"},
 			v1alpha1.TargetPending, false,
 		},
 		"it cannot be told, and it was created since": {
-			"it is not from before", func(s *situation) { s.Rewound = Rewound{Unsure: t0.Add(-time.Minute)} },
+			"it is not from before", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0.Add(-time.Minute)} },
 			[]string{"claim [0]", "wait"},
 			"", false,
 		},
@@ -251,7 +254,7 @@ func TestRewound(t *testing.T) {
 				t.Errorf("%+v, want %s (%s)", entry, tt.state, tt.why)
 			}
 			earlier := f.Post.Status.Earlier
-			if looked := earlier != nil && earlier.Rewound != nil && earlier.Rewound.Equal(v1alpha1.NewTimePtr(f.Rewound.Noticed)); looked != tt.looked {
+			if looked := earlier != nil && earlier.Rewound != nil && earlier.Rewound.Equal(v1alpha1.NewTimePtr(f.Rollback.DetectedAt)); looked != tt.looked {
 				t.Errorf("%+v, want that it was looked up: %t (%s)", earlier, tt.looked, tt.why)
 			}
 		})
@@ -284,7 +287,7 @@ func TestRewoundGoesOn(t *testing.T) {
 			}
 			Describe(f.Post, t0)
 			if attempt.Undecided(posting.Target(f.Post, 0)) {
-				if problems := EnterResolutions(f.Post, "0=not-sent", nil, &f.Settings, t0); len(problems) > 0 {
+				if problems := RecordResolutions(f.Post, "0=not-sent", nil, &f.Settings, t0); len(problems) > 0 {
 					t.Fatal(problems)
 				}
 			}
@@ -354,7 +357,7 @@ func TestRewoundWithdrawn(t *testing.T) {
 			}
 			decide()
 			if tt.answer != "" {
-				if problems := EnterResolutions(f.Post, tt.answer, nil, &f.Settings, t0); len(problems) > 0 {
+				if problems := RecordResolutions(f.Post, tt.answer, nil, &f.Settings, t0); len(problems) > 0 {
 					t.Fatal(problems)
 				}
 				decide()
@@ -380,7 +383,7 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()
 		s.entered()
-		s.entry(0).State, s.entry(0).Blocked = v1alpha1.TargetUndecided, &mayHaveGoneOut
+		s.entry(0).State, s.entry(0).Blocked = v1alpha1.TargetUndecided, &maybePublished
 		s.Post.Status.Targets = append(s.Post.Status.Targets, v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetPending})
 		s.cancelled()
 	})

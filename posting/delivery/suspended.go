@@ -19,10 +19,10 @@ var suspended = v1alpha1.Blocked{
 	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
 }
 
-// hold keeps a target back that could go out, or be prepared to, if its team were not suspended. What precedes its
+// blockSuspended keeps a target back that could go out, or be prepared to, if its team were not suspended. What precedes its
 // call is made all the same, and is recorded with what the target waits for: a suspension is
 // long, and another process may end it.
-func (f *Facts) hold(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
+func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
 	d.forInputs = true
 	switch p.State {
 	case PreparationNotNeeded, PreparationVisible, PreparationFailed:
@@ -51,29 +51,29 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), nil
 		changed = !fixed
 	}
-	f.held().move(t)
+	f.deadlines().shift(t)
 	return changed
 }
 
 // expired reports whether the time of a target is over. That of one that waits in a suspension
 // moves on; but not if it was over before.
 func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
-	return f.Now.After(t.TryUntil.Time) && !f.mayMove(t)
+	return f.Now.After(t.TryUntil.Time) && !f.mayShift(t)
 }
 
-// mayMove reports whether the suspension that lasts will move the deadline of a target: it began
+// mayShift reports whether the suspension that lasts will move the deadline of a target: it began
 // before that, or is so new that its begin is not recorded.
-func (f *Facts) mayMove(t *v1alpha1.TargetStatus) bool { return f.held().mayMove(t) }
+func (f *Facts) mayShift(t *v1alpha1.TargetStatus) bool { return f.deadlines().mayShift(t) }
 
-func (f *Facts) held() *Held {
-	return &Held{
+func (f *Facts) deadlines() *Deadlines {
+	return &Deadlines{
 		Suspended: f.Suspended, Suspensions: f.Suspensions,
 		StartingDeadline: f.Settings.StartingDeadline, LongestDelay: f.Settings.LongestDelay,
 	}
 }
 
-// Held holds what moves deadlines. The zero Held moves none.
-type Held struct {
+// Deadlines holds what moves deadlines. The zero Held moves none.
+type Deadlines struct {
 	// Suspended and Suspensions are as in Facts.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
@@ -81,13 +81,13 @@ type Held struct {
 	StartingDeadline, LongestDelay time.Duration
 }
 
-// move moves until when a target is tried by the suspensions that have ended since.
-func (h *Held) move(t *v1alpha1.TargetStatus) {
+// shift moves until when a target is tried by the suspensions that have ended since.
+func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	since := t.TryUntil.Add(-h.StartingDeadline)
 	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
 		since = counted.Time
 	}
-	if until, by := suspension.Move(t.TryUntil.Time, since, h.Suspensions); !by.IsZero() {
+	if until, by := suspension.ShiftDeadline(t.TryUntil.Time, since, h.Suspensions); !by.IsZero() {
 		if t.InitialDeadline != nil {
 			t.InitialDeadline = v1alpha1.NewTimePtr(t.InitialDeadline.Add(until.Sub(t.TryUntil.Time)))
 		}
@@ -95,10 +95,10 @@ func (h *Held) move(t *v1alpha1.TargetStatus) {
 	}
 }
 
-// outlast moves until when a target is tried behind a pause that its platform announced: the
+// extend moves until when a target is tried behind a pause that its platform announced: the
 // starting deadline counts from the end of the pause. It reports whether it did; a pause that
 // ends after LongestDelay moves nothing, nor does one of a target whose time is over.
-func (h *Held) outlast(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
+func (h *Deadlines) extend(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
 	if t.TryUntil == nil || !pause.After(now) || now.After(t.TryUntil.Time) {
 		return false
 	}
@@ -121,25 +121,25 @@ func (h *Held) outlast(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bo
 	return true
 }
 
-func (h *Held) mayMove(t *v1alpha1.TargetStatus) bool {
-	since := suspension.Since(h.Suspensions)
+func (h *Deadlines) mayShift(t *v1alpha1.TargetStatus) bool {
+	since := suspension.OngoingSince(h.Suspensions)
 	return h.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
 }
 
-// enter enters into a target what gives it up if the next try would come after its deadline: that
+// apply enters into a target what gives it up if the next try would come after its deadline: that
 // is moved before, by suspensions and by a pause that err announces, and while a suspension lasts
 // that will move it, it lies further ahead than is known. What is not entered changes nothing.
-func (h *Held) enter(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time, enter func() error) error {
+func (h *Deadlines) apply(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time, enter func() error) error {
 	if t.TryUntil == nil {
 		return enter()
 	}
 	before, counted, initial := t.TryUntil, t.SuspendedUntil, t.InitialDeadline
-	h.move(t)
+	h.shift(t)
 	if err != nil {
-		h.outlast(t, err.RetryAt, now)
+		h.extend(t, err.RetryAt, now)
 	}
 	until := t.TryUntil
-	if h.mayMove(t) {
+	if h.mayShift(t) {
 		t.TryUntil = nil
 	}
 	failed := enter()

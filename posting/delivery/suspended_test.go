@@ -50,7 +50,7 @@ func shown(f *Facts) string {
 func TestSuspended(t *testing.T) {
 	lasting := func(s *situation) { s.Suspended, s.Suspensions = true, suspensions(-5) }
 	done := func(state PreparationState) func(int) Preparation {
-		return preparing(Preparation{State: state, Hash: "hash", Checkpoint: "c1", BegunAt: t0.Add(-time.Minute), EndedAt: t0, Lasts: time.Hour})
+		return preparing(Preparation{State: state, Hash: "hash", Checkpoint: "c1", BegunAt: t0.Add(-time.Minute), EndedAt: t0, TTL: time.Hour})
 	}
 	busy := platforms.Errorf(platforms.ClassTransient, "busy")
 	for name, tt := range map[string]struct {
@@ -166,41 +166,41 @@ func TestEnteredWhileSuspended(t *testing.T) {
 	busy := platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	for name, tt := range map[string]struct {
 		reason  string
-		held    Held
+		held    Deadlines
 		attempt string
 		result  platforms.Result
 		shows   string
 	}{
-		"a team that goes on": {"the next try would be too late", Held{}, "a1", busy, "failed PlatformUnavailable"},
+		"a team that goes on": {"the next try would be too late", Deadlines{}, "a1", busy, "failed PlatformUnavailable"},
 		"a team that is suspended": {
 			"the deadline moves on, nobody knows yet how far",
-			Held{Suspended: true, Suspensions: suspensions(-5)},
+			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1", busy, "pending PlatformUnavailable until 1ms",
 		},
-		"a suspension that is not recorded yet": {"as above", Held{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
-		"one that began after the deadline":     {"it moves no deadline that was over", Held{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
+		"a suspension that is not recorded yet": {"as above", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
+		"one that began after the deadline":     {"it moves no deadline that was over", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
 		"one that has ended": {
 			"the deadline is later by then",
-			Held{Suspensions: suspensions(-5, -3)},
+			Deadlines{Suspensions: suspensions(-5, -3)},
 			"a1", busy, "pending PlatformUnavailable until 2m0.001s counted to -3m0s",
 		},
-		"one that has ended, counted not long enough": {"the next try would be too late all the same", Held{Suspensions: []v1alpha1.Suspension{
+		"one that has ended, counted not long enough": {"the next try would be too late all the same", Deadlines{Suspensions: []v1alpha1.Suspension{
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
 		"a refusal for good": {
 			"no time changes that, and the platform is asked first",
-			Held{Suspended: true, Suspensions: suspensions(-5)},
+			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1",
 			platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")},
 			"pending Refused until 1ms",
 		},
-		"what comes too late": {"it changes nothing", Held{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
+		"what comes too late": {"it changes nothing", Deadlines{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open()
 			p.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Millisecond))
 			tt.held.StartingDeadline = time.Hour
-			if err := EnterResults(p, []Result{{Target: 0, Attempt: tt.attempt, Result: tt.result}}, &tt.held, t0); (err != nil) != (tt.attempt != "a1") {
+			if err := RecordResults(p, []Result{{Target: 0, Attempt: tt.attempt, Result: tt.result}}, &tt.held, t0); (err != nil) != (tt.attempt != "a1") {
 				t.Fatal(err)
 			}
 			if got := shown(&Facts{Post: p, Now: t0}); got != tt.shows {
@@ -213,8 +213,8 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		entry := &p.Status.Targets[0]
 		entry.TryUntil, entry.Attempt.Lookups = v1alpha1.NewTimePtr(t0.Add(time.Millisecond)), 1
 		answer := LookupAnswer{AskedAt: t0.Add(time.Hour), LookupResult: platforms.LookupResult{Proof: true}}
-		held := Held{Suspended: true, Suspensions: suspensions(-5), StartingDeadline: time.Hour}
-		if err := EnterLookup(p, &answer, timing, &held, t0.Add(time.Hour)); err != nil {
+		held := Deadlines{Suspended: true, Suspensions: suspensions(-5), StartingDeadline: time.Hour}
+		if err := RecordLookup(p, &answer, timing, &held, t0.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if got := shown(&Facts{Post: p, Now: t0}); got != "pending PlatformUnavailable until 1ms" {
@@ -225,7 +225,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 
 // TestOutlast goes through what an announced pause does to the deadline of a target.
 func TestOutlast(t *testing.T) {
-	held := Held{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
+	held := Deadlines{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
 	for name, tt := range map[string]struct {
 		reason           string
 		until, initial   time.Duration
@@ -247,7 +247,7 @@ func TestOutlast(t *testing.T) {
 			if tt.initial > 0 {
 				target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(tt.initial))
 			}
-			moved := held.outlast(target, t0.Add(tt.pause), t0.Add(tt.now))
+			moved := held.extend(target, t0.Add(tt.pause), t0.Add(tt.now))
 			initial := time.Duration(0)
 			if target.InitialDeadline != nil {
 				initial = target.InitialDeadline.Sub(t0)

@@ -33,7 +33,7 @@ type targets struct {
 // deliver decides about every target that is not settled: the open attempts are
 // looked up first; then what is ready is claimed.
 func (f *Facts) deliver() []Action {
-	f.enterTargets()
+	f.ensureTargets()
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
 	}
@@ -43,7 +43,7 @@ func (f *Facts) deliver() []Action {
 			f.decideTarget(&d, i, t)
 		}
 	}
-	if len(d.missing) > 0 && !f.PlacesAsked {
+	if len(d.missing) > 0 && !f.SlotsRequested {
 		return []Action{Prepare{Targets: d.missing}}
 	}
 	var actions []Action
@@ -77,12 +77,12 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
-// quietAttempts lists the targets whose open attempt is certainly over, whether their next
+// finishedCalls lists the targets whose open attempt is certainly over, whether their next
 // lookup is due or not.
-func (f *Facts) quietAttempts() (quiet []int) {
+func (f *Facts) finishedCalls() (quiet []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
-		if timing, _ := f.Timing(t.Platform); attempt.IsOpen(t.Attempt) && attempt.Quiet(t.Attempt, timing, f.Now) {
+		if timing, _ := f.Timing(t.Platform); attempt.IsOpen(t.Attempt) && attempt.CallFinished(t.Attempt, timing, f.Now) {
 			quiet = append(quiet, int(t.Index))
 		}
 	}
@@ -100,15 +100,15 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		d.changed = true
 		return
 	case f.expired(t):
-		f.giveUp(i, t)
+		f.expire(i, t)
 		d.changed = true
 		return
-	case f.undeliverable(i) != "":
-		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonUnsupported, Problem: f.undeliverable(i)})
+	case f.categoryProblem(i) != "":
+		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonUnsupported, Problem: f.categoryProblem(i)})
 		d.changed = true
 		return
-	case f.beyondPlan(i) != "":
-		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: f.beyondPlan(i)})
+	case f.planProblem(i) != "":
+		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: f.planProblem(i)})
 		d.changed = true
 		return
 	case t.NextTryAt != nil && t.NextTryAt.After(f.Now) && !f.recovered(i, t):
@@ -125,7 +125,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		t.NextTryAt = v1alpha1.NewTimePtr(f.Now.Add(credentialsPause))
 		return
 	}
-	if conn := f.connection(i); f.Ask != nil && !f.Ask(conn) {
+	if conn := f.connection(i); f.MayProbe != nil && !f.MayProbe(conn) {
 		d.forInputs = true
 		d.changed = !attempt.BlockedBy(t, v1alpha1.ReasonRateLimited) && attempt.Block(t, rateLimited(conn)) || d.changed
 		return
@@ -136,7 +136,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 // waitBlocked enters what keeps a target from being sent now.
 func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
 	d.forInputs = true
-	d.changed = f.held().outlast(t, f.blockedUntil(i), f.Now) || d.changed
+	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
 	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
 		return // the words stay the same however often that is put off: a post that waits costs one write
 	}
@@ -148,7 +148,7 @@ func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1al
 func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	p := f.Preparation(i)
 	if f.Suspended && p.State != PreparationFailed {
-		f.hold(d, i, t, &p)
+		f.blockSuspended(d, i, t, &p)
 		return
 	}
 	switch p.State {
@@ -199,7 +199,7 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	if t.TryUntil != nil {
 		since = t.TryUntil.Add(-f.Settings.StartingDeadline)
 	}
-	if e := f.held().enter(t, err, f.Now, func() error { return attempt.NotPrepared(t, err, since, f.Now) }); e != nil {
+	if e := f.deadlines().apply(t, err, f.Now, func() error { return attempt.RecordNotPrepared(t, err, since, f.Now) }); e != nil {
 		panic(fmt.Sprintf("target %d is prepared although it is open or settled: %v", i, e))
 	}
 }
@@ -208,7 +208,7 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 // another process can go on from there. It reports whether that is news.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
 	known := t.Prepared
-	secret, hash := p.secretKept(known)
+	secret, hash := p.recordedSecret(known)
 	if p.Checkpoint == "" || known != nil && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint && known.SecretHash == hash {
 		return false
 	}
@@ -224,33 +224,33 @@ func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
-// giveUp fails a target whose time to be tried has run out, and says what it waited for. If
+// expire fails a target whose time to be tried has run out, and says what it waited for. If
 // an earlier call may have published it, a person has to look, and not to post again.
-func (f *Facts) giveUp(i int, t *v1alpha1.TargetStatus) {
-	why := f.hindrance(i, t)
+func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
+	why := f.expiryReason(i, t)
 	if !attempt.BlockedBy(t, v1alpha1.ReasonInvalid) {
 		why.Reason = v1alpha1.ReasonMissedSchedule
 	}
 	switch {
 	case attempt.AmbiguousSince(t) != nil:
 	case t.Blocked != nil:
-		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.patience(t), why.Problem)
+		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.tryDuration(t), why.Problem)
 	default:
 		why.Problem = "not published: " + why.Problem
 	}
 	fail(t, why)
 }
 
-// patience is for how long a target was tried, the pauses that its platform announced included.
-func (f *Facts) patience(t *v1alpha1.TargetStatus) time.Duration {
+// tryDuration is for how long a target was tried, the pauses that its platform announced included.
+func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	if t.InitialDeadline == nil {
 		return f.Settings.StartingDeadline
 	}
 	return f.Settings.StartingDeadline + t.TryUntil.Sub(t.InitialDeadline.Time)
 }
 
-// hindrance is what kept a target from being published in time, and what to do next time.
-func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
+// expiryReason is what kept a target from being published in time, and what to do next time.
+func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
 	switch {
 	case t.Blocked != nil && t.Blocked.Remedy != "":
@@ -290,22 +290,22 @@ func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 		if t == nil || attempt.Settled(t) {
 			continue
 		}
-		if at := f.wakeOf(i, t); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		if at := f.wakeTime(i, t); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
 	return Wait{Until: next, ForInputs: forInputs}
 }
 
-// wakeOf is when a target needs attention. One that waits for its turn or for a
+// wakeTime is when a target needs attention. One that waits for its turn or for a
 // preparation is woken by them, and by the end of its time at the latest.
-func (f *Facts) wakeOf(i int, t *v1alpha1.TargetStatus) time.Time {
+func (f *Facts) wakeTime(i int, t *v1alpha1.TargetStatus) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		timing, _ := f.Timing(t.Platform)
 		return attempt.NextLookup(t, timing).Add(time.Millisecond)
 	}
 	var at time.Time
-	if t.TryUntil != nil && !f.mayMove(t) {
+	if t.TryUntil != nil && !f.mayShift(t) {
 		at = t.TryUntil.Add(time.Millisecond)
 	}
 	if t.NextTryAt != nil && t.NextTryAt.After(f.Now) && (at.IsZero() || t.NextTryAt.Before(at)) {

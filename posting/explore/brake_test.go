@@ -93,7 +93,7 @@ func (w *world) enterBrake(i int) {
 		w.held += max(w.now, dueAt) - max(w.heldFrom, dueAt)
 	}
 	w.heldFrom = w.now
-	w.moveBrake(w.x.moved(w.brake.pulled, suspension.Enter(w.brake.entered, w.brake.pulled, w.local(i), w.x.settings.StartingDeadline)))
+	w.moveBrake(w.x.moved(w.brake.pulled, suspension.Update(w.brake.entered, w.brake.pulled, w.local(i), w.x.settings.StartingDeadline)))
 }
 
 // readBrake is what a pass of a manager reads of the brake. It waits for the end before it reads.
@@ -110,8 +110,8 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 }
 
 // heldBy returns what moves deadlines, as a manager reads it that enters what ended a call.
-func (w *world) heldBy() *delivery.Held {
-	held := &delivery.Held{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
+func (w *world) heldBy() *delivery.Deadlines {
+	held := &delivery.Deadlines{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
 		held.Suspended, held.Suspensions = w.seesBrake(), w.brake.entered
 	}

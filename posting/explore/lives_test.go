@@ -146,7 +146,7 @@ func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 			add("it is cancelled", func(n *lives) { n.post.Spec.Cancelled = true; n.post.Generation++ })
 		}
 		if l.post.Status.Finished && !l.away && l.slow == nil {
-			add("its record is about to be written", func(n *lives) { n.slow = record.Of(n.post, "team", accountOf) })
+			add("its record is about to be written", func(n *lives) { n.slow = record.New(n.post, "team", accountOf) })
 		}
 		before := len(steps)
 		l.pass(b, add)
@@ -161,7 +161,7 @@ func (l *lives) keep(r *record.Record, b livesBroken) {
 		l.bucket = r
 		return
 	}
-	l.bucket = r.Succeed(l.bucket)
+	l.bucket = r.Merge(l.bucket)
 }
 
 // pass makes one pass over the object. A call may be posted, refused, or end without an
@@ -212,8 +212,8 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			n.post, n.faults = post.DeepCopy(), n.faults-cost
 			metav1.SetMetaDataAnnotation(&n.post.ObjectMeta, v1alpha1.ArmedAnnotation, record.Arm(n.post))
 			id := fmt.Sprintf("%s-%d", n.post.UID, i)
-			claim := delivery.Claiming{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
-			must(delivery.EnterClaims(n.post, []delivery.Claiming{claim}, n.stamp()))
+			claim := delivery.TargetClaim{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
+			must(delivery.RecordClaims(n.post, []delivery.TargetClaim{claim}, n.stamp()))
 			if inBetween {
 				n.takeSnapshot()
 			}
@@ -224,7 +224,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			if outcome == platforms.Posted {
 				result.ExternalID, result.Err = fmt.Sprint("post-", n.out[i]), nil
 			}
-			must(delivery.EnterResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Held{}, n.now()))
+			must(delivery.RecordResults(n.post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Deadlines{}, n.now()))
 			if outcome == platforms.Refused {
 				n.confirm(i, taken)
 			}
@@ -250,18 +250,18 @@ func (l *lives) confirm(target int, taken bool) {
 	if taken {
 		answer.LookupResult = platforms.LookupResult{Matches: 1, ExternalID: fmt.Sprint("post-", l.out[target])}
 	}
-	must(delivery.EnterLookup(l.post, &answer, timing, &delivery.Held{}, asked))
+	must(delivery.RecordLookup(l.post, &answer, timing, &delivery.Deadlines{}, asked))
 }
 
 // release lets the object go as the reconciler does: with its record, or not yet.
 func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
-	needed := record.Needed(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
+	needed := record.Required(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
 	if needed && l.away {
 		return
 	}
 	add("it is gone", func(n *lives) {
 		if needed {
-			r := record.Of(n.post, "team", accountOf)
+			r := record.New(n.post, "team", accountOf)
 			if b.forgetsUnknown {
 				for i := range r.Targets {
 					if t := &r.Targets[i]; t.State == v1alpha1.TargetUndecided {
@@ -277,7 +277,7 @@ func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 
 func (l *lives) facts(b livesBroken) *delivery.Facts {
 	f := &delivery.Facts{
-		Post: l.post, Now: l.now(), Connections: livesAccounts, Rewound: l.rewound(b),
+		Post: l.post, Now: l.now(), Connections: livesAccounts, Rollback: l.rewound(b),
 		Settings:           delivery.Settings{StartingDeadline: time.Hour, SendWindow: time.Second, ClockMargin: time.Second},
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: platforms.Capabilities{Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
@@ -287,9 +287,9 @@ func (l *lives) facts(b livesBroken) *delivery.Facts {
 	}
 	switch {
 	case b.noLook:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierNotKept}
+		f.Earlier = delivery.Earlier{State: delivery.EarlierDisabled}
 	case b.unlooked && l.away:
-		f.Earlier = delivery.Earlier{State: delivery.EarlierKept}
+		f.Earlier = delivery.Earlier{State: delivery.EarlierFetched}
 	}
 	return f
 }
@@ -298,7 +298,7 @@ func (l *lives) found() delivery.Earlier {
 	if l.away {
 		return delivery.Earlier{State: delivery.EarlierUnavailable, Problem: "away"}
 	}
-	return delivery.Earlier{State: delivery.EarlierKept, Record: l.bucket}
+	return delivery.Earlier{State: delivery.EarlierFetched, Record: l.bucket}
 }
 
 // wrong says which promise a state breaks, or "".
@@ -318,7 +318,7 @@ func (l *lives) wrong() string {
 		switch t := &l.post.Status.Targets[i]; {
 		case attempt.Posted(t) && l.out[t.Index] == 0:
 			return fmt.Sprintf("target %d reads posted, and is nowhere: it is lost", t.Index)
-		case attempt.Undecided(t) && t.Attempt == nil && !record.Copied(l.post) && l.bucket == nil && posting.Due(l.post).After(l.doubted):
+		case attempt.Undecided(t) && t.Attempt == nil && !record.IsCopy(l.post) && l.bucket == nil && posting.Due(l.post).After(l.doubted):
 			return fmt.Sprintf("a person is asked about target %d, which cannot have gone out", t.Index)
 		}
 	}
@@ -328,7 +328,7 @@ func (l *lives) wrong() string {
 // stuck reports whether a post stays as it is although its time has come, the store is there,
 // and it is known whether the cluster was put back.
 func (l *lives) stuck() bool {
-	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.Wait(l.post, l.now()) <= 0 &&
+	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.UntilDue(l.post, l.now()) <= 0 &&
 		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 

@@ -51,7 +51,7 @@ func account(target int) *v1alpha1.Connection {
 // prepared.
 func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	return &delivery.Facts{
-		Earlier: delivery.Earlier{State: delivery.EarlierNotKept},
+		Earlier: delivery.Earlier{State: delivery.EarlierDisabled},
 		Post:    post.DeepCopy(), Now: now, Settings: s.settings, Connections: accounts,
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: s.capabilities}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
@@ -97,7 +97,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
 				// A resolution that was entered before is refused, which is as it should be.
-				_ = delivery.EnterResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
+				_ = delivery.RecordResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
 			return
@@ -109,7 +109,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			return
 		case delivery.Prepare:
 			w.prepare(i, a.Targets[0])
-			f.Post, f.PlacesAsked = m.read.post.DeepCopy(), true
+			f.Post, f.SlotsRequested = m.read.post.DeepCopy(), true
 			w.decide(i, f)
 			return
 		case delivery.Claim:
@@ -134,14 +134,14 @@ func (w *world) decide(i int, f *delivery.Facts) {
 // recall finds what the process knows of open attempts; it leaves its memory, and
 // is on its way to be recorded.
 func (m *manager) recall() []delivery.Result {
-	var memory delivery.Memory
+	var memory delivery.Unrecorded
 	for _, s := range m.kept {
-		memory.Keep(s.result())
+		memory.AddResult(s.result())
 	}
 	for _, id := range m.unsent {
-		memory.KeepUnsent(id, m.passAt)
+		memory.AddUnsent(id, m.passAt)
 	}
-	known := memory.Recall(m.read.post)
+	known := memory.Drain(m.read.post)
 	for _, r := range known {
 		if k := slices.IndexFunc(m.kept, func(s ship) bool { return s.attempt == r.Attempt }); k >= 0 {
 			m.ships = append(m.ships, m.kept[k])
@@ -162,7 +162,7 @@ func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Pre
 		return delivery.Preparation{}
 	}
 	p := w.manager[i].prep
-	d := delivery.Preparation{State: delivery.PreparationMissing, Hash: hashOf(post, target), BegunAt: p.begunAt, Lasts: time.Hour}
+	d := delivery.Preparation{State: delivery.PreparationMissing, Hash: hashOf(post, target), BegunAt: p.begunAt, TTL: time.Hour}
 	if made := p.hash == d.Hash || w.x.broken.otherCheckpoint && p.container > 0; !made {
 		return d
 	}
@@ -262,9 +262,9 @@ func (w *world) found(i int) *version {
 			if w.x.broken.datedLate {
 				l.AskedAt = w.local(i)
 			}
-			must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
+			must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
 			if a := posting.Target(p, l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
-				must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
+				must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
 			}
 		}
 		p.Spec.OnUnknownOutcome = w.x.policy

@@ -91,7 +91,7 @@ func (l *lives) isKept() bool {
 	if l.bucket == nil || !l.bucket.Covers(l.post.UID) {
 		return l.snapshot.post != nil && l.snapshot.post.UID == l.post.UID
 	}
-	kept, err := record.Of(l.post, "team", accountOf).Succeed(l.bucket).Encode()
+	kept, err := record.New(l.post, "team", accountOf).Merge(l.bucket).Encode()
 	must(err)
 	there, err := l.bucket.Encode()
 	must(err)
@@ -140,15 +140,15 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 }
 
 // rewound is what a pass is told.
-func (l *lives) rewound(b livesBroken) delivery.Rewound {
-	known := delivery.Rewound{Noticed: l.noticed, Unsure: l.unsure, Problem: "the store is away"}
+func (l *lives) rewound(b livesBroken) delivery.Rollback {
+	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
 	switch {
 	case b.undoubted:
-		known.Unsure = time.Time{}
+		known.UncertainSince = time.Time{}
 	case b.earlyNotice && !l.noticed.IsZero():
-		known.Noticed = t0.Add(time.Second)
+		known.DetectedAt = t0.Add(time.Second)
 	case b.lateNotice && !l.noticed.IsZero():
-		known.Noticed = livesLater
+		known.DetectedAt = livesLater
 	}
 	return known
 }
@@ -171,7 +171,7 @@ func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 				if n.out[i] > 0 {
 					answer.LookupResult = platforms.LookupResult{Matches: 1, ExternalID: "post-1"}
 				}
-				must(delivery.EnterLookup(n.post, &answer, timing, &delivery.Held{}, asked))
+				must(delivery.RecordLookup(n.post, &answer, timing, &delivery.Deadlines{}, asked))
 			}
 			t.NextTryAt = nil // the pause is over when it is looked at next
 		}

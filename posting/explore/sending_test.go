@@ -81,16 +81,16 @@ func (w *world) claim(i int) {
 // open enters claims for targets. It returns their calls, or none if a target
 // cannot be claimed.
 func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
-	claims := make([]delivery.Claiming, len(targets))
+	claims := make([]delivery.TargetClaim, len(targets))
 	for n, k := range targets {
-		claims[n] = delivery.Claiming{Target: k, Claim: attempt.Claim{
+		claims[n] = delivery.TargetClaim{Target: k, Claim: attempt.Claim{
 			ID: "a" + strconv.Itoa(w.attempts+n+1), ContentHash: hashOf(p, k), AccountID: accounts["account-0"].Spec.AccountID, Window: w.x.settings.SendWindow,
 		}}
 		if prep.container > 0 {
 			claims[n].Checkpoint = strconv.Itoa(prep.container)
 		}
 	}
-	if delivery.EnterClaims(p, claims, now) != nil {
+	if delivery.RecordClaims(p, claims, now) != nil {
 		return nil
 	}
 	ships := make([]ship, len(claims))
@@ -247,7 +247,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			}
 		}
 		// What comes too late changes nothing.
-		_ = delivery.EnterResults(p, results, w.heldBy(), now)
+		_ = delivery.RecordResults(p, results, w.heldBy(), now)
 		if w.x.broken.believeRefusal {
 			w.believe(p, now)
 		}
@@ -264,7 +264,7 @@ func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	for k := range p.Status.Targets {
 		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
 			asked := now.Add(time.Minute)
-			must(delivery.EnterLookup(p, &delivery.LookupAnswer{Target: k, AskedAt: asked}, w.timing(), w.heldBy(), now))
+			must(delivery.RecordLookup(p, &delivery.LookupAnswer{Target: k, AskedAt: asked}, w.timing(), w.heldBy(), now))
 		}
 	}
 	describe(p)

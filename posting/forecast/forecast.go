@@ -17,8 +17,8 @@ type Upload struct {
 	Team string
 	// Due is when the post is to be published, and From when the upload may begin.
 	Due, From time.Time
-	// Takes is how long it holds a place: from its begin or, if it is under way, from now.
-	Takes time.Duration
+	// Duration is how long it holds a place: from its begin or, if it is under way, from now.
+	Duration time.Duration
 	// UnderWay is set if it holds a place now.
 	UnderWay bool
 }
@@ -31,12 +31,12 @@ func Late(uploads []Upload, places int, now time.Time) []bool {
 	s := &simulation{uploads: uploads, places: max(places, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{}}
 	for i := range uploads {
 		if uploads[i].UnderWay {
-			s.begin(i)
+			s.start(i)
 		} else {
-			s.coming = append(s.coming, i)
+			s.pending = append(s.pending, i)
 		}
 	}
-	slices.SortFunc(s.coming, func(a, b int) int { return uploads[a].From.Compare(uploads[b].From) })
+	slices.SortFunc(s.pending, func(a, b int) int { return uploads[a].From.Compare(uploads[b].From) })
 	for s.step() {
 	}
 	return s.late
@@ -49,13 +49,13 @@ type simulation struct {
 	now     time.Time
 	late    []bool
 
-	// coming are the uploads that may not begin yet, by when they may.
-	coming []int
+	// pending are the uploads that may not begin yet, by when they may.
+	pending []int
 	// running are those that hold a place, the first to end at the front.
 	running []running
 	teams   map[string]*team
-	// asking are the teams that have uploads waiting, the first whose turn it is at the front.
-	asking []*team
+	// queue are the teams that have uploads waiting, the first whose turn it is at the front.
+	queue []*team
 }
 
 type running struct {
@@ -66,36 +66,36 @@ type running struct {
 // team has the uploads that wait for a place, the first that is due at the front.
 type team struct {
 	name    string
-	holds   int
+	slots   int
 	waiting []int
 }
 
 // step gives the places that are free to those that wait, and goes on to the next moment at which something changes. It
 // returns false when all has ended.
 func (s *simulation) step() bool {
-	for len(s.coming) > 0 && !s.uploads[s.coming[0]].From.After(s.now) {
-		s.wait(s.coming[0])
-		s.coming = s.coming[1:]
+	for len(s.pending) > 0 && !s.uploads[s.pending[0]].From.After(s.now) {
+		s.enqueue(s.pending[0])
+		s.pending = s.pending[1:]
 	}
 	for next := s.next(); next != nil; next = s.next() {
 		upload := next.waiting[0]
 		s.change(next, func() { next.waiting = next.waiting[1:] })
-		s.begin(upload)
+		s.start(upload)
 	}
 	switch {
-	case len(s.running) == 0 && len(s.coming) == 0:
+	case len(s.running) == 0 && len(s.pending) == 0:
 		return false
-	case len(s.running) == 0 || len(s.coming) > 0 && s.uploads[s.coming[0]].From.Before(s.running[0].ends):
-		s.now = s.uploads[s.coming[0]].From
+	case len(s.running) == 0 || len(s.pending) > 0 && s.uploads[s.pending[0]].From.Before(s.running[0].ends):
+		s.now = s.uploads[s.pending[0]].From
 	default:
 		s.now = s.running[0].ends
-		s.end(s.running[0])
+		s.finish(s.running[0])
 	}
 	return true
 }
 
-// wait has an upload ask for a place.
-func (s *simulation) wait(upload int) {
+// enqueue has an upload ask for a place.
+func (s *simulation) enqueue(upload int) {
 	tm := s.teamOf(upload)
 	at, _ := slices.BinarySearchFunc(tm.waiting, upload, func(a, b int) int {
 		return cmp.Or(s.uploads[a].Due.Compare(s.uploads[b].Due), cmp.Compare(a, b))
@@ -106,20 +106,20 @@ func (s *simulation) wait(upload int) {
 // next returns the team whose turn it is; nil if none that waits may have another place.
 func (s *simulation) next() *team {
 	// dispatch.Scheduler lets many teams have one place each, up to twice the places.
-	if len(s.asking) == 0 || len(s.running) >= 2*s.places {
+	if len(s.queue) == 0 || len(s.running) >= 2*s.places {
 		return nil
 	}
-	if first := s.asking[0]; first.holds < max(s.places/(len(s.teams)+1), 1) {
+	if first := s.queue[0]; first.slots < max(s.places/(len(s.teams)+1), 1) {
 		return first
 	}
 	return nil
 }
 
-func (s *simulation) begin(upload int) {
+func (s *simulation) start(upload int) {
 	u := &s.uploads[upload]
 	tm := s.teamOf(upload)
-	s.change(tm, func() { tm.holds++ })
-	r := running{upload: upload, ends: s.now.Add(max(u.Takes, 0))}
+	s.change(tm, func() { tm.slots++ })
+	r := running{upload: upload, ends: s.now.Add(max(u.Duration, 0))}
 	s.late[upload] = r.ends.After(u.Due)
 	at, _ := slices.BinarySearchFunc(s.running, r, func(a, b running) int {
 		return cmp.Or(a.ends.Compare(b.ends), cmp.Compare(a.upload, b.upload))
@@ -127,11 +127,11 @@ func (s *simulation) begin(upload int) {
 	s.running = slices.Insert(s.running, at, r)
 }
 
-func (s *simulation) end(r running) {
+func (s *simulation) finish(r running) {
 	s.running = s.running[1:]
 	tm := s.teamOf(r.upload)
-	s.change(tm, func() { tm.holds-- })
-	if tm.holds == 0 && len(tm.waiting) == 0 {
+	s.change(tm, func() { tm.slots-- })
+	if tm.slots == 0 && len(tm.waiting) == 0 {
 		delete(s.teams, tm.name)
 	}
 }
@@ -139,18 +139,18 @@ func (s *simulation) end(r running) {
 // change changes a team, and puts it where it belongs among those that ask.
 func (s *simulation) change(tm *team, do func()) {
 	find := func() int {
-		at, _ := slices.BinarySearchFunc(s.asking, tm, func(a, b *team) int {
-			return cmp.Or(cmp.Compare(a.holds, b.holds), cmp.Compare(a.name, b.name))
+		at, _ := slices.BinarySearchFunc(s.queue, tm, func(a, b *team) int {
+			return cmp.Or(cmp.Compare(a.slots, b.slots), cmp.Compare(a.name, b.name))
 		})
 		return at
 	}
 	if len(tm.waiting) > 0 {
 		at := find()
-		s.asking = slices.Delete(s.asking, at, at+1)
+		s.queue = slices.Delete(s.queue, at, at+1)
 	}
 	do()
 	if len(tm.waiting) > 0 {
-		s.asking = slices.Insert(s.asking, find(), tm)
+		s.queue = slices.Insert(s.queue, find(), tm)
 	}
 }
 

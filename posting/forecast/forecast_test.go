@@ -14,7 +14,7 @@ var now = time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
 
 // upload is one of a team, due in so many minutes, that may begin at once and takes so many minutes.
 func upload(team string, due, takes int, change ...func(*Upload)) Upload {
-	u := Upload{Team: team, Due: now.Add(time.Duration(due) * time.Minute), From: now, Takes: time.Duration(takes) * time.Minute}
+	u := Upload{Team: team, Due: now.Add(time.Duration(due) * time.Minute), From: now, Duration: time.Duration(takes) * time.Minute}
 	for _, c := range change {
 		c(&u)
 	}
@@ -115,7 +115,7 @@ func TestLateInTheMorning(t *testing.T) {
 		{"as many are late as there is no room for", 3600, 3600 - 16*153},
 	} {
 		video := upload("acme", 60, 0, from(28))
-		video.Takes = Takes(100<<20, 8<<20)
+		video.Duration = TransferTime(100<<20, 8<<20)
 		n := 0
 		for _, late := range Late(many(tt.videos, video), 32, now) {
 			if late {
@@ -149,7 +149,7 @@ func TestPace(t *testing.T) {
 	} {
 		var p Pace
 		for _, e := range tt.ended {
-			p.Note(kind, e.bytes, e.took, now.Add(time.Duration(e.minutes)*time.Minute))
+			p.Observe(kind, e.bytes, e.took, now.Add(time.Duration(e.minutes)*time.Minute))
 		}
 		if diff := cmp.Diff(tt.want, p.Rates()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)

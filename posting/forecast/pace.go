@@ -31,8 +31,8 @@ type measured struct {
 	at             time.Time
 }
 
-// Note counts an upload that has ended.
-func (p *Pace) Note(kind Kind, bytes int64, took time.Duration, now time.Time) {
+// Observe counts an upload that has ended.
+func (p *Pace) Observe(kind Kind, bytes int64, took time.Duration, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kinds == nil {
@@ -63,8 +63,8 @@ func (p *Pace) Rates() map[Kind]float64 {
 // longest bounds what is said of an upload that does not move.
 const longest = 24 * time.Hour
 
-// Takes is how long an upload of so many bytes takes at a rate in bytes a second.
-func Takes(bytes int64, rate float64) time.Duration {
+// TransferTime is how long an upload of so many bytes takes at a rate in bytes a second.
+func TransferTime(bytes int64, rate float64) time.Duration {
 	if seconds := float64(bytes) / rate; seconds < longest.Seconds() {
 		return time.Duration(seconds * float64(time.Second))
 	}
@@ -75,12 +75,12 @@ func Takes(bytes int64, rate float64) time.Duration {
 // known, because the platform fetches them itself. An upload that is slower than the rate goes on as slowly. If nothing is
 // known of it, and it should have ended by now, it takes as long again.
 func Left(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
-	expected := Takes(bytes, rate)
+	expected := TransferTime(bytes, rate)
 	switch {
 	case sent > 0:
 		left := max(bytes-sent, 0)
 		slow := float64(elapsed) * float64(left) / float64(sent)
-		return max(Takes(left, rate), time.Duration(min(slow, float64(longest))))
+		return max(TransferTime(left, rate), time.Duration(min(slow, float64(longest))))
 	case elapsed < expected:
 		return expected - elapsed
 	default:

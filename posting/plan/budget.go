@@ -127,18 +127,18 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// Want is how much more of a field of a budget something needs than is used.
-type Want struct {
+// Demand is how much more of a field of a budget something needs than is used.
+type Demand struct {
 	Item       v1alpha1.BudgetItem
 	Used, More int64
 }
 
-// Lacks words, for people, the first field of a team's budget of which there is not enough;
+// Shortage words, for people, the first field of a team's budget of which there is not enough;
 // "" if there is room for all.
-func (b *Budget) Lacks(team string, wants ...Want) string {
+func (b *Budget) Shortage(team string, wants ...Demand) string {
 	for _, w := range wants {
 		if w.Used+w.More > b.Limit(w.Item) {
-			return b.Refuse(w.Item, team, w.Used, w.More)
+			return b.RefusalMessage(w.Item, team, w.Used, w.More)
 		}
 	}
 	return ""
@@ -184,9 +184,9 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// Refuse words, for people, that a team's budget does not allow so much more; nothing more
+// RefusalMessage words, for people, that a team's budget does not allow so much more; nothing more
 // is what a draft needs that is published.
-func (b *Budget) Refuse(item v1alpha1.BudgetItem, team string, used, more int64) string {
+func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
 	if more == 0 {
@@ -205,15 +205,15 @@ func grouped(n int64) string {
 	return digits
 }
 
-// RefuseObject words, for people, that Kubernetes stores no more objects of a kind, in the
+// QuotaRefusalMessage words, for people, that Kubernetes stores no more objects of a kind, in the
 // plural, because of the team's ResourceQuota.
-func RefuseObject(kind, team string, used, limit int64) string {
+func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	b := Budget{Posts: limit, Keys: limit}
 	switch kind {
 	case "posts":
-		return b.Refuse(v1alpha1.BudgetPosts, team, used, 1)
+		return b.RefusalMessage(v1alpha1.BudgetPosts, team, used, 1)
 	case "apikeys":
-		return b.Refuse(v1alpha1.BudgetKeys, team, used, 1)
+		return b.RefusalMessage(v1alpha1.BudgetKeys, team, used, 1)
 	case "media":
 		return fmt.Sprintf("the team's budget allows %s stored files, %d for each post and those that are waited for; %s are used. "+
 			"Delete those that no post needs (kubectl delete media), or have an administrator raise spec.budget.posts of Team %q.",

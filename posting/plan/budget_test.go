@@ -67,7 +67,7 @@ func TestRefuseNamesTheLimit(t *testing.T) {
 		v1alpha1.BudgetPendingFileBytes: "the team's budget allows 21,474,836,480 bytes of files that are waited for; 1,234,567 are used and this needs 1 more. " +
 			`Upload those that were announced, or wait until their addresses end, or have an administrator raise spec.budget.pendingFileBytes of Team "acme".`,
 	} {
-		if got := b.Refuse(item, "acme", 1_234_567, 1); got != want {
+		if got := b.RefusalMessage(item, "acme", 1_234_567, 1); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", item, got, want)
 		}
 	}

@@ -79,7 +79,7 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 		use.At = IntendedAt(post, i, startingDeadline)
 		platform := platformOf(post, i, c)
 		use.Assumed = platform == "" && !use.Final
-		if platform != "" && !counts(counter, post, i, platform, c) {
+		if platform != "" && !appliesTo(counter, post, i, platform, c) {
 			use.Count = 0
 		}
 		if counter.Resource != v1alpha1.ResourceXPosts {
@@ -91,15 +91,15 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 }
 
 // Stored is a post as a Usage is compared with it.
-func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.Post {
-	return usage.Post{
+func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
+	return usage.PostUses{
 		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),
 	}
 }
 
-// counts reports whether a Usage counts target i, which goes to a platform, by a
+// appliesTo reports whether a Usage counts target i, which goes to a platform, by a
 // connection that may be nil.
-func counts(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform v1alpha1.Platform, c *v1alpha1.Connection) bool {
+func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform v1alpha1.Platform, c *v1alpha1.Connection) bool {
 	if counter.Resource == v1alpha1.ResourceXPosts {
 		return platform == v1alpha1.PlatformX
 	}

@@ -22,9 +22,9 @@ const (
 	starterXPosts = 30
 	// starterAccounts is how many accounts a starter team may have connected.
 	starterAccounts = 10
-	// trialLasts is how long a trial lasts whose end was not set (contract, Limits: a
+	// trialDuration is how long a trial lasts whose end was not set (contract, Limits: a
 	// 7-day free trial).
-	trialLasts = 7 * 24 * time.Hour
+	trialDuration = 7 * 24 * time.Hour
 )
 
 // TikTok's own limit on what lies in an account's inbox, whatever the plan
@@ -59,7 +59,7 @@ func TrialEnd(team *v1alpha1.Team) time.Time {
 	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
 		return end.Time
 	}
-	return team.CreationTimestamp.Add(trialLasts)
+	return team.CreationTimestamp.Add(trialDuration)
 }
 
 // Usable returns the names of the connections that a plan with so many accounts

@@ -57,7 +57,7 @@ const msgExhausted = "the platform's limit %q leaves no room for now; what remai
 // It reports whether the account is blocked for longer than before.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
-		limit := v1alpha1.RateLimit{Name: a.Name, Limit: bounded(a.Limit), Remaining: bounded(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
+		limit := v1alpha1.RateLimit{Name: a.Name, Limit: clampInt32(a.Limit), Remaining: clampInt32(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
 		if plausible(a.ResetsAt, now) {
 			limit.ResetsAt = v1alpha1.NewTimePtr(a.ResetsAt)
 		}
@@ -91,7 +91,7 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	if !plausible(until, now) {
 		return false
 	}
-	until = believed(until, now)
+	until = clampBlock(until, now)
 	later := func(known *v1alpha1.Time) bool { return known == nil || until.After(known.Time) }
 	if appWide && later(status.AppRateLimitedUntil) {
 		status.AppRateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
@@ -105,35 +105,35 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Believe returns what is believed of a platform's error, which a call with a token met.
+// Sanitize returns what is believed of a platform's error, which a call with a token met.
 // It says when to try again if it is about a limit and the platform gave no plausible
 // time, and never later than after LongestBlock. It is about the app only if the token is
 // known to be of the installation's app: a team that uses its own app must not stop the others.
 // It does not change its argument.
-func Believe(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
+func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {
 		return nil
 	}
 	err = withRetryAt(err, now)
-	late, ofOtherApp := err.RetryAt.After(believed(err.RetryAt, now)), err.AppWide && token.App == ""
+	late, ofOtherApp := err.RetryAt.After(clampBlock(err.RetryAt, now)), err.AppWide && token.App == ""
 	if !late && !ofOtherApp {
 		return err
 	}
 	bounded := *err
-	bounded.RetryAt, bounded.AppWide = believed(err.RetryAt, now), err.AppWide && token.App != ""
+	bounded.RetryAt, bounded.AppWide = clampBlock(err.RetryAt, now), err.AppWide && token.App != ""
 	return &bounded
 }
 
-// BelieveResult is Believe for the answer to a publishing call, with the limits that it
+// SanitizeResult is Believe for the answer to a publishing call, with the limits that it
 // tells.
-func BelieveResult(r platforms.Result, token platforms.Token, now time.Time) platforms.Result {
-	r.Err, r.RateLimits = Believe(r.Err, token, now), BelieveLimits(r.RateLimits, token)
+func SanitizeResult(r platforms.Result, token platforms.Token, now time.Time) platforms.Result {
+	r.Err, r.RateLimits = Sanitize(r.Err, token, now), SanitizeLimits(r.RateLimits, token)
 	return r
 }
 
-// BelieveLimits returns limits that a call with a token was told: those of an app are the
+// SanitizeLimits returns limits that a call with a token was told: those of an app are the
 // account's alone unless the token is known to be of the installation's app.
-func BelieveLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
+func SanitizeLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
 	if token.App != "" || !slices.ContainsFunc(told, func(l platforms.RateLimit) bool { return l.AppWide }) {
 		return told
 	}
@@ -216,12 +216,12 @@ func Low(l *v1alpha1.RateLimit, since int) bool {
 // plausible reports whether a time may be the end of a limit.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestWindow)) }
 
-// believed bounds a time until which a platform wants no calls.
-func believed(t, now time.Time) time.Time {
+// clampBlock bounds a time until which a platform wants no calls.
+func clampBlock(t, now time.Time) time.Time {
 	if latest := now.Add(LongestBlock); t.After(latest) {
 		return latest
 	}
 	return t
 }
 
-func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+func clampInt32(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

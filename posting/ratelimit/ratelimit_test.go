@@ -163,7 +163,7 @@ func TestBelieve(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.err
-			got, wait := ratelimit.Believe(tc.err, platforms.Token{}, noon), time.Duration(0)
+			got, wait := ratelimit.Sanitize(tc.err, platforms.Token{}, noon), time.Duration(0)
 			if !got.RetryAt.IsZero() {
 				wait = got.RetryAt.Sub(noon)
 			}
@@ -172,7 +172,7 @@ func TestBelieve(t *testing.T) {
 			}
 		})
 	}
-	if ratelimit.Believe(nil, platforms.Token{}, noon) != nil {
+	if ratelimit.Sanitize(nil, platforms.Token{}, noon) != nil {
 		t.Error("no error needs no time")
 	}
 }
@@ -192,7 +192,7 @@ func TestBelieveOfApp(t *testing.T) {
 		{"an app that is not known limits the account", platforms.Token{Access: "a"}, false},
 		{"Herald's limits all of its accounts", platforms.Token{Access: "a", App: "herald"}, true},
 	} {
-		got := ratelimit.BelieveResult(told, tc.token, noon)
+		got := ratelimit.SanitizeResult(told, tc.token, noon)
 		if got.Err.AppWide != tc.want || got.RateLimits[1].AppWide != tc.want || !got.Err.RetryAt.Equal(told.Err.RetryAt) {
 			t.Errorf("%s: %+v, %+v", tc.reason, got.Err, got.RateLimits)
 		}

@@ -15,31 +15,31 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Wanted reports whether it must be known what became of an earlier post of this name
+// LookupRequired reports whether it must be known what became of an earlier post of this name
 // before anything is sent for a post. It need not for one that the API has made under a
 // name that nobody can guess or ask for again, unless somebody has made it anew since.
-func Wanted(post *v1alpha1.Post) bool {
+func LookupRequired(post *v1alpha1.Post) bool {
 	if earlier := post.Status.Earlier; earlier != nil {
 		return earlier.Object != string(post.UID)
 	}
-	if Copied(post) {
+	if IsCopy(post) {
 		return true
 	}
 	switch {
 	case post.Status.Finished:
 		return false
 	case posting.Started(post):
-		return posting.Remade(post) // Its own entries may be those of the object before it.
+		return posting.Recreated(post) // Its own entries may be those of the object before it.
 	}
 	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
-		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Remade(post)
+		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Recreated(post)
 	}
 	return !Armed(post)
 }
 
-// Copied reports whether an object is a copy of another one, made anew from a backup: the
+// IsCopy reports whether an object is a copy of another one, made anew from a backup: the
 // API noted its birth, or the manager the object, and it is not that one.
-func Copied(post *v1alpha1.Post) bool {
+func IsCopy(post *v1alpha1.Post) bool {
 	return posting.Restored(post) || CopyOf(post) != ""
 }
 
@@ -97,7 +97,7 @@ func (r *Record) AdoptMore(post *v1alpha1.Post, account Account) Adopted {
 func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1alpha1.TargetStatus) bool) Adopted {
 	var out Adopted
 	matches := make([]*Target, len(post.Spec.Targets))
-	turns, taken := r.byTurn(account), map[equals]int{}
+	turns, taken := r.targetsByKey(account), map[accountKey]int{}
 	for i := range post.Spec.Targets {
 		name := post.Spec.Targets[i].ConnectionRef.Name
 		key, ok := r.keyOf(name, account)
@@ -116,10 +116,10 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.counts() && !r.goesOn(old) || !open(posting.Target(post, i)) {
+		if old == nil || !old.mayBePublished() && !r.mayBeSentSince(old) || !open(posting.Target(post, i)) {
 			continue
 		}
-		r.enter(post, i, old)
+		r.adoptTarget(post, i, old)
 		out.Targets = append(out.Targets, int32(i))
 	}
 	return out
@@ -148,25 +148,27 @@ func (r *Record) FirstSent() (first time.Time) {
 
 // keyOf is by what a target matches. Where its Connection does not exist, that is as the
 // record knows it.
-func (r *Record) keyOf(connection string, account Account) (equals, bool) {
+func (r *Record) keyOf(connection string, account Account) (accountKey, bool) {
 	if platform, id, ok := account(connection); ok {
-		return equals{platform: platform, account: id}, true
+		return accountKey{platform: platform, account: id}, true
 	}
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
 			if list[i].Connection == connection {
-				return list[i].equals(), true
+				return list[i].key(), true
 			}
 		}
 	}
-	return equals{}, false
+	return accountKey{}, false
 }
 
-// goesOn reports whether a target may have been sent after the record was written.
-func (r *Record) goesOn(t *Target) bool { return r.Underway && t.State == v1alpha1.TargetPending }
+// mayBeSentSince reports whether a target may have been sent after the record was written.
+func (r *Record) mayBeSentSince(t *Target) bool {
+	return r.Underway && t.State == v1alpha1.TargetPending
+}
 
-// enter enters what became of a target into entry i of a post.
-func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
+// adoptTarget enters what became of a target into entry i of a post.
+func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
 	next.Phase, next.Reason, next.Message = "", "", ""
@@ -176,7 +178,7 @@ func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 	case old.posted(cards):
 		next.State, next.Blocked = v1alpha1.TargetPosted, nil
 		next.Cards = next.Cards[:min(had, cards)]
-	case old.doubtful(), r.goesOn(old):
+	case old.doubtful(), r.mayBeSentSince(old):
 		if next.Attempt != nil && next.Attempt.Outcome == "" {
 			next.Attempt.Outcome, next.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 		}
@@ -186,7 +188,7 @@ func (r *Record) enter(post *v1alpha1.Post, i int, old *Target) {
 		next.State, next.Blocked = v1alpha1.TargetPending, nil
 	}
 	if entry := posting.Target(post, i); entry != nil {
-		keepFacts(&next, entry)
+		preserveFacts(&next, entry)
 		*entry = next
 		return
 	}
@@ -200,9 +202,9 @@ var unknownOf = map[bool]string{
 	false: "an earlier post of this name was sent, and whether it was published is unknown",
 }
 
-// keepFacts keeps what an entry holds and is never removed from it: that a call was claimed,
+// preserveFacts keeps what an entry holds and is never removed from it: that a call was claimed,
 // and cards that are out.
-func keepFacts(next, entry *v1alpha1.TargetStatus) {
+func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	if next.Attempt == nil && entry.Attempt != nil {
 		next.Attempt = entry.Attempt.DeepCopy()
 		next.Attempt.Checkpoint, next.Attempt.ContentHash = "", ""

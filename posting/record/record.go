@@ -87,9 +87,9 @@ var annotations = []string{
 // if there is no such Connection.
 type Account func(connection string) (platform v1alpha1.Platform, id string, ok bool)
 
-// Of makes the record of a post as it stands. account tells about targets whose attempt does
+// New makes the record of a post as it stands. account tells about targets whose attempt does
 // not say it.
-func Of(post *v1alpha1.Post, team string, account Account) *Record {
+func New(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
 		CreatedAt: v1alpha1.NewTime(post.CreationTimestamp.Time), FinishedAt: post.Status.FinishedAt, Underway: Underway(post), Phase: posting.PhaseOf(post),
@@ -112,13 +112,13 @@ func Of(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// PromiseEnds is how long after its deletion a post waits at least for its record to be kept.
+// WriteTimeout is how long after its deletion a post waits at least for its record to be kept.
 // If the store has not answered for as long then, it goes without one.
-const PromiseEnds = time.Hour
+const WriteTimeout = time.Hour
 
-// Needed reports whether a post must leave a record: a call may have been made for it, also
+// Required reports whether a post must leave a record: a call may have been made for it, also
 // one that only a person can tell about, or it is finished.
-func Needed(post *v1alpha1.Post) bool {
+func Required(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
@@ -126,7 +126,7 @@ func Needed(post *v1alpha1.Post) bool {
 
 // Underway reports whether more may be sent for a post of which something was, or may have been.
 func Underway(post *v1alpha1.Post) bool {
-	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Needed(post) && !posting.AllSettled(post)
+	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.AllSettled(post)
 }
 
 // places are the targets of a post that are kept: none as long as nothing became of any, and

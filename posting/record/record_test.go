@@ -168,7 +168,7 @@ func TestAdopt(t *testing.T) {
 			if account == nil {
 				account = accounts
 			}
-			got := Of(tt.was, "acme", account).Adopt(tt.now, accounts)
+			got := New(tt.was, "acme", account).Adopt(tt.now, accounts)
 			if diff := cmp.Diff(tt.want, fates(tt.now)); diff != "" {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
@@ -217,7 +217,7 @@ func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
 
 // TestAdoptMore shows what is entered once more when a post is due: what was not there, or not of this account, before.
 func TestAdoptMore(t *testing.T) {
-	was := Of(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
+	was := New(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
 	for _, tt := range []struct {
 		name, why string
 		now       *v1alpha1.Post
@@ -249,7 +249,7 @@ func TestAdoptMore(t *testing.T) {
 func TestAdoptKeeps(t *testing.T) {
 	now := post("a", "x1=posted")
 	before := now.DeepCopy()
-	if adopted := Of(post("a", "x1=unknown"), "acme", accounts).Adopt(now, accounts); len(adopted.Targets) > 0 {
+	if adopted := New(post("a", "x1=unknown"), "acme", accounts).Adopt(now, accounts); len(adopted.Targets) > 0 {
 		t.Errorf("%+v", adopted)
 	}
 	if diff := cmp.Diff(before, now); diff != "" {
@@ -327,7 +327,7 @@ func TestSucceed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var joined *Record
 			for _, object := range tt.objects {
-				joined = Of(object, "acme", accounts).Succeed(joined)
+				joined = New(object, "acme", accounts).Merge(joined)
 			}
 			if joined.UID != tt.uid || cmp.Diff(tt.earlier, joined.Earlier) != "" {
 				t.Errorf("it is of %s, after %v; want %s, after %v (%s)", joined.UID, joined.Earlier, tt.uid, tt.earlier, tt.why)
@@ -337,7 +337,7 @@ func TestSucceed(t *testing.T) {
 			if diff := cmp.Diff(tt.want, fates(next)); diff != "" {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
-			again := Of(tt.objects[len(tt.objects)-1], "acme", accounts).Succeed(joined)
+			again := New(tt.objects[len(tt.objects)-1], "acme", accounts).Merge(joined)
 			if diff := cmp.Diff(joined, again); diff != "" {
 				t.Errorf("a record that is written again changes: %s", diff)
 			}
@@ -348,7 +348,7 @@ func TestSucceed(t *testing.T) {
 // TestTurns shows that the turn of a target is its place in the spec, in whatever order the entries of a post came into being,
 // and whether all of them did.
 func TestTurns(t *testing.T) {
-	first := Of(post("a", "x1=refused", "x1=posted"), "acme", accounts)
+	first := New(post("a", "x1=refused", "x1=posted"), "acme", accounts)
 	for _, tt := range []struct {
 		name, why string
 		second    func(adopted *v1alpha1.Post)
@@ -374,7 +374,7 @@ func TestTurns(t *testing.T) {
 			second := post("bb", "x1", "x1")
 			first.Adopt(second, accounts)
 			tt.second(second)
-			kept := Of(second, "acme", accounts).Succeed(first)
+			kept := New(second, "acme", accounts).Merge(first)
 			third := post("ccc", "x1", "x1")
 			kept.Adopt(third, accounts)
 			if diff := cmp.Diff(tt.want, fates(third)); diff != "" {
@@ -386,7 +386,7 @@ func TestTurns(t *testing.T) {
 
 // TestTurnsOfThree shows that a target which is out keeps its turn though one before it, of which nothing is, was taken out with it.
 func TestTurnsOfThree(t *testing.T) {
-	joined := Of(post("bb", "x1=posted"), "acme", accounts).Succeed(Of(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
+	joined := New(post("bb", "x1=posted"), "acme", accounts).Merge(New(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
 	next := post("ccc", "x1", "x1", "x1")
 	joined.Adopt(next, accounts)
 	if diff := cmp.Diff([]string{"0 posted bb-0", "2 posted a-2"}, fates(next)); diff != "" {
@@ -407,7 +407,7 @@ func TestAskedTooEarly(t *testing.T) {
 	} {
 		second := post("bb", "x1")
 		second.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetUndecided}}
-		kept := Of(second, "acme", accounts).Succeed(Of(post("a", tt.before), "acme", accounts))
+		kept := New(second, "acme", accounts).Merge(New(post("a", tt.before), "acme", accounts))
 		third := post("ccc", "x1")
 		kept.Adopt(third, accounts)
 		if diff := cmp.Diff(tt.want, fates(third)); diff != "" {
@@ -419,9 +419,9 @@ func TestAskedTooEarly(t *testing.T) {
 // TestFinishedStays shows that the record of a finished post is not undone by one that was made of it before, and comes to be
 // written later.
 func TestFinishedStays(t *testing.T) {
-	before := Of(post("a", "x1=posted", "x2=pending"), "acme", accounts)
-	after := Of(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)
-	for name, joined := range map[string]*Record{"written in order": after.Succeed(before), "written late": before.Succeed(after)} {
+	before := New(post("a", "x1=posted", "x2=pending"), "acme", accounts)
+	after := New(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)
+	for name, joined := range map[string]*Record{"written in order": after.Merge(before), "written late": before.Merge(after)} {
 		if diff := cmp.Diff(after, joined); diff != "" || !before.Underway {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -431,7 +431,7 @@ func TestFinishedStays(t *testing.T) {
 func TestEarlierIsBounded(t *testing.T) {
 	var joined *Record
 	for i := range 3 * mostEarlier {
-		joined = Of(post(types.UID(strings.Repeat("u", i+1)), "x1=posted"), "acme", accounts).Succeed(joined)
+		joined = New(post(types.UID(strings.Repeat("u", i+1)), "x1=posted"), "acme", accounts).Merge(joined)
 	}
 	if n := len(joined.Earlier); n != mostEarlier || len(joined.Earlier[n-1]) != 3*mostEarlier-1 {
 		t.Errorf("%d uids of earlier objects are kept, the last one %s", n, joined.Earlier[n-1])
@@ -482,7 +482,7 @@ func TestWanted(t *testing.T) {
 			if tt.change != nil {
 				tt.change(p)
 			}
-			if wanted, copied := Wanted(p), Copied(p); wanted != tt.wanted || copied != tt.copied {
+			if wanted, copied := LookupRequired(p), IsCopy(p); wanted != tt.wanted || copied != tt.copied {
 				t.Errorf("wanted %t, copied %t; want %t, %t (%s)", wanted, copied, tt.wanted, tt.copied, tt.why)
 			}
 		})
@@ -495,7 +495,7 @@ func TestRoundTrip(t *testing.T) {
 	p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada", v1alpha1.RequestAnnotation: "v1:abc", "note": "private"}
 	p.Status.FinishedAt = v1alpha1.NewTimePtr(t0)
 	p.Spec.Targets[0].Caption = "1 < 2 && é"
-	r := Of(p, "acme", accounts)
+	r := New(p, "acme", accounts)
 	data, err := r.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -538,19 +538,19 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestNeeded(t *testing.T) {
 	for state, want := range map[string]bool{"posted": true, "refused": true, "open": true, "pending": false, "failed": false, "": false} {
-		if got := Needed(post("a", "x1="+state)); got != want {
+		if got := Required(post("a", "x1="+state)); got != want {
 			t.Errorf("a record of a post that is %q is needed: %t, want %t", state, got, want)
 		}
 	}
-	if asked := uncalled(post("a", "x1=unknown")); !Needed(asked) {
+	if asked := uncalled(post("a", "x1=unknown")); !Required(asked) {
 		t.Error("a copy that a person is asked about may be out, though no call was made for this object")
 	}
-	if !Needed(finished(post("a", "x1=failed"))) {
+	if !Required(finished(post("a", "x1=failed"))) {
 		t.Error("clients read what is finished for as long as it is kept")
 	}
 	asked := post("a", "x1=pending")
 	asked.Status.Targets[0].State = v1alpha1.TargetUndecided
-	if !Needed(asked) {
+	if !Required(asked) {
 		t.Error("nobody knows whether it is out, although no call was claimed: who applies it again is asked again")
 	}
 }

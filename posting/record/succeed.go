@@ -14,9 +14,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// equals is what makes targets equal: the account that they go to, or the Connection where
+// accountKey is what makes targets equal: the account that they go to, or the Connection where
 // the account is not known. Among equals the turn counts.
-type equals struct {
+type accountKey struct {
 	platform v1alpha1.Platform
 	account  string
 	// connection is empty where the account is known.
@@ -24,20 +24,20 @@ type equals struct {
 }
 
 // compare orders equals, so that a record that is joined again is the same.
-func (e equals) compare(other equals) int {
+func (e accountKey) compare(other accountKey) int {
 	return cmp.Or(cmp.Compare(e.platform, other.platform), cmp.Compare(e.account, other.account), cmp.Compare(e.connection, other.connection))
 }
 
-func (t *Target) equals() equals {
+func (t *Target) key() accountKey {
 	if t.AccountID == "" {
-		return equals{connection: t.Connection}
+		return accountKey{connection: t.Connection}
 	}
-	return equals{platform: t.Platform, account: t.AccountID}
+	return accountKey{platform: t.Platform, account: t.AccountID}
 }
 
-// counts reports whether something of a target is out, or may be: it must not be sent
+// mayBePublished reports whether something of a target is out, or may be: it must not be sent
 // again.
-func (t *Target) counts() bool {
+func (t *Target) mayBePublished() bool {
 	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
 }
 
@@ -46,9 +46,9 @@ func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
-// onlyAsked reports whether a person is asked about a target for which its own object made no
+// undecidedWithoutCall reports whether a person is asked about a target for which its own object made no
 // call, and of which nothing is known to be out.
-func (t *Target) onlyAsked() bool {
+func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
 
@@ -56,16 +56,16 @@ func (t *Target) onlyAsked() bool {
 // is equal to those of its Connection alone.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// byTurn sorts what became of targets by their equals, in their turn: those of the post,
+// targetsByKey sorts what became of targets by their equals, in their turn: those of the post,
 // and then those of earlier ones that it did not have. Of a target of which the record does
 // not know the account, account may tell it.
-func (r *Record) byTurn(account Account) map[equals][]*Target {
-	turns := map[equals][]*Target{}
+func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
+	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
-			key := list[i].equals()
+			key := list[i].key()
 			if platform, id, ok := account(key.connection); ok && (list[i].Platform == "" || list[i].Platform == platform) {
-				key = equals{platform: platform, account: id}
+				key = accountKey{platform: platform, account: id}
 			}
 			turns[key] = append(turns[key], &list[i])
 		}
@@ -73,21 +73,21 @@ func (r *Record) byTurn(account Account) map[equals][]*Target {
 	return turns
 }
 
-// Succeed joins a record with the one that lies under its name. The record of the younger
+// Merge joins a record with the one that lies under its name. The record of the younger
 // object stays, or of one object that of when it was finished, and keeps of the other one what
 // it does not have: what is out is never forgotten, whichever of them is written last.
-func (r *Record) Succeed(before *Record) *Record {
+func (r *Record) Merge(before *Record) *Record {
 	switch {
 	case before == nil:
 		return r
 	case before.UID != r.UID && before.CreatedAt.After(r.CreatedAt.Time), before.UID == r.UID && before.FinishedAt != nil && r.FinishedAt == nil:
-		return before.join(r)
+		return before.mergeOlder(r)
 	default:
-		return r.join(before)
+		return r.mergeOlder(before)
 	}
 }
 
-func (r *Record) join(older *Record) *Record {
+func (r *Record) mergeOlder(older *Record) *Record {
 	joined := *r
 	joined.Targets, joined.Before = slices.Clone(r.Targets), slices.Clone(r.Before)
 	joined.Earlier = nil
@@ -98,16 +98,16 @@ func (r *Record) join(older *Record) *Record {
 	}
 	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-mostEarlier):]
 
-	turns, before := joined.byTurn(noAccounts), older.byTurn(noAccounts)
+	turns, before := joined.targetsByKey(noAccounts), older.targetsByKey(noAccounts)
 	var more []Target
-	for _, key := range slices.SortedFunc(maps.Keys(before), equals.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(before), accountKey.compare) {
 		own := turns[key]
-		for turn, old := range throughLastThatCounts(before[key]) {
+		for turn, old := range trimUnpublished(before[key]) {
 			switch {
 			case turn >= len(own):
 				more = append(more, *old)
-			case !old.counts():
-			case !own[turn].counts(), attempt.Posted(&old.TargetStatus) && (older.UID == r.UID && !attempt.Posted(&own[turn].TargetStatus) || own[turn].onlyAsked()):
+			case !old.mayBePublished():
+			case !own[turn].mayBePublished(), attempt.Posted(&old.TargetStatus) && (older.UID == r.UID && !attempt.Posted(&own[turn].TargetStatus) || own[turn].undecidedWithoutCall()):
 				// The second is of a cluster that was put back to before what the record tells, or of a
 				// copy about which a person was asked before the record was found.
 				kept := *old
@@ -120,10 +120,10 @@ func (r *Record) join(older *Record) *Record {
 	return &joined
 }
 
-// throughLastThatCounts leaves out the end of equal targets of which nothing is out. What does
+// trimUnpublished leaves out the end of equal targets of which nothing is out. What does
 // not count before one that does keeps its place, for the turn of the other.
-func throughLastThatCounts(equal []*Target) []*Target {
-	for len(equal) > 0 && !equal[len(equal)-1].counts() {
+func trimUnpublished(equal []*Target) []*Target {
+	for len(equal) > 0 && !equal[len(equal)-1].mayBePublished() {
 		equal = equal[:len(equal)-1]
 	}
 	return equal

@@ -53,9 +53,9 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Leaves reports whether a post ever leaves the cluster by its time: not one that was
+// Evicts reports whether a post ever leaves the cluster by its time: not one that was
 // applied, unless its team says so. Labels are those of the post.
-func (t Times) Leaves(labels map[string]string) bool {
+func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != ""
 }
 
@@ -68,15 +68,15 @@ const least = 24 * time.Hour
 func (t Times) ArchivedUntil(post *v1alpha1.Post, now time.Time) time.Time {
 	until := FinishedAt(post).Add(t.Archived)
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
-		until = later(until, post.CreationTimestamp.Add(least))
+		until = latest(until, post.CreationTimestamp.Add(least))
 	}
 	if post.Labels[v1alpha1.OriginLabel] == "" {
-		until = later(until, now.Add(least))
+		until = latest(until, now.Add(least))
 	}
 	return until
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
@@ -92,11 +92,11 @@ func FinishedAt(post *v1alpha1.Post) time.Time {
 	at := post.CreationTimestamp.Time
 	for i := range post.Status.Targets {
 		if posted := post.Status.Targets[i].PostedAt; posted != nil {
-			at = later(at, posted.Time)
+			at = latest(at, posted.Time)
 		}
 	}
 	for i := range post.Status.Conditions {
-		at = later(at, post.Status.Conditions[i].LastTransitionTime.Time)
+		at = latest(at, post.Status.Conditions[i].LastTransitionTime.Time)
 	}
 	return at
 }

@@ -92,7 +92,7 @@ func TestLeaves(t *testing.T) {
 		if tc.origin != "" {
 			labels[v1alpha1.OriginLabel] = tc.origin
 		}
-		if got := (retention.Times{Applied: tc.applied}).Leaves(labels); got != tc.want {
+		if got := (retention.Times{Applied: tc.applied}).Evicts(labels); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // fits refuses a video that is beyond what the documents of a platform say that it takes.
-func (v *validation) fits(media *v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+func (v *validation) fits(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	if v.env.Accepted {
 		return nil
 	}
@@ -29,15 +29,15 @@ func (v *validation) fits(media *v1alpha1.Media, t taker, path *field.Path) fiel
 }
 
 // converts reports whether a video is converted for a platform.
-func (v *validation) converts(f *platforms.File, t taker) bool {
+func (v *validation) converts(f *platforms.File, t destination) bool {
 	return v.env.Converts && t.limits.ForConversion().Converts(f)
 }
 
 // convertible refuses an image that a platform does not take as it is, and that cannot be
 // converted.
-func (v *validation) convertible(media *v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+func (v *validation) convertible(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	file := platforms.FileOf(media)
-	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Takes(&file) {
+	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Accepts(&file) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, media.Name, fmt.Sprintf("%s does not take the image %q as it is, and Herald cannot convert it: it %s",

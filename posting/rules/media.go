@@ -47,7 +47,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, ref := range refs {
 		name := path.Index(i).Child("name")
-		media, err := v.usable(ref.Name, name)
+		media, err := v.resolveMedia(ref.Name, name)
 		if err == nil && isVideo(media) {
 			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post shows images only", media.Spec.MimeType))
 		}
@@ -55,17 +55,17 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 			errs = append(errs, err)
 			continue
 		}
-		for _, t := range v.takers {
+		for _, t := range v.destinations {
 			errs = append(errs, v.convertible(media, t, name)...)
 		}
 	}
-	if len(v.takers) == 0 {
+	if len(v.destinations) == 0 {
 		return errs
 	}
-	strictest := slices.MinFunc(v.takers, func(a, b taker) int { return cmp.Compare(a.limits.MaxImages, b.limits.MaxImages) })
+	strictest := slices.MinFunc(v.destinations, func(a, b destination) int { return cmp.Compare(a.limits.MaxImages, b.limits.MaxImages) })
 	if most := strictest.limits.MaxImages; len(refs) > most {
 		errs = append(errs, field.Invalid(path, len(refs),
-			fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", strictest.name, counted(most, "image"))))
+			fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", strictest.name, pluralize(most, "image"))))
 	}
 	return errs
 }
@@ -77,7 +77,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(ref, "a video post shows a video, also as a draft")}
 	}
 	name := v.post.Spec.Video.MediaRef.Name
-	media, err := v.usable(name, ref)
+	media, err := v.resolveMedia(name, ref)
 	if err != nil {
 		return field.ErrorList{err}
 	}
@@ -85,7 +85,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType))}
 	}
 	var errs field.ErrorList
-	for _, t := range v.takers {
+	for _, t := range v.destinations {
 		file := platforms.FileOf(media)
 		if size := sizeOf(media); t.limits.MaxVideoBytes > 0 && size > t.limits.MaxVideoBytes && !v.converts(&file, t) {
 			errs = append(errs, tooLarge(ref, name, size, t.name, t.limits.MaxVideoBytes))
@@ -99,8 +99,8 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// usable returns a media file that was verified, or why it cannot be posted.
-func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
+// resolveMedia returns a media file that was verified, or why it cannot be posted.
+func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
 	var media *v1alpha1.Media
 	if v.env.Media != nil {
 		media = v.env.Media(name)
@@ -143,8 +143,8 @@ func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
 }
 
-// counted is a number of things, which are called that if there is one.
-func counted(n int, thing string) string {
+// pluralize is a number of things, which are called that if there is one.
+func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -86,30 +86,30 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// takers are the platforms that the post goes to, each once, in the order
+	// destinations are the platforms that the post goes to, each once, in the order
 	// of the targets: those that take its category.
-	takers []taker
+	destinations []destination
 }
 
-type taker struct {
+type destination struct {
 	name   v1alpha1.Platform
 	limits platforms.Capabilities
 }
 
-// takes notes a platform that the post goes to, and the least that one of its accounts takes.
-func (v *validation) takes(conn *v1alpha1.Connection, limits platforms.Capabilities) {
+// addDestination notes a platform that the post goes to, and the least that one of its accounts takes.
+func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.Capabilities) {
 	if limits.MaxVideoDuration != nil {
 		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
 			limits.Videos.MaxDuration = least(longest, limits.Videos.MaxDuration)
 		}
 	}
-	for i := range v.takers {
-		if known := &v.takers[i]; known.name == conn.Spec.Platform {
+	for i := range v.destinations {
+		if known := &v.destinations[i]; known.name == conn.Spec.Platform {
 			known.limits.Videos.MaxDuration = least(known.limits.Videos.MaxDuration, limits.Videos.MaxDuration)
 			return
 		}
 	}
-	v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
+	v.destinations = append(v.destinations, destination{conn.Spec.Platform, limits})
 }
 
 // least returns the lesser of two bounds, of which zero is none.

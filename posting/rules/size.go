@@ -25,7 +25,7 @@ func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 // large as it is.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	post := v.post
-	bytes, room, allowed := posting.Size(post), posting.Room(post), posting.MaxPost
+	bytes, room, allowed := posting.Size(post), posting.MaxStorableSize(post), posting.MaxPost
 	if v.env.Stored != nil {
 		allowed = max(allowed, posting.Size(v.env.Stored))
 	}

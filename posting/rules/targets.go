@@ -46,7 +46,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
 		}
 	} else {
-		v.takes(conn, limits)
+		v.addDestination(conn, limits)
 	}
 	errs = append(errs, validateTitle(target.YouTube, v.post.Spec.Draft, conn.Spec.Platform, limits, path.Child("youtube", "title"))...)
 	showsFiles := category == v1alpha1.CategoryImage || category == v1alpha1.CategoryVideo

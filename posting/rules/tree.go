@@ -39,9 +39,9 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Required(at, "a card needs a caption or media unless the tree is a draft"))
 		}
 		text := posting.TextToSend(card.Caption, len(card.MediaRefs) > 0)
-		for _, t := range v.takers {
+		for _, t := range v.destinations {
 			errs = append(errs, validateCaption(text, t.name, t.limits, at.Child("caption"))...)
-			errs = append(errs, v.cardTaken(card, media, t, at.Child("mediaRefs"))...)
+			errs = append(errs, v.validateCardMedia(card, media, t, at.Child("mediaRefs"))...)
 		}
 	}
 	return errs
@@ -51,7 +51,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media []*v1alpha1.Media, errs field.ErrorList) {
 	media = make([]*v1alpha1.Media, len(card.MediaRefs))
 	for i, ref := range card.MediaRefs {
-		found, err := v.usable(ref.Name, path.Index(i).Child("name"))
+		found, err := v.resolveMedia(ref.Name, path.Index(i).Child("name"))
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -60,8 +60,8 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 	return media, errs
 }
 
-// cardTaken holds the media of a card against what one platform takes.
-func (v *validation) cardTaken(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+// validateCardMedia holds the media of a card against what one platform takes.
+func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	limits := t.limits.Card
 	var errs field.ErrorList
 	if len(card.MediaRefs) > limits.MaxItems {
@@ -90,7 +90,7 @@ func (v *validation) cardTaken(card *v1alpha1.TreeCard, media []*v1alpha1.Media,
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s takes images or a video on a card, not both; spread them over two cards", t.name)))
 	} else if videos > limits.MaxVideos {
 		errs = append(errs, field.Invalid(path, videos,
-			fmt.Sprintf("%s takes at most %s on a card; spread them over more cards", t.name, counted(limits.MaxVideos, "video"))))
+			fmt.Sprintf("%s takes at most %s on a card; spread them over more cards", t.name, pluralize(limits.MaxVideos, "video"))))
 	}
 	return errs
 }

@@ -16,10 +16,10 @@ import (
 // two that lie closest together become one: deadlines move by the time between them too.
 const most = 16
 
-// Enter returns the suspensions of a team with what is so now: whether it is suspended. Those
+// Update returns the suspensions of a team with what is so now: whether it is suspended. Those
 // are dropped of which no deadline can depend any more, since the team was not suspended for
 // longer than keep after them. The list that is given is not changed.
-func Enter(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
+func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	list := slices.Clone(known)
 	at := v1alpha1.NewTime(now)
 	switch last := len(list) - 1; {
@@ -34,15 +34,15 @@ func Enter(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time
 		}
 		list[last].Until = &at
 	}
-	list = recent(list, now, keep)
+	list = prune(list, now, keep)
 	for len(list) > most {
-		list = joined(list)
+		list = mergeClosest(list)
 	}
 	return list
 }
 
-// recent drops the suspensions after which the team was not suspended for longer than keep.
-func recent(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
+// prune drops the suspensions after which the team was not suspended for longer than keep.
+func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	free, later := time.Duration(0), now
 	for i := len(list) - 1; i >= 0; i-- {
 		s := &list[i]
@@ -57,8 +57,8 @@ func recent(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1a
 	return list
 }
 
-// joined makes one of the two suspensions that lie closest together.
-func joined(list []v1alpha1.Suspension) []v1alpha1.Suspension {
+// mergeClosest makes one of the two suspensions that lie closest together.
+func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	nearest := 0
 	gap := func(i int) time.Duration { return list[i+1].From.Sub(list[i].Until.Time) }
 	for i := range len(list) - 1 {
@@ -70,10 +70,10 @@ func joined(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	return slices.Delete(list, nearest+1, nearest+2)
 }
 
-// Move moves a deadline by the suspensions that have ended: by the time that the team was
+// ShiftDeadline moves a deadline by the suspensions that have ended: by the time that the team was
 // suspended from since on until the deadline, which moves meanwhile. It returns the end of the
 // last one that moved it, from which on to reckon the next time; zero if none did.
-func Move(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
+func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
 	moved = deadline
 	for i := range list {
 		s := &list[i]
@@ -94,17 +94,17 @@ func Move(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time
 	return moved, by
 }
 
-// Since is when the suspension began that lasts; zero if none does.
-func Since(list []v1alpha1.Suspension) time.Time {
+// OngoingSince is when the suspension began that lasts; zero if none does.
+func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	if last := len(list) - 1; last >= 0 && list[last].Until == nil {
 		return list[last].From.Time
 	}
 	return time.Time{}
 }
 
-// Forgotten is how soon Enter drops all suspensions if the team is not suspended again; zero if
+// PruneAfter is how soon Enter drops all suspensions if the team is not suspended again; zero if
 // there are none, or one lasts.
-func Forgotten(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
+func PruneAfter(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
 	last := len(list) - 1
 	if last < 0 || list[last].Until == nil {
 		return 0

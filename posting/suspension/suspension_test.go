@@ -76,7 +76,7 @@ func TestEnter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := said(tt.known)
-			if got := said(Enter(tt.known, tt.suspended, noon, time.Hour)); got != tt.want {
+			if got := said(Update(tt.known, tt.suspended, noon, time.Hour)); got != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
 			}
 			if after := said(tt.known); after != before {
@@ -108,7 +108,7 @@ func TestMove(t *testing.T) {
 		"one that ended at its due": {"it had no length for the post", 60, 0, listed(-10, 0), 60, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			moved, by := Move(at(tt.deadline), at(tt.since), tt.list)
+			moved, by := ShiftDeadline(at(tt.deadline), at(tt.since), tt.list)
 			if !moved.Equal(at(tt.want)) {
 				t.Errorf("%s: moved to %s, want %s", tt.reason, moved.Sub(noon), at(tt.want).Sub(noon))
 			}
@@ -122,14 +122,14 @@ func TestMove(t *testing.T) {
 // Reckoning in parts comes to the same as reckoning at once, whenever that is done.
 func TestMoveInParts(t *testing.T) {
 	list := listed(5, 20, 30, 90, 100, 130)
-	whole, _ := Move(at(60), at(0), list)
+	whole, _ := ShiftDeadline(at(60), at(0), list)
 	for n := range len(list) + 1 {
-		moved, by := Move(at(60), at(0), list[:n])
+		moved, by := ShiftDeadline(at(60), at(0), list[:n])
 		since := at(0)
 		if !by.IsZero() {
 			since = by
 		}
-		if moved, _ = Move(moved, since, list); !moved.Equal(whole) {
+		if moved, _ = ShiftDeadline(moved, since, list); !moved.Equal(whole) {
 			t.Errorf("after %d of them: %s, want %s", n, moved.Sub(noon), whole.Sub(noon))
 		}
 	}
@@ -144,7 +144,7 @@ func TestSince(t *testing.T) {
 		"what ended does not last": {listed(-30, -10), time.Time{}},
 		"the last one has no end":  {listed(-30, -10, -5), at(-5)},
 	} {
-		if got := Since(tt.list); !got.Equal(tt.want) {
+		if got := OngoingSince(tt.list); !got.Equal(tt.want) {
 			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
 		}
 	}
@@ -160,11 +160,11 @@ func TestForgotten(t *testing.T) {
 		"deadlines may depend on it for an hour": {listed(-30, -10), 50*time.Minute + time.Second},
 		"it is overdue":                          {listed(-300, -200), time.Second},
 	} {
-		got := Forgotten(tt.list, at(0), time.Hour)
+		got := PruneAfter(tt.list, at(0), time.Hour)
 		if got != tt.want {
 			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
 		}
-		if left := Enter(tt.list, Since(tt.list) != (time.Time{}), at(0).Add(got), time.Hour); got > 0 && len(left) > 0 {
+		if left := Update(tt.list, OngoingSince(tt.list) != (time.Time{}), at(0).Add(got), time.Hour); got > 0 && len(left) > 0 {
 			t.Errorf("%s: %d are left then", reason, len(left))
 		}
 	}

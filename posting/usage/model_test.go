@@ -57,7 +57,7 @@ func TestRequestsUnderOneKey(t *testing.T) {
 			"sweep":   func(*rapid.T) { m.sweep(m.now) },
 			"":        m.check,
 		})
-		m.now = m.now.Add(reservedFor)
+		m.now = m.now.Add(reservationTTL)
 		m.sweep(m.now)
 		m.checkSwept(t)
 	})
@@ -69,7 +69,7 @@ type model struct {
 	limit    int
 	now      time.Time
 	requests []*request
-	post     *Post
+	post     *PostUses
 	// sent is what was delivered under this name.
 	sent int
 	uids int
@@ -87,7 +87,7 @@ func (m *model) step(t *rapid.T, r *request) {
 		r.over = true
 		if m.post == nil && rapid.Bool().Draw(t, "accepted") {
 			m.uids++
-			m.post = &Post{Name: "p", UID: types.UID(fmt.Sprint(m.uids)), Uses: r.uses}
+			m.post = &PostUses{Name: "p", UID: types.UID(fmt.Sprint(m.uids)), Uses: r.uses}
 			return
 		}
 		Release(m.usage, "p", r.name)

@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	// reservedFor is how long a reservation lasts for a post that is never
+	// reservationTTL is how long a reservation lasts for a post that is never
 	// created: longer than any request may take.
-	reservedFor = 10 * time.Minute
-	// keptFor is how long the count of a month is kept after its end, for people
+	reservationTTL = 10 * time.Minute
+	// monthRetention is how long the count of a month is kept after its end, for people
 	// who want to look something up.
-	keptFor = 62 * 24 * time.Hour
+	monthRetention = 62 * 24 * time.Hour
 	// sameMoment is how far apart the times of two requests for the same post may
 	// be. A post that is published at once has the time of its request, and a
 	// repeated request has a later one.
@@ -73,8 +73,8 @@ type Reservation struct {
 	Uses    []Use
 }
 
-// Post is a post as it is stored.
-type Post struct {
+// PostUses is a post as it is stored.
+type PostUses struct {
 	Name string
 	UID  types.UID
 	// Begun says that its delivery has begun.
@@ -121,9 +121,9 @@ func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 // Confirm enters what a post takes whose delivery begins, as far as the limit
 // allows, and returns the refused targets. What was reserved for the post it has
 // already; a target never has more than it needs.
-func Confirm(u *v1alpha1.Usage, post Post, limit int, now time.Time) []Refusal {
+func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
-	held := slices.Concat(own, largest(&u.Spec, reserved, post.Uses))
+	held := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
 	sliding := window(&u.Spec) > 0
 	var missing []Use
 	for _, use := range post.Uses {
@@ -158,13 +158,13 @@ func Confirm(u *v1alpha1.Usage, post Post, limit int, now time.Time) []Refusal {
 // target takes. Entries of an earlier post of that name stay for good. Once the
 // delivery of a post has begun, nothing is reserved for it any more: it took what
 // it needed, here or in another Usage.
-func Settle(u *v1alpha1.Usage, post Post) {
+func Settle(u *v1alpha1.Usage, post PostUses) {
 	next, own, reserved := split(u, &post)
 	for i := range next {
 		next[i].Settled = next[i].Settled || next[i].Post == post.Name
 	}
 	if !post.Begun && len(own) == 0 {
-		next = append(next, largest(&u.Spec, reserved, post.Uses)...)
+		next = append(next, largestReservation(&u.Spec, reserved, post.Uses)...)
 	}
 	for _, e := range own {
 		use := useOf(post.Uses, e)
@@ -181,7 +181,7 @@ func Settle(u *v1alpha1.Usage, post Post) {
 // counted.
 func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	next := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
-		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservedFor
+		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservationTTL
 	})
 	for i := range next {
 		next[i].Settled = next[i].Settled || next[i].Post == post && next[i].UID != ""
@@ -189,9 +189,9 @@ func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Forget drops entries of a sliding window that no new one can share a window
+// Prune drops entries of a sliding window that no new one can share a window
 // with.
-func Forget(u *v1alpha1.Usage, now time.Time) {
+func Prune(u *v1alpha1.Usage, now time.Time) {
 	span := window(&u.Spec)
 	if span == 0 {
 		return
@@ -201,8 +201,8 @@ func Forget(u *v1alpha1.Usage, now time.Time) {
 	}), int(u.Status.Limit))
 }
 
-// Open lists the posts whose entries may change, by name.
-func Open(u *v1alpha1.Usage) []string {
+// OpenPosts lists the posts whose entries may change, by name.
+func OpenPosts(u *v1alpha1.Usage) []string {
 	var names []string
 	for i := range u.Status.Entries {
 		if e := &u.Status.Entries[i]; !e.Settled && !slices.Contains(names, e.Post) {
@@ -212,15 +212,15 @@ func Open(u *v1alpha1.Usage) []string {
 	return names
 }
 
-// Over reports whether a Usage is of a month so long ago that it can go.
-func Over(spec *v1alpha1.UsageSpec, now time.Time) bool {
+// Expired reports whether a Usage is of a month so long ago that it can go.
+func Expired(spec *v1alpha1.UsageSpec, now time.Time) bool {
 	month, err := time.Parse(monthLayout, spec.Period)
-	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > keptFor
+	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > monthRetention
 }
 
 // split parts the entries into those of other posts, those that the delivery of
 // this post took, and those that are reserved for it.
-func split(u *v1alpha1.Usage, post *Post) (others, own, reserved []v1alpha1.UsageEntry) {
+func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.UsageEntry) {
 	for _, e := range u.Status.Entries {
 		switch {
 		case e.Post != post.Name, e.UID != "" && e.UID != post.UID:
@@ -234,10 +234,10 @@ func split(u *v1alpha1.Usage, post *Post) (others, own, reserved []v1alpha1.Usag
 	return others, own, reserved
 }
 
-// largest returns the reservation, of those that several requests made for a
+// largestReservation returns the reservation, of those that several requests made for a
 // post, that holds most of what the post takes. It is the post's now, whichever
 // request made it.
-func largest(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
+func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
 	sums, kept := map[string]int32{}, map[string][]v1alpha1.UsageEntry{}
 	best := ""
 	for _, e := range reserved {

@@ -192,7 +192,7 @@ func TestSlidingWindow(t *testing.T) {
 					return Reserve(u, Reservation{Post: "new", Uses: uses(1)}, 2, noon)
 				},
 				true: func(u *v1alpha1.Usage) []Refusal {
-					return Confirm(u, Post{Name: "new", UID: "1", Uses: uses(1)}, 2, noon)
+					return Confirm(u, PostUses{Name: "new", UID: "1", Uses: uses(1)}, 2, noon)
 				},
 			} {
 				if got := count(daily(tc.taken)); len(got) == 0 != tc.ok {
@@ -202,7 +202,7 @@ func TestSlidingWindow(t *testing.T) {
 		})
 	}
 	u := daily(moved(reserved("a", 3), noon.Add(-30*time.Hour)), reserved("b", 2), moved(reserved("c", 2), noon.Add(20*time.Hour)))
-	Forget(u, noon)
+	Prune(u, noon)
 	if u.Status.Used != 4 {
 		t.Errorf("%d are shown as used, want the four of the fullest day", u.Status.Used)
 	}
@@ -285,7 +285,7 @@ func TestConfirm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := tc.before
-			post := Post{Name: "a", UID: "u", Uses: tc.uses}
+			post := PostUses{Name: "a", UID: "u", Uses: tc.uses}
 			if diff := cmp.Diff(tc.refused, Confirm(u, post, 5, noon)); diff != "" {
 				t.Errorf("%s: refused:\n%s", tc.reason, diff)
 			}
@@ -299,12 +299,12 @@ func TestConfirm(t *testing.T) {
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	next := noon.AddDate(0, 0, 10) // in December
-	begun := func(uses []Use) Post { return Post{Name: "a", UID: "u", Begun: true, Uses: uses} }
-	waits := func(uses []Use) Post { return Post{Name: "a", UID: "u", Uses: uses} }
+	begun := func(uses []Use) PostUses { return PostUses{Name: "a", UID: "u", Begun: true, Uses: uses} }
+	waits := func(uses []Use) PostUses { return PostUses{Name: "a", UID: "u", Uses: uses} }
 	tests := map[string]struct {
 		reason string
 		before *v1alpha1.Usage
-		post   Post
+		post   PostUses
 		want   *v1alpha1.Usage
 	}{
 		"Waiting":      {"it is to be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
@@ -350,8 +350,8 @@ func TestOrphan(t *testing.T) {
 		age    time.Duration
 		want   *v1alpha1.Usage
 	}{
-		"JustReserved": {"its request may be about to create the post", monthly(reserved("a", 1)), reservedFor - time.Second, monthly(reserved("a", 1))},
-		"Forgotten":    {"no request takes so long: the post never came into being", monthly(reserved("a", 1)), reservedFor, monthly()},
+		"JustReserved": {"its request may be about to create the post", monthly(reserved("a", 1)), reservationTTL - time.Second, monthly(reserved("a", 1))},
+		"Forgotten":    {"no request takes so long: the post never came into being", monthly(reserved("a", 1)), reservationTTL, monthly()},
 		"Delivered":    {"the post was delivered and deleted; it still counts", monthly(delivered("u", "a", 1)), 1000 * time.Hour, monthly(settled(delivered("u", "a", 1)))},
 		"Others":       {"other posts are not touched", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
 	}
@@ -365,13 +365,13 @@ func TestForgetAndOver(t *testing.T) {
 	t.Parallel()
 	old := moved(reserved("a", 1), noon.Add(-49*time.Hour))
 	u := daily(old, moved(reserved("b", 1), noon.Add(-47*time.Hour)))
-	Forget(u, noon)
+	Prune(u, noon)
 	same(t, "no new draft can share a day with what is more than two days old", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
 	u = daily(moved(reserved("a", 1), noon.Add(-48*time.Hour)))
-	Forget(u, noon)
+	Prune(u, noon)
 	same(t, "what is just two days old stays: only what is older goes", u, daily(moved(reserved("a", 1), noon.Add(-48*time.Hour))))
 	u = monthly(old)
-	Forget(u, noon)
+	Prune(u, noon)
 	same(t, "a month is kept whole", u, monthly(old))
 
 	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
@@ -381,11 +381,11 @@ func TestForgetAndOver(t *testing.T) {
 		now    time.Time
 		want   bool
 	}{
-		"Kept":   {"people may want to look it up", monthly(), end.Add(keptFor), false},
-		"Over":   {"it was kept for long enough", monthly(), end.Add(keptFor + time.Second), true},
+		"Kept":   {"people may want to look it up", monthly(), end.Add(monthRetention), false},
+		"Over":   {"it was kept for long enough", monthly(), end.Add(monthRetention + time.Second), true},
 		"Window": {"a sliding window is never over", daily(), end.AddDate(5, 0, 0), false},
 	} {
-		if got := Over(&tc.usage.Spec, tc.now); got != tc.want {
+		if got := Expired(&tc.usage.Spec, tc.now); got != tc.want {
 			t.Errorf("%s: %s: over is %v", name, tc.reason, got)
 		}
 	}
@@ -394,7 +394,7 @@ func TestForgetAndOver(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	u := monthly(reserved("a", 1, 1), settled(delivered("1", "b", 1)), delivered("2", "c", 1))
-	if diff := cmp.Diff([]string{"a", "c"}, Open(u)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c"}, OpenPosts(u)); diff != "" {
 		t.Errorf("posts are listed once, and settled ones are not:\n%s", diff)
 	}
 }

@@ -98,7 +98,7 @@ func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
 	if !c.Params.Bool("is_published", false) {
 		c.Params.Rejectf("Param is_published must be true: a post cannot be taken back.")
 	}
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	id := c.PathValue("id")

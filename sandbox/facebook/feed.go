@@ -36,7 +36,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if _, bad := p.post(c.Request.Request, page, state.Post{}).Select(fields); bad != nil {
 		return nil, bad
 	}
-	node, bad := p.keep(c, page, draft)
+	node, bad := p.createPost(c, page, draft)
 	if bad != nil {
 		return nil, bad
 	}
@@ -47,8 +47,8 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	return body, nil
 }
 
-// keep makes a post of a request, or a draft if it is not to be visible.
-func (p *Platform) keep(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
+// createPost makes a post of a request, or a draft if it is not to be visible.
+func (p *Platform) createPost(c *graph.Call, page state.Account, draft state.Draft) (graph.Node, *graph.Error) {
 	if !c.Params.Bool("published", true) {
 		return p.createDraft(c, page, draft)
 	}
@@ -76,7 +76,7 @@ func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []g
 	link := readLink(q)
 	photos := readAttached(q)
 	fields := q.Fields()
-	if bad := q.End(); bad != nil {
+	if bad := q.Validate(); bad != nil {
 		return draft, nil, bad
 	}
 	if bad := p.attach(&draft, page, photos); bad != nil {

@@ -55,13 +55,13 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	}
 	published, caption, address := c.Params.Bool("published", true), c.Params.Text("caption"), c.Params.Text("url")
 	c.Params.Unsimulated("scheduled_publish_time", "backdated_time")
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	if utf8.RuneCountInString(caption) > maxMessage {
 		return nil, graph.BadParam("Param caption must be at most %d characters long.", maxMessage)
 	}
-	blob, bad := p.takePhoto(c, address)
+	blob, bad := p.receivePhoto(c, address)
 	if bad != nil {
 		return nil, bad
 	}
@@ -81,8 +81,8 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// takePhoto returns the file that came with a call, or that lies at the address which the call names.
-func (p *Platform) takePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
+// receivePhoto returns the file that came with a call, or that lies at the address which the call names.
+func (p *Platform) receivePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	file := c.File()
 	if file == nil && address != "" {
 		file = &graph.File{}

@@ -101,9 +101,9 @@ func (b *Board) counter(platform string, op Operation) *atomic.Int64 {
 // met are the faults that one request meets: at most one of each group, nil where there is none.
 type met [groups]*Fault
 
-// take uses up the faults that match a request: of each group the one that has waited longest. account is asked only
+// consume uses up the faults that match a request: of each group the one that has waited longest. account is asked only
 // when a fault is narrowed to one.
-func (b *Board) take(platform string, op Operation, account func() string) met {
+func (b *Board) consume(platform string, op Operation, account func() string) met {
 	var out met
 	if b.waiting.Load() == 0 {
 		return out

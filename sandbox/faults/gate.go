@@ -83,7 +83,7 @@ func (g *Gate) Handler(route Route) http.Handler {
 			}
 			req.Content = content
 		}
-		faults := g.board.take(route.Platform, route.Operation, func() string { return route.Account(req) })
+		faults := g.board.consume(route.Platform, route.Operation, func() string { return route.Account(req) })
 		if route.Streams {
 			// Go closes a connection on which a body is left, and the client may then never see the answer.
 			defer func() { _, _ = io.Copy(io.Discard, r.Body) }()

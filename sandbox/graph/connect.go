@@ -41,7 +41,7 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 		if kind := c.Params.Required("grant_type"); client == "" || secret == "" || kind != "authorization_code" {
 			return nil, flat("Missing required field, or invalid grant_type")
 		}
-		if bad := c.Params.End(); bad != nil {
+		if bad := c.Params.Validate(); bad != nil {
 			return nil, flat(bad.Message)
 		}
 		// The fragment that the address of the person ended in is no part of the code.
@@ -74,7 +74,7 @@ func (a *API) Lengthen(grantType, scope string) Handler {
 		c.Params.Required("grant_type")
 		c.Params.OneOf("grant_type", grantType)
 		c.Params.Required("client_secret")
-		if bad := c.Params.End(); bad != nil {
+		if bad := c.Params.Validate(); bad != nil {
 			return nil, bad
 		}
 		return c.renew(a.Terms)
@@ -128,7 +128,7 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 		client, secret := q.Required("client_id"), q.Required("client_secret")
 		kind := q.OneOf("grant_type", "authorization_code", "fb_exchange_token", "client_credentials")
 		code, redirect, old := q.Text("code"), q.Text("redirect_uri"), q.Text("fb_exchange_token")
-		if bad := q.End(); bad != nil {
+		if bad := q.Validate(); bad != nil {
 			return nil, bad
 		}
 		switch kind {
@@ -164,7 +164,7 @@ func (*API) permissions(c *Call) (any, *Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	granted := make([]map[string]string, 0, len(bearer.Scopes))
@@ -202,7 +202,7 @@ func (a *API) Inspect(c *Call) (any, *Error) {
 		}
 	}
 	asked := c.Params.Required("input_token")
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	bearer, known := a.Store.Bearer(asked)

@@ -142,7 +142,7 @@ func (c *Call) Post(account state.Account) (state.Post, *Error) {
 
 // DeletePost removes the post that the path names, if it is the account's.
 func (c *Call) DeletePost(account state.Account) *Error {
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return bad
 	}
 	err := c.api.Store.Delete(account.Key, c.PathValue("id"))
@@ -172,7 +172,7 @@ const OpDelete faults.Operation = "delete"
 // Show answers the fields of a node that the call asks for.
 func (c *Call) Show(node Node) (any, *Error) {
 	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	body, bad := node.Select(fields)

@@ -55,7 +55,7 @@ func TestFields(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &Params{values: map[string]string{"fields": tt.fields}}
 			fields := p.Fields()
-			got, bad := map[string]any(nil), p.End()
+			got, bad := map[string]any(nil), p.Validate()
 			if bad == nil {
 				got, bad = node.Select(fields)
 			}

@@ -23,7 +23,7 @@ const (
 func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func(state.Post) Node) (any, *Error) {
 	part := c.Params.page()
 	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	part.Lag, part.Keep = c.ListLag, keep

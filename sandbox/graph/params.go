@@ -236,9 +236,9 @@ func (p *Params) Time(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// End refuses what is wrong with the parameters that were read, and those that were not read. The platform itself overlooks
+// Validate refuses what is wrong with the parameters that were read, and those that were not read. The platform itself overlooks
 // the latter: clients send format=json, the id of a node or a redirect with whatever they call.
-func (p *Params) End() *Error {
+func (p *Params) Validate() *Error {
 	if p.bad != nil || p.lenient {
 		return p.bad
 	}

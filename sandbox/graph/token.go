@@ -111,7 +111,7 @@ func (a *API) Refresh(grantType, scope string) Handler {
 		}
 		c.Params.Required("grant_type")
 		c.Params.OneOf("grant_type", grantType)
-		if bad := c.Params.End(); bad != nil {
+		if bad := c.Params.Validate(); bad != nil {
 			return nil, bad
 		}
 		_, bearer, bad := c.token()

@@ -89,7 +89,7 @@ func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *
 	case kindImage:
 		blob, bad := l.pullPicture(c, asked.imageURL)
 		if bad == nil {
-			bad = judgeImage(blob)
+			bad = validateImage(blob)
 		}
 		out.Media = []state.Media{simulator.MediaOf(blob)}
 		return bad

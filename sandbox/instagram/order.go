@@ -46,7 +46,7 @@ func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	asked.Children = q.List("children")
 	asked.ThumbOffset = q.Integer("thumb_offset", 0, 0, maxOffset)
 	asked.Awaited = l.linked && q.OneOf("upload_type", "resumable") != ""
-	if bad := q.End(); bad != nil {
+	if bad := q.Validate(); bad != nil {
 		return asked, bad
 	}
 	if bad := asked.setKind(kind); bad != nil {

@@ -49,7 +49,7 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 		return nil, bad
 	}
 	id := c.Params.Required("creation_id")
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	from, ok := l.Container(account, id)

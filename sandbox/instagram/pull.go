@@ -51,7 +51,7 @@ func (l *login) fetch(c state.Container) {
 	l.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		switch {
 		case err == nil:
-			return judgeVideo(blob, detailOf(c.Detail))
+			return validateVideo(blob, detailOf(c.Detail))
 		case isOwn(err):
 			l.Logger.Error("a video could not be kept", "container", c.ID, "error", err)
 			return serverFailed

@@ -53,8 +53,8 @@ func checkCaption(text string) *graph.Error {
 	return nil
 }
 
-// judgeImage says what is wrong with a picture of a post.
-func judgeImage(b blobs.Blob) *graph.Error {
+// validateImage says what is wrong with a picture of a post.
+func validateImage(b blobs.Blob) *graph.Error {
 	switch {
 	case b.MIMEType != jpegType, b.Width == 0 || b.Height == 0:
 		return imageUnsupported()
@@ -64,8 +64,8 @@ func judgeImage(b blobs.Blob) *graph.Error {
 	return nil
 }
 
-// judgeVideo says how the processing of a video ends that is to be shown in that way; "" when it ends well.
-func judgeVideo(b blobs.Blob, shown detail) string {
+// validateVideo says how the processing of a video ends that is to be shown in that way; "" when it ends well.
+func validateVideo(b blobs.Blob, shown detail) string {
 	play, offset := b.Duration.Seconds(), time.Duration(shown.ThumbOffset)*time.Millisecond
 	switch {
 	case !slices.Contains([]string{"video/mp4", "video/quicktime"}, b.MIMEType),

@@ -111,12 +111,12 @@ func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	case !detailOf(container.Detail).Awaited:
 		u.refuse(w, http.StatusBadRequest, "AlreadyUploadedError", "The container waits for no upload.")
 	default:
-		u.take(w, r, container)
+		u.receive(w, r, container)
 	}
 }
 
-// take reads what a container waits for.
-func (u uploads) take(w http.ResponseWriter, r *faults.Request, container state.Container) {
+// receive reads what a container waits for.
+func (u uploads) receive(w http.ResponseWriter, r *faults.Request, container state.Container) {
 	size, err := strconv.ParseInt(r.Header.Get("file_size"), 10, 64)
 	switch {
 	case err != nil || size <= 0:
@@ -139,13 +139,13 @@ func (u uploads) take(w http.ResponseWriter, r *faults.Request, container state.
 	case err != nil: // the client went before all had arrived
 		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body ended too early.")
 	default:
-		failure := judgeVideo(blob, detailOf(container.Detail))
-		u.note(w, container, func(c *state.Container) { graph.Arrive(c, blob, failure) })
+		failure := validateVideo(blob, detailOf(container.Detail))
+		u.recordUpload(w, container, func(c *state.Container) { graph.Arrive(c, blob, failure) })
 	}
 }
 
-// note writes down what came for a container, and answers. The work on a video begins when it is there.
-func (u uploads) note(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
+// recordUpload writes down what came for a container, and answers. The work on a video begins when it is there.
+func (u uploads) recordUpload(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
 	account, _ := u.Store.Account(state.Key{Platform: Name, ID: container.AccountID})
 	first := false
 	_, err := u.Store.ChangeContainer(Name, container.ID, func(c *state.Container) {

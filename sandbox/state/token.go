@@ -39,15 +39,15 @@ type Terms struct {
 
 // Tokens are the terms' tokens when they are given now, still without their strings.
 func (t Terms) Tokens(now time.Time) Tokens {
-	out := Tokens{Scopes: t.Scopes, ExpiresAt: endOf(now, t.Access)}
+	out := Tokens{Scopes: t.Scopes, ExpiresAt: expiryOf(now, t.Access)}
 	if t.Refresh {
-		out.RefreshExpiresAt = endOf(now, t.RefreshLife)
+		out.RefreshExpiresAt = expiryOf(now, t.RefreshLife)
 	}
 	return out
 }
 
-// endOf is when a life that begins now ends; zero when it does not.
-func endOf(now time.Time, life time.Duration) time.Time {
+// expiryOf is when a life that begins now ends; zero when it does not.
+func expiryOf(now time.Time, life time.Duration) time.Time {
 	if life == 0 {
 		return time.Time{}
 	}

@@ -69,7 +69,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	out := state.Container{AccountID: account.ID, Text: q.Text("text"), InReplyTo: q.Text("reply_to_id")}
 	checkKind(q, kind)
 	q.Unsimulated("auto_publish_text")
-	if bad := q.End(); bad != nil {
+	if bad := q.Validate(); bad != nil {
 		return kind, out, bad
 	}
 	if bad := checkText(kind, out.Text); bad != nil {
@@ -142,7 +142,7 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 		return nil, bad
 	}
 	id := c.Params.Required("creation_id")
-	if bad := c.Params.End(); bad != nil {
+	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
 	}
 	from, ok := p.Container(account, id)

@@ -91,7 +91,7 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 		why = bad.code
 	}
 	if why != "" {
-		return p.end(account, issued.ID, why)
+		return p.failTicket(account, issued.ID, why)
 	}
 	t.PublishID, t.ReadyAt = issued.ID, p.readyAt(account)
 	kept, err := json.Marshal(t.detail)
@@ -107,7 +107,7 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 	}
 	_, err = p.Store.Publish(account.Key, draft)
 	if _, full := errors.AsType[*state.QuotaError](err); full {
-		return p.end(account, issued.ID, tooManyPosts)
+		return p.failTicket(account, issued.ID, tooManyPosts)
 	}
 	if _, done := errors.AsType[*state.PublishedError](err); done {
 		return nil
@@ -166,7 +166,7 @@ func (p *Platform) settle(id string) error {
 	size, known := p.Blobs.Size(id)
 	switch {
 	case !known:
-		return p.end(account, id, "internal")
+		return p.failTicket(account, id, "internal")
 	case size < t.Size:
 		return nil
 	}

@@ -105,8 +105,8 @@ func listedFrom(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 
-// end ends a ticket that becomes no post.
-func (p *Platform) end(account state.Account, id, why string) error {
+// failTicket ends a ticket that becomes no post.
+func (p *Platform) failTicket(account state.Account, id, why string) error {
 	_, err := p.Store.ChangeContainer(Name, id, func(c *state.Container) {
 		t := ticketOf(*c)
 		t.Done = true

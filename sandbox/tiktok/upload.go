@@ -61,18 +61,18 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	}
 	unlock := p.uploads.Lock(issued.ID)
 	defer unlock()
-	status, size := p.take(r, issued, t, s)
+	status, size := p.appendChunk(r, issued, t, s)
 	w.Header().Set("Content-Range", "bytes 0-"+strconv.FormatInt(size, 10)+"/"+strconv.FormatInt(t.Size, 10))
 	w.WriteHeader(status)
 }
 
-// take keeps a chunk and returns how much there is then.
-func (p *Platform) take(r *faults.Request, issued state.Container, t ticket, s simulator.Range) (status int, size int64) {
+// appendChunk keeps a chunk and returns how much there is then.
+func (p *Platform) appendChunk(r *faults.Request, issued state.Container, t ticket, s simulator.Range) (status int, size int64) {
 	size, open := p.Blobs.Size(issued.ID)
 	switch {
 	case !open || size == t.Size:
 		return http.StatusRequestedRangeNotSatisfiable, t.Size
-	case s.First != size || s.Last != t.endOf(size):
+	case s.First != size || s.Last != t.chunkEnd(size):
 		return http.StatusRequestedRangeNotSatisfiable, size
 	}
 	size, err := p.Blobs.Append(issued.ID, size, r.Body, t.Size)
@@ -90,9 +90,9 @@ func (p *Platform) take(r *faults.Request, issued state.Container, t ticket, s s
 	return http.StatusCreated, size
 }
 
-// endOf is the last byte of the chunk that begins at an offset, or in which it lies when a chunk was cut off. The last chunk
+// chunkEnd is the last byte of the chunk that begins at an offset, or in which it lies when a chunk was cut off. The last chunk
 // takes what remains.
-func (t ticket) endOf(offset int64) int64 {
+func (t ticket) chunkEnd(offset int64) int64 {
 	if chunk := offset / t.Chunk; chunk < t.Count-1 {
 		return (chunk+1)*t.Chunk - 1
 	}

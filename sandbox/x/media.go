@@ -149,8 +149,8 @@ func (p *Platform) findMedia(account state.Account, id string) (upload, *problem
 // partialName is where the chunks of an upload lie until it is finalized.
 func partialName(id string) string { return Name + "/" + id }
 
-// keepMedia writes down what an upload has become.
-func (p *Platform) keepMedia(u *upload) *problem {
+// saveMedia writes down what an upload has become.
+func (p *Platform) saveMedia(u *upload) *problem {
 	detail, err := json.Marshal(u.media)
 	if err == nil {
 		_, err = p.Store.ChangeContainer(Name, u.ID, func(c *state.Container) {

@@ -215,8 +215,8 @@ func (q *query) list(name string, allowed []string) []string {
 	return values
 }
 
-// end rejects the parameters that were not read.
-func (q *query) end() {
+// rejectUnknown rejects the parameters that were not read.
+func (q *query) rejectUnknown() {
 	for name, values := range q.values {
 		if !slices.Contains(q.known, name) {
 			q.bad = append(q.bad, badParameter{
@@ -261,7 +261,7 @@ func (q *query) timeline() (part state.Range, asked shape) {
 		part.Keep = func(post *state.Post) bool { return post.InReplyTo == "" }
 	}
 	asked = q.shape()
-	q.end()
+	q.rejectUnknown()
 	return part, asked
 }
 

@@ -20,7 +20,7 @@ func (p *Platform) readTweetByID(w http.ResponseWriter, r *faults.Request) {
 	id := r.PathValue("id")
 	query := newQuery(r.URL.Query())
 	shape := query.shape()
-	query.end()
+	query.rejectUnknown()
 	if !idPattern.MatchString(id) {
 		query.reject("id", id, "is not a valid post id")
 	}

@@ -272,7 +272,7 @@ func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 		return p.fileProblem("a chunk could not be kept", u.ID, err)
 	}
 	u.Chunks = append(u.Chunks, fresh)
-	return p.keepMedia(u)
+	return p.saveMedia(u)
 }
 
 // finalize is POST /2/media/upload/{id}/finalize. It may be asked again: it changes nothing then. A body is not looked at:
@@ -309,7 +309,7 @@ func (p *Platform) finish(u *upload, account state.Account) *problem {
 		return p.fileProblem("an upload could not be finished", u.ID, err)
 	}
 	p.process(u, &file, account)
-	return p.keepMedia(u)
+	return p.saveMedia(u)
 }
 
 // process decides how X's work on a whole file ends, and when. On images it does no such work.
@@ -339,7 +339,7 @@ func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	}
 	query := newQuery(r.URL.Query())
 	command, id := query.get("command"), query.get("media_id")
-	query.end()
+	query.rejectUnknown()
 	if command != "STATUS" && command != "" {
 		query.reject("command", command, "is not one of [STATUS]")
 	}

@@ -38,7 +38,7 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	fields := query.list("user.fields", userFields)
 	expansions := query.list("expansions", userExpansions)
 	posted := append(query.list("tweet.fields", postFields), query.list("post.fields", postFields)...)
-	query.end()
+	query.rejectUnknown()
 	if len(query.bad) > 0 {
 		p.fail(w, callMe, invalid(query.bad...))
 		return

@@ -94,7 +94,7 @@ func (p *Platform) receiveVideo(r *faults.Request, account state.Account, kept *
 
 // inserted puts a video on the channel that came in one request.
 func (p *Platform) inserted(account state.Account, kept detail, file blobs.Blob) (state.Post, *problem) {
-	post, err := p.make(account, state.Container{}, kept, file)
+	post, err := p.publishVideo(account, state.Container{}, kept, file)
 	if _, full := errors.AsType[*state.QuotaError](err); full {
 		return post, uploadLimit()
 	}

@@ -81,9 +81,9 @@ func (p *Platform) sessionAccount(r *faults.Request) string {
 	return session.AccountID
 }
 
-// put is PUT, or POST, to a session. Its address carries all authority. Google's own Go client sends its chunks by POST and
+// serveUpload is PUT, or POST, to a session. Its address carries all authority. Google's own Go client sends its chunks by POST and
 // asks not to be answered 308, which its HTTP client would take for a redirect.
-func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
+func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
 		fail(w, problemFor(http.StatusNotFound))
@@ -91,7 +91,7 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 	}
 	unlock := p.sessions.Lock(session.ID)
 	defer unlock()
-	account, refused := p.take(r, session)
+	account, refused := p.receive(r, session)
 	if refused != nil {
 		fail(w, refused)
 		return
@@ -115,8 +115,8 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 // resumeIncomplete is what Google answers while there is more to come. To HTTP it is a redirect.
 const resumeIncomplete = http.StatusPermanentRedirect
 
-// take keeps what a request brings and makes the video when that was all. Call it with the session locked.
-func (p *Platform) take(r *faults.Request, session state.Container) (state.Account, *problem) {
+// receive keeps what a request brings and makes the video when that was all. Call it with the session locked.
+func (p *Platform) receive(r *faults.Request, session state.Container) (state.Account, *problem) {
 	account, ok := p.Store.Account(state.Key{Platform: Name, ID: session.AccountID})
 	if !ok {
 		return account, problemFor(http.StatusNotFound)
@@ -139,7 +139,7 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 	if !ok || s.Total != kept.Size && s.Total != unknown && kept.Size != unknown {
 		return account, badRange("The Content-Range or Content-Length is invalid.")
 	}
-	if refused := p.learn(&session, s); refused != nil {
+	if refused := p.recordLength(&session, s); refused != nil {
 		return account, refused
 	}
 	if s.query {
@@ -148,14 +148,14 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); !p.Lenient && (err != nil || media != kept.Type) {
 		return account, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", "The Content-Type is not the one that the session was begun with.")
 	}
-	if refused := p.keep(r, session, s); refused != nil {
+	if refused := p.appendChunk(r, session, s); refused != nil {
 		return account, refused
 	}
 	return account, p.settle(account, session)
 }
 
-// learn writes down how long the file is, once the client says it.
-func (p *Platform) learn(session *state.Container, s span) *problem {
+// recordLength writes down how long the file is, once the client says it.
+func (p *Platform) recordLength(session *state.Container, s span) *problem {
 	kept := detailOf(session.Detail)
 	size, _ := p.Blobs.Size(session.ID)
 	if kept.Size != unknown || s.Total == unknown || s.query && s.Total != size {
@@ -169,8 +169,8 @@ func (p *Platform) learn(session *state.Container, s span) *problem {
 	return nil
 }
 
-// keep adds a chunk to what is there.
-func (p *Platform) keep(r *faults.Request, session state.Container, s span) *problem {
+// appendChunk adds a chunk to what is there.
+func (p *Platform) appendChunk(r *faults.Request, session state.Container, s span) *problem {
 	size, _ := p.Blobs.Size(session.ID)
 	total := detailOf(session.Detail).Size
 	switch {
@@ -213,7 +213,7 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 	}
 	file, err := p.Blobs.Finish(session.ID)
 	if err == nil {
-		_, err = p.make(account, session, kept, file)
+		_, err = p.publishVideo(account, session, kept, file)
 	}
 	if _, full := errors.AsType[*state.QuotaError](err); full {
 		kept.Failure = uploadLimitExceeded
@@ -237,9 +237,9 @@ func (p *Platform) change(session string, kept detail) error {
 	return err
 }
 
-// make puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
+// publishVideo puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
 // finds wrong with the file shows after its work on it.
-func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
+func (p *Platform) publishVideo(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
 	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError
 	if !strings.HasPrefix(file.MIMEType, "video/") {
 		kept.Failure = cmp.Or(kept.Failure, "invalidFile")

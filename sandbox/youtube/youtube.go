@@ -130,7 +130,7 @@ func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
 		by[op] = p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: op, Dialect: dialect{}, Account: p.sessionAccount, Act: p.put, Streams: true,
+			Platform: Name, Operation: op, Dialect: dialect{}, Account: p.sessionAccount, Act: p.serveUpload, Streams: true,
 		})
 	}
 	begin := faults.Route{

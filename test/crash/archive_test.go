@@ -94,7 +94,7 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 // holds expects the record that a post must have.
 func (s shelf) holds(ctx context.Context, p *archived) {
 	GinkgoHelper()
-	want, err := record.Of(p.last, s.team.namespace, s.account).Encode()
+	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func(g Gomega) {
 		is, err := s.record(ctx, g, p.Name).Encode()

@@ -243,8 +243,8 @@ var _ = Describe("The drill of a restore", Serial, func() {
 		// The bucket is told last: what is created from then on is not from before.
 		d.told(ctx, tm, func(g Gomega, bucket rewound.Count) {
 			alive()
-			g.Expect(bucket.Rewound).NotTo(BeNil(), "it is noticed")
-			g.Expect(time.Since(bucket.Rewound.Noticed)).To(BeNumerically(">", time.Second), "Kubernetes keeps seconds")
+			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
+			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes keeps seconds")
 		})
 		d.whole(ctx, tm)
 	})

@@ -23,7 +23,7 @@ var _ = Describe("The budget of a team that Kubernetes itself counts", func() {
 		counted := func() (string, error) {
 			var found corev1.ResourceQuota
 			err := admin.Get(ctx, client.ObjectKey{Namespace: t.name, Name: v1alpha1.BudgetQuota}, &found)
-			used, hard := found.Status.Used[quota.CountOf("posts")], found.Status.Hard[quota.CountOf("posts")]
+			used, hard := found.Status.Used[quota.ResourceNameOf("posts")], found.Status.Hard[quota.ResourceNameOf("posts")]
 			return fmt.Sprintf("%s of %s", &used, &hard), err
 		}
 		Eventually(counted).Should(Equal("0 of 2"), "Kubernetes' controller counts what Herald's bounds")

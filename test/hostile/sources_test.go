@@ -35,16 +35,16 @@ func sources(t *testing.T, _ *target) {
 			defer server.Close()
 			roots := x509.NewCertPool()
 			roots.AddCert(server.Certificate())
-			client := fetch.New(fetch.Options{Allow: func(netip.Addr) error { return nil }, Roots: roots, Patience: time.Second})
+			client := fetch.New(fetch.Options{Allow: func(netip.Addr) error { return nil }, Roots: roots, StallTimeout: time.Second})
 			var under errgroup.Group
 			for range sized(8, 64) {
 				under.Go(func() error {
-					err := client.Get(t.Context(), server.URL, fetch.Want{MIMEType: "video/mp4", MaxSize: 1 << 30},
+					err := client.Get(t.Context(), server.URL, fetch.Expected{MIMEType: "video/mp4", MaxSize: 1 << 30},
 						func(_ context.Context, _ int64, body io.Reader) error {
 							_, err := io.Copy(io.Discard, body)
 							return err
 						})
-					if problem, ok := errors.AsType[*fetch.Problem](err); !ok || problem.Final {
+					if problem, ok := errors.AsType[*fetch.DownloadError](err); !ok || problem.Final {
 						return errors.Join(errors.New("the download does not end as one whose server is too slow"), err)
 					}
 					return nil

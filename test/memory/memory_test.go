@@ -120,13 +120,13 @@ func cacheAll(transform func(any) (any, error)) func(context.Context, *rest.Conf
 }
 
 func readAll(ctx context.Context, config *rest.Config) (any, error) {
-	config.Wrap(pages.Count)
+	config.Wrap(pages.WrapTransport)
 	reader, err := client.New(config, client.Options{Scheme: scheme()})
 	if err != nil {
 		return nil, err
 	}
 	seen := 0
-	err = pages.Each(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err = pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
 		var list v1alpha1.PostList
 		if err := reader.List(ctx, &list, client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", err

@@ -31,7 +31,7 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), kept)).To(Succeed())
 		_, err := cached.Transform(kept)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cached.Whole(kept)).To(BeFalse())
+		Expect(cached.IsComplete(kept)).To(BeFalse())
 		Expect(kept.Spec.Targets[0].Caption).To(BeEmpty())
 	})
 	AfterEach(func(ctx SpecContext) {
@@ -39,7 +39,7 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), now)).To(Succeed())
 		Expect(now.Spec).To(Equal(post.Spec), "the post is what it was")
 		Expect(now.Annotations).To(Equal(post.Annotations))
-		Expect(cached.Whole(now)).To(BeTrue())
+		Expect(cached.IsComplete(now)).To(BeTrue())
 		now.Finalizers = nil
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		Expect(k8s.Delete(ctx, now)).To(Succeed())

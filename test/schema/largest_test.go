@@ -31,7 +31,7 @@ func filledText(targets int) *v1alpha1.Post {
 		})
 	}
 	for i := range post.Spec.Targets {
-		left := min(posting.MaxPost, posting.Room(post)) - posting.Size(post)
+		left := min(posting.MaxPost, posting.MaxStorableSize(post)) - posting.Size(post)
 		post.Spec.Targets[i].Caption += strings.Repeat("a", min(65_535, left))
 	}
 	return post
@@ -48,7 +48,7 @@ func filledTree(targets, cards int) *v1alpha1.Post {
 		post.Spec.Tree.Cards = append(post.Spec.Tree.Cards, v1alpha1.TreeCard{Caption: "a"})
 	}
 	for i := range post.Spec.Tree.Cards {
-		left := min(posting.MaxPost, posting.Room(post)) - posting.Size(post)
+		left := min(posting.MaxPost, posting.MaxStorableSize(post)) - posting.Size(post)
 		post.Spec.Tree.Cards[i].Caption += strings.Repeat("a", min(65_535, left))
 	}
 	return post
@@ -61,7 +61,7 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 		post.Spec.Targets[1+i].Caption = "a"
 	}
 	post.Annotations = map[string]string{}
-	post.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", min(posting.MaxPost, posting.Room(post))-posting.Size(post)-100)
+	post.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", min(posting.MaxPost, posting.MaxStorableSize(post))-posting.Size(post)-100)
 	return post
 }
 
@@ -106,7 +106,7 @@ func candidates() (all []v1alpha1.Candidate) {
 
 var _ = DescribeTable("the largest post that is admitted has room for all that is ever recorded of it",
 	func(ctx SpecContext, post *v1alpha1.Post) {
-		most := min(posting.MaxPost, posting.Room(post))
+		most := min(posting.MaxPost, posting.MaxStorableSize(post))
 		Expect(posting.Size(post)).To(BeNumerically("~", most, 200), "it is filled")
 		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })

@@ -23,7 +23,7 @@ import (
 // timing has a window of a minute, and a listing that lags for one.
 var timing = attempt.Timing{
 	SendWindow: time.Minute, CallTimeout: time.Minute, ClockMargin: time.Second, Lag: time.Minute,
-	GiveUpAfter: time.Hour, Authoritative: true,
+	LookupTimeout: time.Hour, Authoritative: true,
 }
 
 // step is something that the manager may do to the entry of a target.
@@ -78,7 +78,7 @@ func steps(cards int) []step {
 			step{"refused as " + string(class), record(platforms.Result{Outcome: platforms.Refused, Err: err})},
 			step{"unknown as " + string(class), record(platforms.Result{Outcome: platforms.Unknown, Err: err})},
 			step{"not prepared, " + string(class), func(t *v1alpha1.TargetStatus, now time.Time) error {
-				return attempt.NotPrepared(t, err, now.Add(-time.Minute), now)
+				return attempt.RecordNotPrepared(t, err, now.Add(-time.Minute), now)
 			}})
 	}
 	for _, policy := range []v1alpha1.UnknownOutcomePolicy{v1alpha1.OnUnknownFail, v1alpha1.OnUnknownRetry} {
@@ -108,7 +108,7 @@ func steps(cards int) []step {
 func record(r platforms.Result, cards int) func(*v1alpha1.TargetStatus, time.Time) error {
 	return func(t *v1alpha1.TargetStatus, now time.Time) error {
 		if t.Attempt == nil {
-			return attempt.ErrNotOurs
+			return attempt.ErrSuperseded
 		}
 		return attempt.Record(t, t.Attempt.ID, r, cards, now)
 	}

@@ -31,7 +31,7 @@ var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
 
 // AddLink makes a one-time link with a limited life, stores it in the Secret of that name, and
 // returns its token. Only the token's hash is stored. The Secret must be there.
-func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
+func AddLink(ctx context.Context, secrets SecretClient, name string, clk clock.Clock, valid time.Duration) (token string, err error) {
 	random := make([]byte, tokenBytes)
 	_, _ = rand.Read(random) // it never fails
 	token = base64.RawURLEncoding.EncodeToString(random)
@@ -45,9 +45,9 @@ func AddLink(ctx context.Context, secrets Secrets, name string, clk clock.Clock,
 	return token, err
 }
 
-// KnowsLink reports whether there is such a link, good or not, as far as this replica has
+// HasLink reports whether there is such a link, good or not, as far as this replica has
 // heard: it asks memory alone. A link that was made a moment ago may still be unknown.
-func (m *Manager) KnowsLink(token string) bool {
+func (m *Manager) HasLink(token string) bool {
 	_, found := m.store.current.Load().links[hashOf(token)]
 	return found
 }

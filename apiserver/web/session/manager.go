@@ -42,7 +42,7 @@ var ErrTooLarge = errors.New("the name and the groups of the person are too long
 // Options is what a Manager is made of. All fields are required.
 type Options struct {
 	// Secrets is the way to the Secrets of Herald's namespace, and Name the Secret.
-	Secrets   Secrets
+	Secrets   SecretClient
 	Namespace string
 	Name      string
 	// Secure says that people reach the site by HTTPS only.
@@ -88,7 +88,7 @@ type content struct {
 func NewManager(o Options) *Manager {
 	m := &Manager{Sealer: NewSealer(o.Clock), namespace: o.Namespace, secure: o.Secure, store: newStore(o.Secrets, o.Name, o.Clock, o.Log)}
 	m.store.creates = true
-	m.store.changed = func(s *state) { m.take(s.keys) }
+	m.store.changed = func(s *state) { m.setKeys(s.keys) }
 	return m
 }
 
@@ -193,9 +193,9 @@ func (m *Manager) signedOut(name, mark string) bool {
 	return ok && out.Mark != mark
 }
 
-// Holds reports whether a session that was read a while ago is still good: for answers that go on for minutes. It asks memory
+// IsValid reports whether a session that was read a while ago is still good: for answers that go on for minutes. It asks memory
 // alone.
-func (m *Manager) Holds(s Session) bool {
+func (m *Manager) IsValid(s Session) bool {
 	if s.sealed != "" && m.Open(purpose, s.sealed, &content{}) != nil {
 		return false
 	}
@@ -236,7 +236,7 @@ func From(ctx context.Context) (Session, bool) {
 func (m *Manager) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s, ok := m.Read(r); ok {
-			request.From(r.Context()).Know()
+			request.From(r.Context()).MarkAuthenticated()
 			m.Renew(w, s)
 			r = r.WithContext(With(r.Context(), s))
 		}

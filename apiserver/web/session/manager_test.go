@@ -29,7 +29,7 @@ var ada = person.Person{Name: "oidc:ada@example.com", Groups: []string{"oidc:mar
 
 // replica runs a manager on the Secret, in a bubble of synctest, whose clock is the real one
 // there.
-func replica(t *testing.T, secrets session.Secrets, edits ...func(*session.Options)) *session.Manager {
+func replica(t *testing.T, secrets session.SecretClient, edits ...func(*session.Options)) *session.Manager {
 	t.Helper()
 	o := session.Options{
 		Secrets: secrets, Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true,
@@ -260,7 +260,7 @@ func TestHolds(t *testing.T) {
 				here, there := replica(t, secrets), replica(t, secrets)
 				s, ok := here.Read(with(signIn(t, here, ada)))
 				news := here.Changed()
-				if !ok || !here.Holds(s) {
+				if !ok || !here.IsValid(s) {
 					t.Fatal("a session does not hold at its beginning")
 				}
 				tc.act(t, secrets, there)
@@ -271,8 +271,8 @@ func TestHolds(t *testing.T) {
 					heard = true
 				default:
 				}
-				if here.Holds(s) != tc.holds || tc.news && !heard {
-					t.Errorf("%s: it holds: %v, and there is news: %v", tc.reason, here.Holds(s), heard)
+				if here.IsValid(s) != tc.holds || tc.news && !heard {
+					t.Errorf("%s: it holds: %v, and there is news: %v", tc.reason, here.IsValid(s), heard)
 				}
 			})
 		})

@@ -79,12 +79,12 @@ type opener struct {
 // its keys with other replicas.
 func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
 	s := &Sealer{clock: clk}
-	s.take(keys)
+	s.setKeys(keys)
 	return s
 }
 
-// take replaces the keys.
-func (s *Sealer) take(keys []Key) {
+// setKeys replaces the keys.
+func (s *Sealer) setKeys(keys []Key) {
 	openers := make([]opener, 0, len(keys))
 	for _, key := range keys {
 		if !key.valid() {

@@ -23,10 +23,10 @@ const (
 	keyAge = 7 * 24 * time.Hour
 	// margin is how far the clocks of replicas may differ.
 	margin = time.Hour
-	// linkKept is how long a used or expired link is remembered, so that the answer can say why
+	// linkRetention is how long a used or expired link is remembered, so that the answer can say why
 	// it does not work; maxLinks bounds the number of links.
-	linkKept = 24 * time.Hour
-	maxLinks = 100
+	linkRetention = 24 * time.Hour
+	maxLinks      = 100
 )
 
 // Keys of the Secret's data.
@@ -102,13 +102,13 @@ func (s *state) store(secret *corev1.Secret) error {
 	return nil
 }
 
-// wantsKey reports whether it is time to make a key: there is none, or the newest is old.
-func (s *state) wantsKey(now time.Time) bool {
+// keyDue reports whether it is time to make a key: there is none, or the newest is old.
+func (s *state) keyDue(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }
 
-// wantsLasting reports whether the lasting key is to be made.
-func (s *state) wantsLasting() bool { return len(s.lasting) != keyBytes }
+// lacksSigningKey reports whether the lasting key is to be made.
+func (s *state) lacksSigningKey() bool { return len(s.lasting) != keyBytes }
 
 func newest(keys []Key) Key {
 	return slices.MaxFunc(keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -121,7 +121,7 @@ func (s *state) prune(now time.Time) {
 	for len(s.keys) > 1 && now.Sub(s.keys[1].CreatedAt) > settle+Life+margin {
 		s.keys = s.keys[1:]
 	}
-	maps.DeleteFunc(s.links, func(_ string, l link) bool { return now.Sub(l.Until) > linkKept })
+	maps.DeleteFunc(s.links, func(_ string, l link) bool { return now.Sub(l.Until) > linkRetention })
 	for len(s.links) > maxLinks {
 		delete(s.links, s.oldestLink())
 	}

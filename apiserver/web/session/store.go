@@ -32,15 +32,15 @@ const (
 	// tries again after a failure.
 	tendEvery  = 10 * time.Minute
 	retryEvery = 5 * time.Second
-	// ownWrite is how long after a write of this process the store ignores an older version from
+	// ownWriteWindow is how long after a write of this process the store ignores an older version from
 	// the watch. Later, an older version is a restored one, and counts.
-	ownWrite = 10 * time.Second
+	ownWriteWindow = 10 * time.Second
 	// patience bounds one exchange with the Kubernetes API.
 	patience = 10 * time.Second
 )
 
-// Secrets is how the Secret is reached; the typed client of a namespace is one.
-type Secrets interface {
+// SecretClient is how the Secret is reached; the typed client of a namespace is one.
+type SecretClient interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
 	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
 	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
@@ -53,7 +53,7 @@ const fieldOwner = "herald-apiserver"
 
 // store keeps the Secret in memory, and writes it.
 type store struct {
-	secrets Secrets
+	secrets SecretClient
 	name    string
 	// creates says that the Secret is made if there is none.
 	creates bool
@@ -76,7 +76,7 @@ type store struct {
 	news chan struct{}
 }
 
-func newStore(secrets Secrets, name string, clk clock.Clock, log *slog.Logger) *store {
+func newStore(secrets SecretClient, name string, clk clock.Clock, log *slog.Logger) *store {
 	s := &store{secrets: secrets, name: name, clock: clk, log: log, changed: func(*state) {}, awake: make(chan struct{}, 1), news: make(chan struct{})}
 	s.current.Store(&state{})
 	return s
@@ -132,7 +132,7 @@ func (s *store) seen(obj any) {
 	if !ok || secret.Name != s.name {
 		return
 	}
-	if err := s.take(secret, false); err != nil {
+	if err := s.apply(secret, false); err != nil {
 		s.fail(err)
 	}
 }
@@ -144,8 +144,8 @@ func (s *store) wake() {
 	}
 }
 
-// take makes a Secret the state, unless this process has just written a newer one.
-func (s *store) take(secret *corev1.Secret, own bool) error {
+// apply makes a Secret the state, unless this process has just written a newer one.
+func (s *store) apply(secret *corev1.Secret, own bool) error {
 	next, err := parse(secret)
 	if err != nil {
 		return fmt.Errorf("the Secret %s cannot be used: %w", s.name, err)
@@ -154,7 +154,7 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	if !own && version < s.version && now.Sub(s.wrote) < ownWrite {
+	if !own && version < s.version && now.Sub(s.wrote) < ownWriteWindow {
 		return nil
 	}
 	if own {
@@ -166,7 +166,7 @@ func (s *store) take(secret *corev1.Secret, own bool) error {
 		s.wake()
 		return nil
 	}
-	if next.wantsLasting() { // an older version wrote it
+	if next.lacksSigningKey() { // an older version wrote it
 		s.wake()
 	}
 	s.trouble = nil
@@ -189,13 +189,13 @@ func (s *store) next() <-chan struct{} {
 func (s *store) tend(ctx context.Context) {
 	err := s.update(ctx, func(next *state) error {
 		now := s.clock.Now()
-		if !next.wantsKey(now) && !next.wantsLasting() {
+		if !next.keyDue(now) && !next.lacksSigningKey() {
 			return errUnchanged
 		}
-		if next.wantsKey(now) {
+		if next.keyDue(now) {
 			next.keys = append(next.keys, NewKey(now))
 		}
-		if next.wantsLasting() {
+		if next.lacksSigningKey() {
 			next.lasting = NewKey(now).Secret
 		}
 		return nil
@@ -257,7 +257,7 @@ func (s *store) updateOnce(ctx context.Context, change func(*state) error) error
 		return fmt.Errorf("the Secret %s cannot be used: %w", s.name, err)
 	}
 	if err := change(next); errors.Is(err, errUnchanged) {
-		return s.take(secret, false)
+		return s.apply(secret, false)
 	} else if err != nil {
 		return err
 	}
@@ -274,5 +274,5 @@ func (s *store) updateOnce(ctx context.Context, change func(*state) error) error
 	if err != nil {
 		return fmt.Errorf("cannot write the Secret %s: %w", s.name, err)
 	}
-	return s.take(secret, true)
+	return s.apply(secret, true)
 }

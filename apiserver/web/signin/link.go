@@ -25,16 +25,16 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := h.Sessions.Ready(); err != nil {
-		h.end(w, r, ByLink, notReady(err))
+		h.fail(w, r, ByLink, notReady(err))
 		return
 	}
 	// Behind a proxy all visitors have one address: a link that is known counts for none of them.
 	token := r.PathValue("token")
-	if !h.Sessions.KnowsLink(token) {
-		if allowed, wait := h.limit.Take(request.Address(r), http.Header{}); !allowed {
+	if !h.Sessions.HasLink(token) {
+		if allowed, wait := h.limit.Allow(request.Address(r), http.Header{}); !allowed {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-			h.end(w, r, ByLink, refusal{
+			h.fail(w, r, ByLink, refusal{
 				http.StatusTooManyRequests, "Too many tries",
 				"This link is not known here yet, and too many unknown links were opened from your address. Wait a minute, then open it again.", nil,
 			})
@@ -43,7 +43,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost {
 		if err := h.Sessions.CheckLink(r.Context(), token); err != nil {
-			h.end(w, r, ByLink, h.linkRefusal(err))
+			h.fail(w, r, ByLink, h.linkRefusal(err))
 			return
 		}
 		h.write(w, http.StatusOK, "Sign in",
@@ -54,7 +54,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := h.Sessions.UseLink(r.Context(), token); err != nil {
-		h.end(w, r, ByLink, h.linkRefusal(err))
+		h.fail(w, r, ByLink, h.linkRefusal(err))
 		return
 	}
 	back := "/"

@@ -57,20 +57,20 @@ type attempt struct {
 // start sends a person to the provider.
 func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
-		h.end(w, r, ByOIDC, notReady(err))
+		h.fail(w, r, ByOIDC, notReady(err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
 	defer cancel()
 	known, err := h.provider.discover(ctx)
 	if err != nil {
-		h.end(w, r, ByOIDC, h.away(err))
+		h.fail(w, r, ByOIDC, h.away(err))
 		return
 	}
 	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: localPath(r.URL.Query().Get("return_to"))}
 	address, err := known.authorize(a)
 	if err != nil {
-		h.end(w, r, ByOIDC, h.away(err))
+		h.fail(w, r, ByOIDC, h.away(err))
 		return
 	}
 	sealed := h.Sessions.Seal(pending, a, roundTrip)
@@ -85,7 +85,7 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 // callback is where the provider sends people back to.
 func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
-		h.end(w, r, ByOIDC, notReady(err))
+		h.fail(w, r, ByOIDC, notReady(err))
 		return
 	}
 	a, ok := h.pendingOf(r)
@@ -93,7 +93,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
-		h.end(w, r, ByOIDC, refusal{
+		h.fail(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn,
 			"This sign-in was not begun in this browser, or more than ten minutes ago, or it has ended already. Begin again.",
 			errors.New("the state of the callback is not that of the browser"),
@@ -101,14 +101,14 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if code := query.Get("error"); code != "" {
-		h.end(w, r, ByOIDC, refusal{
+		h.fail(w, r, ByOIDC, refusal{
 			http.StatusForbidden, notSignedIn, h.provider.name + " did not let you in. Begin again, or ask its administrator.",
 			errors.New("the provider refuses: " + shortened(code) + ": " + shortened(query.Get("error_description"))),
 		})
 		return
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != h.OIDC.IssuerURL {
-		h.end(w, r, ByOIDC, refusal{
+		h.fail(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn, "The answer came from another provider than the one that was asked. Begin again.",
 			errors.New("the callback names another issuer: " + shortened(issuer)),
 		})

@@ -67,7 +67,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 		if no.status >= http.StatusInternalServerError {
 			request.From(r.Context()).Err = no.cause
 		}
-		if write, leftOut := h.refusals.Take([2]string{no.title, request.Address(r)}); write {
+		if write, leftOut := h.refusals.Allow([2]string{no.title, request.Address(r)}); write {
 			h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Sign-in refused", audit(r, slog.Any("error", no.cause), slog.Int64("notLogged", leftOut))...)
 		}
 	}

@@ -79,15 +79,15 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil
 	}
-	return p.anew(ctx)
+	return p.refresh(ctx)
 }
 
-// anew asks the provider, whatever is known of it.
-func (p *provider) anew(ctx context.Context) (*discovered, error) {
+// refresh asks the provider, whatever is known of it.
+func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	shared := p.flights.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangePatience)
 		defer cancel()
-		err := p.ask(ctx)
+		err := p.fetchConfig(ctx)
 		p.trouble.Store(&err)
 		return nil, err
 	})
@@ -107,8 +107,8 @@ func (p *provider) answers() error {
 	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
 }
 
-// ask asks the provider.
-func (p *provider) ask(ctx context.Context) error {
+// fetchConfig asks the provider.
+func (p *provider) fetchConfig(ctx context.Context) error {
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.Client), p.IssuerURL)
 	if err != nil {
 		return fmt.Errorf("cannot ask the provider %s about itself: %w", p.IssuerURL, err)

@@ -53,10 +53,10 @@ type Options struct {
 	// LinkCommand is what an administrator runs for a one-time link; it is shown to those who
 	// have none.
 	LinkCommand string
-	// Counted is told of each sign-in that ended; it may be nil.
-	Counted func(Method, Outcome)
-	Clock   clock.PassiveClock
-	Log     *slog.Logger
+	// OnOutcome is told of each sign-in that ended; it may be nil.
+	OnOutcome func(Method, Outcome)
+	Clock     clock.PassiveClock
+	Log       *slog.Logger
 }
 
 // Method is a way to sign in.
@@ -85,13 +85,13 @@ type Handlers struct {
 	Options
 
 	limit    *ratelimit.Limiter
-	refusals *strangers.Lines
+	refusals *strangers.LogLimiter
 	provider *provider
 }
 
 // New returns the handlers. It asks no provider yet.
 func New(o Options) *Handlers {
-	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: strangers.NewLines(o.Clock)}
+	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: strangers.NewLogLimiter(o.Clock)}
 	if o.OIDC != nil {
 		h.provider = newProvider(o.OIDC, o.SiteURL+callbackPath, o.Clock)
 	}
@@ -141,8 +141,8 @@ func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Per
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// end ends a sign-in with a page that says what is wrong.
-func (h *Handlers) end(w http.ResponseWriter, r *http.Request, by Method, no refusal) {
+// fail ends a sign-in with a page that says what is wrong.
+func (h *Handlers) fail(w http.ResponseWriter, r *http.Request, by Method, no refusal) {
 	outcome := Refused
 	if no.status >= http.StatusInternalServerError {
 		outcome = Failed
@@ -152,8 +152,8 @@ func (h *Handlers) end(w http.ResponseWriter, r *http.Request, by Method, no ref
 }
 
 func (h *Handlers) count(by Method, outcome Outcome) {
-	if h.Counted != nil {
-		h.Counted(by, outcome)
+	if h.OnOutcome != nil {
+		h.OnOutcome(by, outcome)
 	}
 }
 

@@ -66,7 +66,7 @@ func newWorld(t *testing.T, claims map[string]any, edits ...func(*signin.OIDC)) 
 	synctest.Wait()
 	o := signin.Options{
 		Sessions: w.sessions, SiteURL: site, Clock: clock.RealClock{}, Log: log, LinkCommand: "herald signin-link",
-		Counted: func(by signin.Method, outcome signin.Outcome) {
+		OnOutcome: func(by signin.Method, outcome signin.Outcome) {
 			w.counted = append(w.counted, string(by)+" "+string(outcome))
 		},
 		Page: func(title string, body ...g.Node) g.Node {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// askEvery is how often the provider is asked about itself, and askAgain how soon after it
+	// probeInterval is how often the provider is asked about itself, and askAgain how soon after it
 	// did not answer.
-	askEvery = 5 * time.Minute
-	askAgain = time.Minute
+	probeInterval      = 5 * time.Minute
+	probeRetryInterval = time.Minute
 )
 
 // Watch asks the provider about itself, at once and again and again until ctx ends, so that
@@ -24,11 +24,11 @@ func (h *Handlers) Watch(ctx context.Context, after func(time.Duration) <-chan t
 	}
 	away := false
 	for ctx.Err() == nil {
-		_, err := h.provider.anew(ctx)
-		pause := askEvery
+		_, err := h.provider.refresh(ctx)
+		pause := probeInterval
 		switch {
 		case err != nil:
-			pause = askAgain
+			pause = probeRetryInterval
 			if !away && ctx.Err() == nil {
 				h.Log.WarnContext(ctx, "People cannot sign in: the OpenID Connect provider does not answer", "issuer", h.OIDC.IssuerURL, "error", err)
 			}

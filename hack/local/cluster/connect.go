@@ -46,7 +46,7 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 			return false, err
 		}
 		if asked == "" {
-			asked, err = askForProbe(ctx, c, connection)
+			asked, err = requestProbe(ctx, c, connection)
 			return false, err
 		}
 		if connection.Status.LastHandledProbe != asked {
@@ -66,9 +66,9 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	})
 }
 
-// askForProbe asks the manager to look at the connection now, and returns what it will echo. The status
+// requestProbe asks the manager to look at the connection now, and returns what it will echo. The status
 // may be hours old, and the tokens may have ended since.
-func askForProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
+func requestProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
 	asked := rand.Text()
 	changed := connection.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.ProbeAnnotation, asked)

@@ -74,7 +74,7 @@ func (c *Child) Stop(force <-chan struct{}) {
 func (c *Child) WaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, startLimit, true, func(ctx context.Context) (bool, error) {
-		if last = c.askReady(ctx); last == nil {
+		if last = c.probeReady(ctx); last == nil {
 			return true, nil
 		}
 		if exits := c.Exits(); exits >= tooManyExits || exits > 0 && c.options.Once {
@@ -88,7 +88,7 @@ func (c *Child) WaitReady(ctx context.Context) error {
 	return err
 }
 
-func (c *Child) askReady(ctx context.Context) error {
+func (c *Child) probeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	return c.Ready(ctx)

@@ -44,7 +44,7 @@ func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := endLeftovers(ctx, file); err != nil {
+	if err := killLeftovers(ctx, file); err != nil {
 		err = fmt.Errorf("end the processes of an earlier run: %w\nend them yourself (`lsof %s` shows them) and try again", err, path)
 		return nil, errors.Join(err, file.Close())
 	}
@@ -53,7 +53,7 @@ func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	return g, nil
 }
 
-func endLeftovers(ctx context.Context, file *os.File) error {
+func killLeftovers(ctx context.Context, file *os.File) error {
 	poll := time.NewTicker(leftoverPoll)
 	defer poll.Stop()
 	for {

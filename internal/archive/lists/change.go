@@ -20,7 +20,7 @@ const atOnce = 8
 
 // add returns the lists with rows, by name, added; nil if they are there.
 func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]*Row) (*loaded, error) {
-	sealed, err := w.lookUp(ctx, of, now.manifest, rows)
+	sealed, err := w.lookup(ctx, of, now.manifest, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +79,9 @@ func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row)
 
 func byKey(a, b *Row) int { return a.Compare(b.Key) }
 
-// lookUp returns what the segments hold under the names of rows. A name in the head is not in
+// lookup returns what the segments hold under the names of rows. A name in the head is not in
 // them.
-func (w *Writer) lookUp(ctx context.Context, of Team, m *manifest, rows map[string]*Row) (map[string]*nameRow, error) {
+func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[string]*Row) (map[string]*nameRow, error) {
 	wanted := map[int][]*nameRow{}
 	names := map[uint64]string{}
 	for name, r := range rows {
@@ -158,7 +158,7 @@ func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*R
 	if now.index.manifest != (ID{}) {
 		unused = append(unused, now.index.manifest)
 	}
-	if next.obsolete, err = w.tidy(ctx, of, old.obsolete, unused); err != nil {
+	if next.obsolete, err = w.prune(ctx, of, old.obsolete, unused); err != nil {
 		return nil, err
 	}
 	id, err := w.seal(ctx, of, magicManifest, encodeManifest(next))
@@ -168,16 +168,16 @@ func (w *Writer) merge(ctx context.Context, of Team, now *loaded, put, gone []*R
 	return &loaded{index: index{revision: now.revision, manifest: id}, manifest: next}, nil
 }
 
-// tidy removes files that have not been used for so long that nobody reads them any more, and
+// prune removes files that have not been used for so long that nobody reads them any more, and
 // returns the others, with those that are not used from now on. What it removes was out of use
 // in an index before this one.
-func (w *Writer) tidy(ctx context.Context, of Team, known []obsolete, unused []ID) ([]obsolete, error) {
+func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []ID) ([]obsolete, error) {
 	now := w.clock.Now()
 	var left []obsolete
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, o := range known {
-		if now.Sub(o.since) < readersNeed {
+		if now.Sub(o.since) < readerGracePeriod {
 			left = append(left, o)
 			continue
 		}

@@ -105,8 +105,8 @@ type kinds struct {
 
 func newKinds() *kinds { return &kinds{numbers: map[string]int{}} }
 
-// of returns the kind that is like k.
-func (s *kinds) of(k *Kind) *Kind { return s.list[s.number(k)] }
+// intern returns the kind that is like k.
+func (s *kinds) intern(k *Kind) *Kind { return s.list[s.number(k)] }
 
 func (s *kinds) number(k *Kind) int {
 	// No part holds the separators.

@@ -32,8 +32,8 @@ func (t *team) join(rows map[string]*Row) (b *batch, begins bool) {
 	return t.next, begins
 }
 
-// take ends the batch: who comes from now on begins another one.
-func (t *team) take(b *batch) map[string]*Row {
+// drain ends the batch: who comes from now on begins another one.
+func (t *team) drain(b *batch) map[string]*Row {
 	t.gathering.Lock()
 	defer t.gathering.Unlock()
 	if t.next == b {
@@ -45,15 +45,15 @@ func (t *team) take(b *batch) map[string]*Row {
 // write writes a batch. It gathers for as long as an earlier write of the team lasts.
 func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	defer close(b.done)
-	defer t.take(b)
-	b.err = w.change(ctx, t, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, t.Team, now, t.take(b)) })
+	defer t.drain(b)
+	b.err = w.change(ctx, t, func(ctx context.Context, now *loaded) (*loaded, error) { return w.add(ctx, t.Team, now, t.drain(b)) })
 	if b.err != nil {
 		b.err = fmt.Errorf("cannot enter %d posts into the archive of team %s: %w", len(b.rows), t.Name, b.err)
 	}
 }
 
-// enter enters rows into a team's lists, together with what other callers enter meanwhile.
-func (w *Writer) enter(ctx context.Context, of Team, rows map[string]*Row) error {
+// addBatched enters rows into a team's lists, together with what other callers enter meanwhile.
+func (w *Writer) addBatched(ctx context.Context, of Team, rows map[string]*Row) error {
 	for {
 		t := w.team(of)
 		b, begins := t.join(rows)

@@ -72,7 +72,7 @@ func TestGathers(t *testing.T) {
 	<-g.begun
 	g.end <- struct{}{}
 	callers.Wait()
-	if state, err := w.Counts(t.Context(), acme); err != nil || state.Posts != 1000 || g.writes.Load() != 2 {
+	if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != 1000 || g.writes.Load() != 2 {
 		t.Errorf("%+v, %v after %d writes of the index; want 1,000 posts after 2", state, err, g.writes.Load())
 	}
 }
@@ -103,7 +103,7 @@ func TestGatheredOutliveTheFirst(t *testing.T) {
 	<-g.begun // the one who came along writes again
 	g.end <- struct{}{}
 	callers.Wait()
-	if state, err := w.Counts(t.Context(), acme); err != nil || state.Posts != 2 {
+	if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != 2 {
 		t.Errorf("%+v, %v; want both whose callers waited", state, err)
 	}
 }

@@ -21,5 +21,5 @@ func (w *Writer) View(ctx context.Context, of Team) (*View, error) {
 // Has reports whether a post of a name is archived, a cancelled one too. A name with the hash of
 // another one's counts as that.
 func (v *View) Has(name string) bool {
-	return v.Holds(HashName(name)) || slices.ContainsFunc(v.index.head, func(r *Row) bool { return r.Name == name })
+	return v.HasHash(HashName(name)) || slices.ContainsFunc(v.index.head, func(r *Row) bool { return r.Name == name })
 }

@@ -119,8 +119,8 @@ type Entry struct {
 // Ref names an archived post.
 type Ref struct{ Name, UID string }
 
-// State is how a team's lists stand.
-type State struct {
+// Stats is how a team's lists stand.
+type Stats struct {
 	// Revision grows with each change of the lists.
 	Revision int64
 	// Posts is how many they hold, cancelled ones among them, which no list shows.
@@ -218,7 +218,7 @@ func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 		return nil, fmt.Errorf("cannot archive post %q: its title, its agent or its targets are too long for a list", e.Name)
 	}
 	return &Row{
-		Key: Key{e.DisplayAt.UnixMilli(), e.Name}, Kind: kinds.of(&e.Kind), Title: e.Title,
+		Key: Key{e.DisplayAt.UnixMilli(), e.Name}, Kind: kinds.intern(&e.Kind), Title: e.Title,
 		uid: packUID(e.UID), finished: e.FinishedAt.UnixMilli(), bytes: int64(max(e.Bytes, 0)),
 	}, nil
 }

@@ -99,11 +99,11 @@ func (m *model) enter(entries []lists.Entry) {
 
 // again adds what is there, which changes nothing.
 func (m *model) again(t *rapid.T) {
-	before, err := m.writer.Counts(t.Context(), acme)
+	before, err := m.writer.Stats(t.Context(), acme)
 	if err == nil {
 		err = m.writer.Add(t.Context(), acme, slices.Collect(maps.Values(m.want)))
 	}
-	after, err2 := m.writer.Counts(t.Context(), acme)
+	after, err2 := m.writer.Stats(t.Context(), acme)
 	if err := errors.Join(err, err2); err != nil || before != after {
 		t.Fatalf("the same posts once more: %+v, then %+v, %v", before, after, err)
 	}
@@ -256,7 +256,7 @@ func (m *model) check(t *rapid.T) {
 		if listed && e.Status == v1alpha1.PhaseCancelled {
 			continue // it may be in the head, which shows no cancelled ones
 		}
-		if (sealed != nil) != m.view.Holds(lists.HashName(name)) || (sealed != nil) != (listed && !head[name]) {
+		if (sealed != nil) != m.view.HasHash(lists.HashName(name)) || (sealed != nil) != (listed && !head[name]) {
 			t.Fatalf("%s is found at %+v; it is listed: %v, in the head: %v", name, sealed, listed, head[name])
 		}
 		if sealed != nil && (sealed.DisplayAt != e.DisplayAt.UnixMilli() || sealed.Kind.Status != e.Status) {

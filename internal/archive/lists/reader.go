@@ -21,7 +21,7 @@ type Reader struct {
 	bucket Bucket
 	rows   *recent[[]*Row]
 	names  *recent[[]*nameRow]
-	asked  singleflight.Group
+	loads  singleflight.Group
 }
 
 // NewReader returns a reader that keeps segments it has read in so many bytes of memory.
@@ -154,8 +154,8 @@ func (v *View) Segments(f Filter) []Segment {
 	return v.manifest.lists[f]
 }
 
-// Holds reports whether the segments have a post of a name, by HashName.
-func (v *View) Holds(hash uint64) bool {
+// HasHash reports whether the segments have a post of a name, by HashName.
+func (v *View) HasHash(hash uint64) bool {
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())
 	if at < 0 {
 		return false
@@ -219,10 +219,10 @@ func fetch[T any](ctx context.Context, r *Reader, from *recent[T], team Team, id
 		return rows, nil
 	}
 	// The read goes on when the one who asked first goes away.
-	result, err, _ := r.asked.Do(string(id[:]), func() (any, error) {
+	result, err, _ := r.loads.Do(string(id[:]), func() (any, error) {
 		rows, err := read(context.WithoutCancel(ctx), r.bucket, team, id)
 		if err == nil {
-			from.put(id, rows, size(rows))
+			from.add(id, rows, size(rows))
 		}
 		return rows, err
 	})

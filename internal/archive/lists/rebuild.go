@@ -32,7 +32,7 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	next := &loaded{index: index{revision: before.revision}, manifest: &manifest{}}
 	for entries, err := range all {
 		if err == nil {
-			next, err = w.entered(ctx, of, next, entries)
+			next, err = w.withEntries(ctx, of, next, entries)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
@@ -62,8 +62,8 @@ func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	return before, nil
 }
 
-// entered returns lists with entries added, none of which is stored as an index yet.
-func (w *Writer) entered(ctx context.Context, of Team, now *loaded, entries []Entry) (*loaded, error) {
+// withEntries returns lists with entries added, none of which is stored as an index yet.
+func (w *Writer) withEntries(ctx context.Context, of Team, now *loaded, entries []Entry) (*loaded, error) {
 	rows, err := rowsOf(entries)
 	if err != nil {
 		return nil, err

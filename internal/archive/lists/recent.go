@@ -16,7 +16,7 @@ type recent[T any] struct {
 	at    map[ID]*list.Element
 }
 
-type kept[T any] struct {
+type recentEntry[T any] struct {
 	id    ID
 	value T
 	bytes int
@@ -34,19 +34,19 @@ func (r *recent[T]) get(id ID) (value T, ok bool) {
 		return value, false
 	}
 	r.order.MoveToFront(element)
-	return element.Value.(*kept[T]).value, true //nolint:forcetypeassert // the list holds nothing else
+	return element.Value.(*recentEntry[T]).value, true //nolint:forcetypeassert // the list holds nothing else
 }
 
-func (r *recent[T]) put(id ID, value T, bytes int) {
+func (r *recent[T]) add(id ID, value T, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at[id] != nil {
 		return
 	}
-	r.at[id] = r.order.PushFront(&kept[T]{id, value, bytes})
+	r.at[id] = r.order.PushFront(&recentEntry[T]{id, value, bytes})
 	r.room -= bytes
 	for r.room < 0 && r.order.Len() > 0 {
-		oldest := r.order.Remove(r.order.Back()).(*kept[T]) //nolint:forcetypeassert // the list holds nothing else
+		oldest := r.order.Remove(r.order.Back()).(*recentEntry[T]) //nolint:forcetypeassert // the list holds nothing else
 		delete(r.at, oldest.id)
 		r.room += oldest.bytes
 	}

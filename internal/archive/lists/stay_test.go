@@ -38,7 +38,7 @@ func TestSomeStay(t *testing.T) {
 				if tc.plain {
 					return locked
 				}
-				stay := &lists.StayError{Names: map[string]bool{}, Err: locked}
+				stay := &lists.RetainedError{Names: map[string]bool{}, Err: locked}
 				for _, name := range tc.stay {
 					stay.Names[name] = true
 				}
@@ -47,7 +47,7 @@ func TestSomeStay(t *testing.T) {
 			if n != tc.gone || !errors.Is(err, locked) {
 				t.Errorf("%s: %d went, want %d: %v", tc.reason, n, tc.gone, err)
 			}
-			if state, err := w.Counts(t.Context(), acme); err != nil || state.Posts != int64(5-tc.gone) {
+			if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != int64(5-tc.gone) {
 				t.Errorf("%s: %+v are listed, %v", tc.reason, state, err)
 			}
 			view, err := w.View(t.Context(), acme)

@@ -55,7 +55,7 @@ func TestInTheRealStore(t *testing.T) {
 	if err := first.Add(t.Context(), acme, some[1198:]); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts != 1203 || state.Revision != 5 {
+	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1203 || state.Revision != 5 {
 		t.Fatalf("%+v, %v; want 1,203 posts at revision 5", state, err)
 	}
 	reader := lists.NewReader(files, 1<<20)
@@ -87,13 +87,13 @@ func TestInTheRealStore(t *testing.T) {
 	for object, err := range files.List(t.Context(), "_herald/archive/") {
 		t.Errorf("left after the team: %s, %v", object.Key, err)
 	}
-	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts == 0 {
+	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts == 0 {
 		t.Errorf("%+v, %v: the other writer knows nothing of it yet", state, err)
 	}
 	if err := first.Add(t.Context(), acme, some[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := first.Counts(t.Context(), acme); err != nil || state.Posts != 1 {
+	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1 {
 		t.Errorf("%+v, %v; want the one that was entered since", state, err)
 	}
 }

@@ -22,9 +22,9 @@ const (
 	headRows    = 512
 	segmentRows = 512
 	nameRows    = 4096
-	// readersNeed is how long a file is left that is not used any more: a reader may hold
+	// readerGracePeriod is how long a file is left that is not used any more: a reader may hold
 	// an index of before.
-	readersNeed = 10 * time.Minute
+	readerGracePeriod = 10 * time.Minute
 	// tries is how often a change is made anew because another process wrote the index.
 	tries = 5
 	// openTeams is how many teams' manifests are kept between changes. That of a million
@@ -89,7 +89,7 @@ func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return w.enter(ctx, of, rows)
+	return w.addBatched(ctx, of, rows)
 }
 
 // rowsOf are the rows of entries, by name.
@@ -105,27 +105,27 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 	return rows, nil
 }
 
-// StayError is that some of the posts that were to be forgotten stay in the lists, since their records do.
-type StayError struct {
+// RetainedError is that some of the posts that were to be forgotten stay in the lists, since their records do.
+type RetainedError struct {
 	// Names are those of the posts.
 	Names map[string]bool
 	// Err is why the first of them stays.
 	Err error
 }
 
-func (e *StayError) Error() string {
+func (e *RetainedError) Error() string {
 	return fmt.Sprintf("%d posts stay, the first one since: %v", len(e.Names), e.Err)
 }
 
 // Unwrap returns why the first one stays.
-func (e *StayError) Unwrap() error { return e.Err }
+func (e *RetainedError) Unwrap() error { return e.Err }
 
 // Expire takes posts out of a team's lists that were finished before a time, at most so many
 // of them, and returns how many it were. First it calls forget with them, which deletes what
 // else there is of them: should it fail, or the process die, they stay listed, and the next
 // call begins with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
-	var failed *StayError
+	var failed *RetainedError
 	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {
 		rows, err := w.expired(ctx, of, now, finishedBefore.UnixMilli(), limit)
 		if n = len(rows); n == 0 || err != nil {
@@ -155,16 +155,16 @@ func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, 
 	return n, nil
 }
 
-// Counts returns how a team's lists stand: zero for a team that has none.
-func (w *Writer) Counts(ctx context.Context, of Team) (state State, err error) {
+// Stats returns how a team's lists stand: zero for a team that has none.
+func (w *Writer) Stats(ctx context.Context, of Team) (state Stats, err error) {
 	t := w.team(of)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, err := w.load(ctx, t)
 	if err != nil {
-		return State{}, fmt.Errorf("cannot read the archive of team %s: %w", of.Name, err)
+		return Stats{}, fmt.Errorf("cannot read the archive of team %s: %w", of.Name, err)
 	}
-	return State{Revision: now.revision, Posts: int64(now.manifest.posts() + len(now.head))}, nil
+	return Stats{Revision: now.revision, Posts: int64(now.manifest.posts() + len(now.head))}, nil
 }
 
 // change replaces the index by what make makes of it, unless that is nil, as often as it is

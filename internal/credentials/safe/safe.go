@@ -31,9 +31,9 @@ const (
 	// LeastKey is the length of a key's text.
 	LeastKey = 32
 
-	// aside is the folder of files that cannot be read, and mostAside how many are kept.
-	aside     = "aside"
-	mostAside = 64
+	// quarantineDir is the folder of files that cannot be read, and mostAside how many are kept.
+	quarantineDir  = "aside"
+	maxQuarantined = 64
 	// temporary begins the names of files that are being written, and probe is one that shows
 	// that files can be.
 	temporary = ".tmp-"
@@ -42,9 +42,9 @@ const (
 
 var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 
-// Folder holds sealed tokens. Its methods may be called at the same time. A nil Folder keeps
+// Spool holds sealed tokens. Its methods may be called at the same time. A nil Folder keeps
 // nothing.
-type Folder struct {
+type Spool struct {
 	path string
 	// files are read through this: those of path.
 	files fs.FS
@@ -61,12 +61,12 @@ type Folder struct {
 // Open opens a folder, and makes it if it is not there. The key is asked for at each use:
 // a text of LeastKey characters or more that is hard to guess. The error says that there
 // can be no such folder, or that the key is too short. One that takes no file now is told in the log.
-func Open(path string, key func() string, log logr.Logger) (*Folder, error) {
+func Open(path string, key func() string, log logr.Logger) (*Spool, error) {
 	if len(key()) < LeastKey {
 		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", LeastKey)
 	}
-	f := &Folder{path: path, files: os.DirFS(path), key: key, log: log}
-	if err := os.MkdirAll(filepath.Join(path, aside), 0o700); err != nil {
+	f := &Spool{path: path, files: os.DirFS(path), key: key, log: log}
+	if err := os.MkdirAll(filepath.Join(path, quarantineDir), 0o700); err != nil {
 		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
 	}
 	err := f.replace(probe, nil)
@@ -87,9 +87,9 @@ func nameOf(a Account) string {
 	return hex.EncodeToString(sum[:16]) + ".token"
 }
 
-// Put keeps a token, in the place of an earlier one of the account. It is on the disk when
+// Save keeps a token, in the place of an earlier one of the account. It is on the disk when
 // Put returns.
-func (f *Folder) Put(e Entry) error {
+func (f *Spool) Save(e UnsavedToken) error {
 	if f == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (f *Folder) Put(e Entry) error {
 }
 
 // Remove forgets the token of an account; none is no error.
-func (f *Folder) Remove(a Account) error {
+func (f *Spool) Remove(a Account) error {
 	if f == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (f *Folder) Remove(a Account) error {
 // Entries returns the tokens that an earlier process left, and whether those are all: what the
 // disk does not give now stays where it is, is told in the log once, and may be read by a later
 // call. A file that is no token is told and set aside; it keeps nobody from starting.
-func (f *Folder) Entries() (entries []Entry, all bool) {
+func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	if f == nil {
 		return nil, true
 	}
@@ -158,9 +158,9 @@ func (f *Folder) Entries() (entries []Entry, all bool) {
 			// A process ended while it wrote: the file before, if there was one, is whole.
 			_ = os.Remove(filepath.Join(f.path, name))
 		case !isName.MatchString(name) || !file.Type().IsRegular():
-			f.setAside(name, errors.New("it is no file of Herald's"))
+			f.quarantine(name, errors.New("it is no file of Herald's"))
 		default:
-			if e, ok := f.entry(name, before[name]); ok && len(entries) < MostEntries {
+			if e, ok := f.readEntry(name, before[name]); ok && len(entries) < MostEntries {
 				entries = append(entries, e)
 			}
 		}
@@ -168,29 +168,29 @@ func (f *Folder) Entries() (entries []Entry, all bool) {
 	return entries, len(f.unread) == 0
 }
 
-// entry reads a token. One that is damaged is set aside; one that cannot be read is noted, and
+// readEntry reads a token. One that is damaged is set aside; one that cannot be read is noted, and
 // told unless it was.
-func (f *Folder) entry(name string, told bool) (Entry, bool) {
+func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 	data, err := f.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Entry{}, false
+		return UnsavedToken{}, false
 	case err != nil:
 		f.unread[name] = true
 		if !told {
 			f.log.Error(err, "a sealed token cannot be read now; it is tried again, and its account is not renewed before", "file", filepath.Join(f.path, name))
 		}
-		return Entry{}, false
+		return UnsavedToken{}, false
 	}
 	e, err := f.unseal(name, data)
 	if err != nil {
-		f.setAside(name, err)
+		f.quarantine(name, err)
 	}
 	return e, err == nil
 }
 
-// Unread reports whether there may be a token of the account that Entries could not read.
-func (f *Folder) Unread(a Account) bool {
+// HasUnreadable reports whether there may be a token of the account that Entries could not read.
+func (f *Spool) HasUnreadable(a Account) bool {
 	if f == nil {
 		return false
 	}
@@ -200,7 +200,7 @@ func (f *Folder) Unread(a Account) bool {
 }
 
 // names are the tokens that are there.
-func (f *Folder) names() (map[string]bool, error) {
+func (f *Spool) names() (map[string]bool, error) {
 	files, err := os.ReadDir(f.path)
 	names := map[string]bool{}
 	for _, file := range files {
@@ -212,7 +212,7 @@ func (f *Folder) names() (map[string]bool, error) {
 }
 
 // read reads one file: as much of it as shows that it is too big. An error is one of the disk.
-func (f *Folder) read(name string) ([]byte, error) {
+func (f *Spool) read(name string) ([]byte, error) {
 	opened, err := f.files.Open(name)
 	if err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ func (f *Folder) read(name string) ([]byte, error) {
 
 // unseal makes a token of the content of a file. An error says that the file is damaged, or
 // another one's.
-func (f *Folder) unseal(name string, data []byte) (Entry, error) {
+func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	if len(data) > MostBytes {
-		return Entry{}, fmt.Errorf("it has more than %d bytes", MostBytes)
+		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MostBytes)
 	}
 	e, err := open(f.key(), data)
 	if err == nil && nameOf(e.Account) != name {
@@ -234,11 +234,11 @@ func (f *Folder) unseal(name string, data []byte) (Entry, error) {
 	return e, err
 }
 
-// setAside moves a file out of the way, or removes it if many lie there.
-func (f *Folder) setAside(name string, why error) {
-	folder := filepath.Join(f.path, aside)
+// quarantine moves a file out of the way, or removes it if many lie there.
+func (f *Spool) quarantine(name string, why error) {
+	folder := filepath.Join(f.path, quarantineDir)
 	lying, err := os.ReadDir(folder)
-	if err == nil && len(lying) < mostAside {
+	if err == nil && len(lying) < maxQuarantined {
 		err = os.Rename(filepath.Join(f.path, name), filepath.Join(folder, name))
 	} else if err == nil {
 		err = os.Remove(filepath.Join(f.path, name))
@@ -249,7 +249,7 @@ func (f *Folder) setAside(name string, why error) {
 
 // replace writes a file at once: what is read afterwards, by whatever process, is the old
 // file or the new one, and never a part.
-func (f *Folder) replace(name string, data []byte) error {
+func (f *Spool) replace(name string, data []byte) error {
 	file, err := os.CreateTemp(f.path, temporary+"*")
 	if err != nil {
 		return err
@@ -262,11 +262,11 @@ func (f *Folder) replace(name string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return syncFolder(f.path)
+	return syncDir(f.path)
 }
 
-// syncFolder writes the names in a folder to the disk.
-func syncFolder(path string) error {
+// syncDir writes the names in a folder to the disk.
+func syncDir(path string) error {
 	folder, err := os.Open(path) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {
 		return err

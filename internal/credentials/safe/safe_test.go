@@ -28,8 +28,8 @@ const key = "0123456789abcdef0123456789abcdef"
 func keyed(text string) func() string { return func() string { return text } }
 
 // entry is one of an account.
-func entry(accountID string) Entry {
-	return Entry{
+func entry(accountID string) UnsavedToken {
+	return UnsavedToken{
 		Account: Account{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
 		Token: credentials.Token{
 			Access: "new-access", Refresh: "new-refresh", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Scopes: "tweet.write", App: "herald",
@@ -39,7 +39,7 @@ func entry(accountID string) Entry {
 }
 
 // opened is a folder, and what it says in the log.
-func opened(t *testing.T, path, key string) (*Folder, *strings.Builder) {
+func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	t.Helper()
 	said := &strings.Builder{}
 	f, err := Open(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
@@ -50,7 +50,7 @@ func opened(t *testing.T, path, key string) (*Folder, *strings.Builder) {
 }
 
 // entries are all tokens of a folder whose disk is well.
-func entries(t *testing.T, f *Folder) []Entry {
+func entries(t *testing.T, f *Spool) []UnsavedToken {
 	t.Helper()
 	found, all := f.Entries()
 	if !all {
@@ -64,17 +64,17 @@ func TestWhatIsKept(t *testing.T) {
 	f, _ := opened(t, path, key)
 	older := entry("1")
 	older.Token.Access = "older"
-	for _, e := range []Entry{older, entry("1"), entry("2")} {
-		if err := f.Put(e); err != nil {
+	for _, e := range []UnsavedToken{older, entry("1"), entry("2")} {
+		if err := f.Save(e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	next, said := opened(t, path, key)
-	got := map[string]Entry{}
+	got := map[string]UnsavedToken{}
 	for _, e := range entries(t, next) {
 		got[e.Account.AccountID] = e
 	}
-	if diff := cmp.Diff(map[string]Entry{"1": entry("1"), "2": entry("2")}, got); diff != "" {
+	if diff := cmp.Diff(map[string]UnsavedToken{"1": entry("1"), "2": entry("2")}, got); diff != "" {
 		t.Errorf("the next process finds the latest of each account (-want +got):\n%s", diff)
 	}
 	file, err := os.ReadFile(filepath.Join(path, nameOf(entry("1").Account)))
@@ -109,7 +109,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty, err := seal(key, Entry{Account: entry("1").Account})
+	empty, err := seal(key, UnsavedToken{Account: entry("1").Account})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
 			f, said := opened(t, path, key)
-			if err := f.Put(entry("3")); err != nil {
+			if err := f.Save(entry("3")); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600); err != nil {
@@ -153,7 +153,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 			if strings.Contains(said.String(), "new-") {
 				t.Errorf("the log shows a token: %s", said)
 			}
-			lying, err := os.ReadDir(filepath.Join(path, aside))
+			lying, err := os.ReadDir(filepath.Join(path, quarantineDir))
 			if err != nil || (len(lying) == 1) != (tc.says != "") {
 				t.Errorf("%s: %d files lie aside, %v", tc.reason, len(lying), err)
 			}
@@ -212,7 +212,7 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
 			f, said := opened(t, path, key)
-			if err := errors.Join(f.Put(entry("1")), f.Put(entry("2"))); err != nil {
+			if err := errors.Join(f.Save(entry("1")), f.Save(entry("2"))); err != nil {
 				t.Fatal(err)
 			}
 			disk := f.files
@@ -223,17 +223,17 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 					t.Errorf("%s: %d found, all: %t", tc.reason, len(found), all)
 				}
 			}
-			if f.Unread(entry("1").Account) != tc.unread || f.Unread(entry("3").Account) != tc.othersToo {
-				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.Unread(entry("1").Account), f.Unread(entry("3").Account))
+			if f.HasUnreadable(entry("1").Account) != tc.unread || f.HasUnreadable(entry("3").Account) != tc.othersToo {
+				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(entry("1").Account), f.HasUnreadable(entry("3").Account))
 			}
 			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
 				t.Errorf("%s: it is told once, with its name; the log says %q", tc.reason, said)
 			}
-			if lying, err := os.ReadDir(filepath.Join(path, aside)); err != nil || len(lying) > 0 {
+			if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) > 0 {
 				t.Errorf("%d files were set aside, %v", len(lying), err)
 			}
 			f.files = disk
-			if found := entries(t, f); len(found) != 2 || f.Unread(entry("1").Account) {
+			if found := entries(t, f); len(found) != 2 || f.HasUnreadable(entry("1").Account) {
 				t.Errorf("later there are %d", len(found))
 			}
 		})
@@ -244,21 +244,21 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 func TestUnreadIsReplaced(t *testing.T) {
 	for title, tc := range map[string]struct {
 		reason string
-		how    func(f *Folder) error
+		how    func(f *Spool) error
 	}{
-		"put":     {"a newer one stands in its place", func(f *Folder) error { return f.Put(entry("1")) }},
-		"removed": {"the account has another one, or is gone", func(f *Folder) error { return f.Remove(entry("1").Account) }},
+		"put":     {"a newer one stands in its place", func(f *Spool) error { return f.Save(entry("1")) }},
+		"removed": {"the account has another one, or is gone", func(f *Spool) error { return f.Remove(entry("1").Account) }},
 	} {
 		t.Run(title, func(t *testing.T) {
 			f, _ := opened(t, t.TempDir(), key)
-			if err := f.Put(entry("1")); err != nil {
+			if err := f.Save(entry("1")); err != nil {
 				t.Fatal(err)
 			}
 			f.files = ailing{FS: f.files, open: nameOf(entry("1").Account)}
 			if _, all := f.Entries(); all {
 				t.Fatal("the disk gave it")
 			}
-			if err := tc.how(f); err != nil || f.Unread(entry("1").Account) {
+			if err := tc.how(f); err != nil || f.HasUnreadable(entry("1").Account) {
 				t.Errorf("%s, and it is waited for: %v", tc.reason, err)
 			}
 		})
@@ -269,16 +269,16 @@ func TestUnreadIsReplaced(t *testing.T) {
 func TestBounds(t *testing.T) {
 	path := t.TempDir()
 	f, said := opened(t, path, key)
-	for n := range mostAside + 3 {
+	for n := range maxQuarantined + 3 {
 		if err := os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	entries(t, f)
-	if lying, err := os.ReadDir(filepath.Join(path, aside)); err != nil || len(lying) != mostAside {
-		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), mostAside, err)
+	if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) != maxQuarantined {
+		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), maxQuarantined, err)
 	}
-	if strings.Count(said.String(), "stray-") < mostAside+3 {
+	if strings.Count(said.String(), "stray-") < maxQuarantined+3 {
 		t.Errorf("not each of them was told")
 	}
 	for n := range MostEntries {
@@ -286,12 +286,12 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Put(entry("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
+	if err := f.Save(entry("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
 		t.Errorf("one more than fit: %v", err)
 	}
 	big := entry("1")
 	big.Token.Access = strings.Repeat("a", MostBytes)
-	if err := f.Put(big); err == nil || strings.Contains(err.Error(), "aaa") {
+	if err := f.Save(big); err == nil || strings.Contains(err.Error(), "aaa") {
 		t.Errorf("a token that no file takes: %v", err)
 	}
 }
@@ -325,7 +325,7 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Put(entry("1")); err != nil {
+	if err := f.Save(entry("1")); err != nil {
 		t.Fatal(err)
 	}
 	// The file that is tried cannot be put in the place of a folder.
@@ -339,8 +339,8 @@ func TestOpenOfAFullDisk(t *testing.T) {
 
 // TestNone: without a folder nothing is kept, and nothing breaks.
 func TestNone(t *testing.T) {
-	var f *Folder
-	if err := errors.Join(f.Put(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.Unread(entry("1").Account) {
+	var f *Spool
+	if err := errors.Join(f.Save(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(entry("1").Account) {
 		t.Errorf("got %v, %v", entries(t, f), err)
 	}
 }

@@ -46,8 +46,8 @@ func (a Account) bytes() []byte {
 	return out.Bytes()
 }
 
-// Entry is a renewed token that is not stored yet.
-type Entry struct {
+// UnsavedToken is a renewed token that is not stored yet.
+type UnsavedToken struct {
 	Account Account
 	// Token is the new one, and From the fingerprint of the one that it was obtained with.
 	Token credentials.Token
@@ -81,7 +81,7 @@ var errNotSealed = errors.New("it was changed, or sealed with another key")
 
 // cipherOf returns the cipher of a key. It makes the nonce of each message.
 func cipherOf(secret string) (cipher.AEAD, error) {
-	key, err := appseal.Key(secret, purpose)
+	key, err := appseal.DeriveKey(secret, purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func cipherOf(secret string) (cipher.AEAD, error) {
 }
 
 // seal writes an entry as a file.
-func seal(secret string, e Entry) ([]byte, error) {
+func seal(secret string, e UnsavedToken) ([]byte, error) {
 	gcm, err := cipherOf(secret)
 	if err != nil {
 		return nil, err
@@ -106,22 +106,22 @@ func seal(secret string, e Entry) ([]byte, error) {
 }
 
 // open reads what seal wrote. Errors say nothing of the content.
-func open(secret string, file []byte) (Entry, error) {
+func open(secret string, file []byte) (UnsavedToken, error) {
 	var c content
 	if json.Unmarshal(file, &c) != nil {
-		return Entry{}, errors.New("it is no sealed token")
+		return UnsavedToken{}, errors.New("it is no sealed token")
 	}
 	gcm, err := cipherOf(secret)
 	if err != nil {
-		return Entry{}, err
+		return UnsavedToken{}, err
 	}
 	plain, err := gcm.Open(nil, nil, c.Sealed, c.Account.bytes())
 	if err != nil {
-		return Entry{}, errNotSealed
+		return UnsavedToken{}, errNotSealed
 	}
 	var s secrets
 	if json.Unmarshal(plain, &s) != nil || s.Token.Access == "" || s.From == "" {
-		return Entry{}, errors.New("it is of another version of Herald")
+		return UnsavedToken{}, errors.New("it is of another version of Herald")
 	}
-	return Entry{Account: c.Account, Token: credentials.Token(s.Token), From: s.From}, nil
+	return UnsavedToken{Account: c.Account, Token: credentials.Token(s.Token), From: s.From}, nil
 }

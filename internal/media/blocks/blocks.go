@@ -19,10 +19,10 @@ const (
 	// mostRead bounds one read. A read that follows another one directly is twice
 	// as long as that, up to this.
 	mostRead = 128 << 10
-	// keptBlocks is how many of the last reads are held: readers go back and
+	// cachedBlocks is how many of the last reads are held: readers go back and
 	// forth between the beginning, the end and where they are. With mostRead it
 	// bounds the memory that a file takes, to 1 MiB.
-	keptBlocks = 8
+	cachedBlocks = 8
 )
 
 // ErrTooMuch ends the reading of a file whose structure never ends.
@@ -34,7 +34,7 @@ type Reader struct {
 	size int64
 	// budget is how many bytes may be read in all, and read how many were.
 	budget, read int64
-	kept         []block
+	cached       []block
 	err          error
 }
 
@@ -84,10 +84,10 @@ func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 		return nil, b.err
 	}
 	length := int64(max(firstRead, min(wanted, mostRead)))
-	for i, kept := range b.kept {
+	for i, kept := range b.cached {
 		if kept.at <= at && at < kept.end() {
-			copy(b.kept[1:i+1], b.kept[:i])
-			b.kept[0] = kept
+			copy(b.cached[1:i+1], b.cached[:i])
+			b.cached[0] = kept
 			return kept.data[at-kept.at:], nil
 		}
 		if kept.end() == at {
@@ -107,18 +107,18 @@ func (b *Reader) block(at int64, wanted int) ([]byte, error) {
 		b.err = fmt.Errorf("cannot read %d bytes at %d: %w", length, at, err)
 		return nil, b.err
 	}
-	b.kept = append(b.kept, block{})
-	copy(b.kept[1:], b.kept)
-	b.kept[0] = block{at: at, data: data}
+	b.cached = append(b.cached, block{})
+	copy(b.cached[1:], b.cached)
+	b.cached[0] = block{at: at, data: data}
 	return data, nil
 }
 
 // room returns memory for another block. If as many are held as allowed, it drops
 // the least recently used one.
 func (b *Reader) room(length int64) []byte {
-	if len(b.kept) == keptBlocks {
-		last := b.kept[keptBlocks-1].data
-		b.kept = b.kept[:keptBlocks-1]
+	if len(b.cached) == cachedBlocks {
+		last := b.cached[cachedBlocks-1].data
+		b.cached = b.cached[:cachedBlocks-1]
 		if int64(cap(last)) >= length {
 			return last[:length]
 		}

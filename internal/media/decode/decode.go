@@ -15,11 +15,11 @@ import (
 	"github.com/herald-social/herald/internal/media/transcode"
 )
 
-// Wanted reports whether this process is one in which a file is decoded, by its command
+// IsChild reports whether this process is one in which a file is decoded, by its command
 // line without the name of the program. Every program that makes renditions or
 // thumbnails asks that before anything else, and calls Main if so; tests do it in
 // TestMain.
-func Wanted(args []string) bool { return len(args) > 0 && args[0] == rendition.Child[0] }
+func IsChild(args []string) bool { return len(args) > 0 && args[0] == rendition.Child[0] }
 
 // Main decodes a file and returns the exit code of the process.
 func Main(args []string) int {
@@ -29,7 +29,7 @@ func Main(args []string) int {
 	case len(args) > len(thumbnail.Child) && args[1] == thumbnail.Child[1]:
 		return thumbnail.Decode(args[len(thumbnail.Child):])
 	case len(args) > len(transcode.Child) && args[1] == transcode.Child[1]:
-		return transcode.Become(args[len(transcode.Child):])
+		return transcode.Exec(args[len(transcode.Child):])
 	default:
 		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
 		return confine.ExitNotStarted

@@ -46,8 +46,8 @@ const (
 type Options struct {
 	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
-	// Patience is how long a server is waited for that sends fewer than LeastSpeed bytes a second; defaults to Patience.
-	Patience time.Duration
+	// StallTimeout is how long a server is waited for that sends fewer than LeastSpeed bytes a second; defaults to Patience.
+	StallTimeout time.Duration
 	// Allow returns an error for an address that must not be connected to;
 	// defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
@@ -58,8 +58,8 @@ type Options struct {
 
 // Client fetches files. It may be used by many goroutines at once.
 type Client struct {
-	client            *http.Client
-	timeout, patience time.Duration
+	client                *http.Client
+	timeout, stallTimeout time.Duration
 }
 
 // New returns a client.
@@ -67,14 +67,14 @@ func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	if o.Patience <= 0 {
-		o.Patience = Patience
+	if o.StallTimeout <= 0 {
+		o.StallTimeout = DefaultStallTimeout
 	}
 	if o.Allow == nil {
 		o.Allow = publicaddr.Check
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: control(o.Allow)}
-	return &Client{timeout: o.Timeout, patience: o.Patience, client: &http.Client{
+	return &Client{timeout: o.Timeout, stallTimeout: o.StallTimeout, client: &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
 			// A proxy would connect on our behalf, past the control.
@@ -96,7 +96,7 @@ func New(o Options) *Client {
 func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return publicaddr.Control(func(to netip.Addr) error {
 		if err := allow(to); err != nil {
-			return nowhere(err)
+			return noPublicAddress(err)
 		}
 		return nil
 	})
@@ -104,7 +104,7 @@ func control(allow func(netip.Addr) error) func(network, address string, c sysca
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return final("it redirects more than %d times", maxRedirects)
+		return permanent("it redirects more than %d times", maxRedirects)
 	}
 	if err := check(req.URL); err != nil {
 		return err
@@ -118,18 +118,18 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 func check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https":
-		return final("it is not an https address")
+		return permanent("it is not an https address")
 	case u.Hostname() == "":
-		return final("it names no server")
+		return permanent("it names no server")
 	case u.User != nil:
-		return final("it holds a user name or password")
+		return permanent("it holds a user name or password")
 	default:
 		return nil
 	}
 }
 
-// Want is what a file is expected to be.
-type Want struct {
+// Expected is what a file is expected to be.
+type Expected struct {
 	// MIMEType is the type that the server is asked for. The type that it answers
 	// is ignored: many servers are wrong, and the bytes tell.
 	MIMEType string
@@ -142,21 +142,21 @@ type Want struct {
 // Get downloads a file and hands it to take, with its exact size in bytes. Reading
 // the body fails as soon as it turns out to be longer or shorter. A *Problem is the
 // fault of the file or its server; any other error is that of take.
-func (c *Client) Get(ctx context.Context, address string, want Want, take func(ctx context.Context, size int64, body io.Reader) error) error {
+func (c *Client) Get(ctx context.Context, address string, want Expected, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	u, err := url.Parse(address)
 	if err != nil {
-		return final("it is not a URL")
+		return permanent("it is not a URL")
 	}
 	if err := check(u); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return final("it is not a URL")
+		return permanent("it is not a URL")
 	}
 	req.Header.Set("User-Agent", "Herald")
 	req.Header.Set("Accept", want.MIMEType)
@@ -170,7 +170,7 @@ func (c *Client) Get(ctx context.Context, address string, want Want, take func(c
 	if err != nil {
 		return err
 	}
-	body := &exactly{from: &paced{from: response.Body, clock: clock.RealClock{}, full: c.patience, left: c.patience, end: end}, left: size}
+	body := &exactly{from: &paced{from: response.Body, clock: clock.RealClock{}, full: c.stallTimeout, left: c.stallTimeout, end: end}, left: size}
 	err = take(ctx, size, body)
 	switch {
 	case body.problem != nil:
@@ -178,17 +178,17 @@ func (c *Client) Get(ctx context.Context, address string, want Want, take func(c
 	case err != nil:
 		return err
 	default:
-		return body.ended()
+		return body.checkEOF()
 	}
 }
 
 // sizeOf returns how large the file of a response is.
-func sizeOf(response *http.Response, want Want) (int64, error) {
+func sizeOf(response *http.Response, want Expected) (int64, error) {
 	if err := checkStatus(response.StatusCode); err != nil {
 		return 0, err
 	}
 	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return 0, final("the server sends the file encoded, although it was asked not to")
+		return 0, permanent("the server sends the file encoded, although it was asked not to")
 	}
 	size := response.ContentLength
 	if size < 0 {
@@ -196,13 +196,13 @@ func sizeOf(response *http.Response, want Want) (int64, error) {
 	}
 	switch {
 	case size <= 0 && response.ContentLength < 0:
-		return 0, final("the server does not tell how large the file is; state it in spec.sizeBytes")
+		return 0, permanent("the server does not tell how large the file is; state it in spec.sizeBytes")
 	case size == 0:
-		return 0, final("the file is empty")
+		return 0, permanent("the file is empty")
 	case want.Size > 0 && size != want.Size:
-		return 0, final("the file has %d bytes, but spec.sizeBytes says %d", size, want.Size)
+		return 0, permanent("the file has %d bytes, but spec.sizeBytes says %d", size, want.Size)
 	case size > want.MaxSize:
-		return 0, final("the file has %d bytes, more than the %d that are taken", size, want.MaxSize)
+		return 0, permanent("the file has %d bytes, more than the %d that are taken", size, want.MaxSize)
 	default:
 		return size, nil
 	}
@@ -217,9 +217,9 @@ func checkStatus(status int) error {
 	case status >= http.StatusInternalServerError,
 		status == http.StatusForbidden, status == http.StatusNotFound, status == http.StatusRequestTimeout, status == http.StatusConflict,
 		status == http.StatusLocked, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
-		return passing(nil, "the server answers with status %d", status)
+		return transient(nil, "the server answers with status %d", status)
 	default:
-		return final("the server answers with status %d", status)
+		return permanent("the server answers with status %d", status)
 	}
 }
 
@@ -235,7 +235,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 		return 0, e.problem
 	}
 	if e.left == 0 {
-		if err := e.ended(); err != nil {
+		if err := e.checkEOF(); err != nil {
 			return 0, err
 		}
 		return 0, io.EOF
@@ -249,28 +249,28 @@ func (e *exactly) Read(p []byte) (int, error) {
 	case err == nil || (errors.Is(err, io.EOF) && e.left == 0):
 		return n, nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		e.problem = passing(err, "the file ended before its announced size")
+		e.problem = transient(err, "the file ended before its announced size")
 	default:
 		e.problem = explain(err)
 	}
 	return n, e.problem
 }
 
-// ended checks that nothing follows the announced size.
-func (e *exactly) ended() error {
+// checkEOF checks that nothing follows the announced size.
+func (e *exactly) checkEOF() error {
 	if e.left > 0 {
 		return nil // The reader did not want the rest.
 	}
 	var more [1]byte
 	if n, _ := io.ReadFull(e.from, more[:]); n > 0 {
-		e.problem = final("the file is longer than spec.sizeBytes says")
+		e.problem = permanent("the file is longer than spec.sizeBytes says")
 	}
 	return e.problem
 }
 
-// Problem is why a file cannot be downloaded. Its message is stable and safe to show
+// DownloadError is why a file cannot be downloaded. Its message is stable and safe to show
 // to the user who chose the URL: it says nothing about Herald's network.
-type Problem struct {
+type DownloadError struct {
 	// Message completes a sentence about the source.
 	Message string
 	// Final is true if trying again would not help.
@@ -279,26 +279,28 @@ type Problem struct {
 	cause error
 }
 
-func (p *Problem) Error() string { return p.Message }
-func (p *Problem) Unwrap() error { return p.cause }
+func (p *DownloadError) Error() string { return p.Message }
+func (p *DownloadError) Unwrap() error { return p.cause }
 
-func final(format string, args ...any) *Problem {
-	return &Problem{Message: fmt.Sprintf(format, args...), Final: true}
+func permanent(format string, args ...any) *DownloadError {
+	return &DownloadError{Message: fmt.Sprintf(format, args...), Final: true}
 }
 
-func passing(cause error, format string, args ...any) *Problem {
-	return &Problem{Message: fmt.Sprintf(format, args...), cause: cause}
+func transient(cause error, format string, args ...any) *DownloadError {
+	return &DownloadError{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// nowhere is the one answer to a name that has no address and to one that leads
+// noPublicAddress is the one answer to a name that has no address and to one that leads
 // inside: two answers would tell the user who chose the URL which names exist in
 // the cluster. It is not final, since a name may be created later.
-func nowhere(cause error) *Problem { return passing(cause, "it leads to no public server") }
+func noPublicAddress(cause error) *DownloadError {
+	return transient(cause, "it leads to no public server")
+}
 
 // explain describes what went wrong on the way.
 func explain(err error) error {
 	var (
-		problem *Problem
+		problem *DownloadError
 		dns     *net.DNSError
 		cert    *tls.CertificateVerificationError
 		timeout net.Error
@@ -313,12 +315,12 @@ func explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &dns):
-		return nowhere(err)
+		return noPublicAddress(err)
 	case errors.As(err, &cert):
-		return passing(err, "the certificate of the server is not trusted")
+		return transient(err, "the certificate of the server is not trusted")
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return passing(err, "the server took too long")
+		return transient(err, "the server took too long")
 	default:
-		return passing(err, "the connection to the server failed")
+		return transient(err, "the connection to the server failed")
 	}
 }

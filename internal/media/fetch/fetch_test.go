@@ -83,12 +83,12 @@ func routes() http.Handler {
 
 func TestGet(t *testing.T) {
 	s := serve(t, routes())
-	ten := Want{MIMEType: "image/png", MaxSize: 10}
-	exact := func(n int64) Want { return Want{MIMEType: "image/png", Size: n, MaxSize: 100} }
+	ten := Expected{MIMEType: "image/png", MaxSize: 10}
+	exact := func(n int64) Expected { return Expected{MIMEType: "image/png", Size: n, MaxSize: 100} }
 	tests := map[string]struct {
 		reason string
 		url    string
-		want   Want
+		want   Expected
 		// problem is the message, or "" when the file is read.
 		problem string
 		final   bool
@@ -96,7 +96,7 @@ func TestGet(t *testing.T) {
 		"file":                 {"the server tells the size", s.URL + "/file", ten, "", false},
 		"file of known size":   {"both agree", s.URL + "/file", exact(10), "", false},
 		"other size":           {"a wrong declaration is not mended by trying again", s.URL + "/file", exact(9), "the file has 10 bytes, but spec.sizeBytes says 9", true},
-		"too large":            {"nothing of it is read", s.URL + "/file", Want{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are taken", true},
+		"too large":            {"nothing of it is read", s.URL + "/file", Expected{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are taken", true},
 		"without a size":       {"the store must know the size", s.URL + "/chunked", ten, "the server does not tell how large the file is; state it in spec.sizeBytes", true},
 		"size declared only":   {"the declaration serves", s.URL + "/chunked", exact(10), "", false},
 		"longer than declared": {"it would be cut", s.URL + "/chunked", exact(9), "the file is longer than spec.sizeBytes says", true},
@@ -143,11 +143,11 @@ func TestGet(t *testing.T) {
 
 func wantProblem(t *testing.T, err error, message string, final bool) {
 	t.Helper()
-	var problem *Problem
+	var problem *DownloadError
 	if !errors.As(err, &problem) {
 		t.Fatalf("got %v instead of a problem", err)
 	}
-	if diff := cmp.Diff(Problem{Message: message, Final: final}, *problem, cmp.FilterPath(
+	if diff := cmp.Diff(DownloadError{Message: message, Final: final}, *problem, cmp.FilterPath(
 		func(p cmp.Path) bool { return p.String() == "cause" }, cmp.Ignore())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -159,7 +159,7 @@ func TestGetAsksForTheType(t *testing.T) {
 		header = r.Header
 		_, _ = io.WriteString(w, "x")
 	}))
-	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL, Want{MIMEType: "image/webp", MaxSize: 1}, drain)
+	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL, Expected{MIMEType: "image/webp", MaxSize: 1}, drain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,8 +182,8 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f000001", "127.1"} {
 		t.Run(host, func(t *testing.T) {
-			err := trusting(s, Options{}).Get(t.Context(), "https://"+host+port+"/", Want{MaxSize: 1}, drain)
-			var problem *Problem
+			err := trusting(s, Options{}).Get(t.Context(), "https://"+host+port+"/", Expected{MaxSize: 1}, drain)
+			var problem *DownloadError
 			if !errors.As(err, &problem) {
 				t.Fatalf("got %v instead of a problem", err)
 			}
@@ -228,7 +228,7 @@ func TestRedirectsAreLookedAtAgain(t *testing.T) {
 		}
 		return nil
 	}
-	err := trusting(outside, Options{Allow: first}).Get(t.Context(), outside.URL, Want{MaxSize: 1}, drain)
+	err := trusting(outside, Options{Allow: first}).Get(t.Context(), outside.URL, Expected{MaxSize: 1}, drain)
 	wantProblem(t, err, "it leads to no public server", false)
 	if n := arrived.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
@@ -237,7 +237,7 @@ func TestRedirectsAreLookedAtAgain(t *testing.T) {
 
 func TestAStrangersCertificate(t *testing.T) {
 	s := serve(t, routes())
-	err := New(Options{Allow: anywhere, Roots: x509.NewCertPool()}).Get(t.Context(), s.URL+"/file", Want{MaxSize: 10}, drain)
+	err := New(Options{Allow: anywhere, Roots: x509.NewCertPool()}).Get(t.Context(), s.URL+"/file", Expected{MaxSize: 10}, drain)
 	wantProblem(t, err, "the certificate of the server is not trusted", false)
 }
 
@@ -250,7 +250,7 @@ func TestASlowServer(t *testing.T) {
 		<-release
 	}))
 	defer close(release)
-	err := trusting(s, Options{Allow: anywhere, Timeout: 200 * time.Millisecond}).Get(t.Context(), s.URL, Want{MaxSize: 10}, drain)
+	err := trusting(s, Options{Allow: anywhere, Timeout: 200 * time.Millisecond}).Get(t.Context(), s.URL, Expected{MaxSize: 10}, drain)
 	wantProblem(t, err, "the server took too long", false)
 }
 
@@ -259,8 +259,8 @@ func TestCancelled(t *testing.T) {
 	s := serve(t, routes())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := trusting(s, Options{Allow: anywhere}).Get(ctx, s.URL+"/file", Want{MaxSize: 10}, drain)
-	var problem *Problem
+	err := trusting(s, Options{Allow: anywhere}).Get(ctx, s.URL+"/file", Expected{MaxSize: 10}, drain)
+	var problem *DownloadError
 	if !errors.Is(err, context.Canceled) || errors.As(err, &problem) {
 		t.Errorf("got %v", err)
 	}
@@ -270,9 +270,9 @@ func TestCancelled(t *testing.T) {
 func TestTheTakersError(t *testing.T) {
 	s := serve(t, routes())
 	boom := errors.New("boom")
-	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL+"/file", Want{MaxSize: 10},
+	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL+"/file", Expected{MaxSize: 10},
 		func(context.Context, int64, io.Reader) error { return boom })
-	var problem *Problem
+	var problem *DownloadError
 	if !errors.Is(err, boom) || errors.As(err, &problem) {
 		t.Errorf("got %v", err)
 	}
@@ -295,7 +295,7 @@ func TestALargeFileIsStreamed(t *testing.T) {
 		b.Helper()
 		b.ReportAllocs()
 		for range b.N {
-			err := trusting(s, Options{Allow: anywhere}).Get(b.Context(), s.URL, Want{MaxSize: size}, func(_ context.Context, _ int64, body io.Reader) error {
+			err := trusting(s, Options{Allow: anywhere}).Get(b.Context(), s.URL, Expected{MaxSize: size}, func(_ context.Context, _ int64, body io.Reader) error {
 				var err error
 				read, err = io.Copy(struct{ io.Writer }{io.Discard}, body)
 				return err

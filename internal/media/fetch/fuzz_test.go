@@ -25,7 +25,7 @@ func FuzzHead(f *testing.F) {
 		header := http.Header{}
 		header.Set("Content-Encoding", coding)
 		const most = 1 << 30
-		size, err := sizeOf(&http.Response{StatusCode: status, ContentLength: length, Header: header}, Want{Size: stated, MaxSize: most})
+		size, err := sizeOf(&http.Response{StatusCode: status, ContentLength: length, Header: header}, Expected{Size: stated, MaxSize: most})
 		if err == nil && (size <= 0 || size > most || status != http.StatusOK || stated > 0 && size != stated) {
 			t.Errorf("status %d, length %d, %d stated: %d bytes are taken", status, length, stated, size)
 		}

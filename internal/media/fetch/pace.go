@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// LeastSpeed is how many bytes a second a server has to send, on average.
-	LeastSpeed = 16 << 10
-	// Patience is how long a download may stay below LeastSpeed.
-	Patience = 30 * time.Second
+	// MinSpeed is how many bytes a second a server has to send, on average.
+	MinSpeed = 16 << 10
+	// DefaultStallTimeout is how long a download may stay below LeastSpeed.
+	DefaultStallTimeout = 30 * time.Second
 )
 
 // errSlow ends a download whose server sends a byte now and then: it would hold its place for as long as a file of a gigabyte.
-var errSlow = passing(nil, "the server sends fewer than %d KiB in a second", LeastSpeed>>10)
+var errSlow = transient(nil, "the server sends fewer than %d KiB in a second", MinSpeed>>10)
 
 // paced reads a body and gives up on a server that is too slow. It begins with all its patience; to wait uses it up, and each byte
 // gives some back, so that a server that is quick otherwise may pause. What the reader does between two reads costs nothing: the
@@ -43,6 +43,6 @@ func (p *paced) Read(b []byte) (int, error) {
 		p.end(errSlow)
 		return n, errSlow
 	}
-	p.left = min(p.left+time.Duration(n)*time.Second/LeastSpeed, p.full)
+	p.left = min(p.left+time.Duration(n)*time.Second/MinSpeed, p.full)
 	return n, err //nolint:wrapcheck // exactly explains it
 }

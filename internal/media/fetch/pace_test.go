@@ -47,12 +47,12 @@ func TestPace(t *testing.T) {
 		ends time.Duration
 	}{
 		"quick":          {"ten megabytes in ten seconds", time.Second, 0, 1 << 20, 10 << 20, 0},
-		"just as quick":  {"as is asked for, for ten minutes", time.Second, 0, LeastSpeed, 600 * LeastSpeed, 0},
+		"just as quick":  {"as is asked for, for ten minutes", time.Second, 0, MinSpeed, 600 * MinSpeed, 0},
 		"a byte a time":  {"every second, for a day", time.Second, 0, 1, 86_400, 31 * time.Second},
-		"half as quick":  {"half of the patience comes back", time.Second, 0, LeastSpeed / 2, 600 * LeastSpeed, time.Minute},
-		"silent":         {"nothing comes after the header", time.Hour, 0, 1, 1, Patience},
-		"with pauses":    {"of 29 s, and 29 s worth of bytes after each", 29 * time.Second, 0, 29 * LeastSpeed, 290 * LeastSpeed, 0},
-		"a slow store":   {"waits are its own, and the server is quick", 0, time.Minute, LeastSpeed, 10 * LeastSpeed, 0},
+		"half as quick":  {"half of the patience comes back", time.Second, 0, MinSpeed / 2, 600 * MinSpeed, time.Minute},
+		"silent":         {"nothing comes after the header", time.Hour, 0, 1, 1, DefaultStallTimeout},
+		"with pauses":    {"of 29 s, and 29 s worth of bytes after each", 29 * time.Second, 0, 29 * MinSpeed, 290 * MinSpeed, 0},
+		"a slow store":   {"waits are its own, and the server is quick", 0, time.Minute, MinSpeed, 10 * MinSpeed, 0},
 		"small and slow": {"whole before the patience ends", time.Second, 0, 1, 29, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestPace(t *testing.T) {
 				ctx, end := context.WithCancelCause(t.Context())
 				defer end(nil)
 				body := &paced{
-					from: &chunks{ctx: ctx, pause: tc.pause, size: tc.size, left: tc.whole}, clock: clock.RealClock{}, full: Patience, left: Patience, end: end,
+					from: &chunks{ctx: ctx, pause: tc.pause, size: tc.size, left: tc.whole}, clock: clock.RealClock{}, full: DefaultStallTimeout, left: DefaultStallTimeout, end: end,
 				}
 				began, read, buffer := time.Now(), 0, make([]byte, 64<<20)
 				for {
@@ -96,12 +96,12 @@ func TestTrickle(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	client := trusting(s, Options{Allow: anywhere, Patience: 50 * time.Millisecond})
-	err := client.Get(t.Context(), s.URL, Want{MIMEType: "image/png", MaxSize: 1 << 20}, func(_ context.Context, _ int64, body io.Reader) error {
+	client := trusting(s, Options{Allow: anywhere, StallTimeout: 50 * time.Millisecond})
+	err := client.Get(t.Context(), s.URL, Expected{MIMEType: "image/png", MaxSize: 1 << 20}, func(_ context.Context, _ int64, body io.Reader) error {
 		_, err := io.Copy(io.Discard, body)
 		return err
 	})
-	problem, ok := errors.AsType[*Problem](err)
+	problem, ok := errors.AsType[*DownloadError](err)
 	if !ok || problem.Final || problem.Message != "the server sends fewer than 16 KiB in a second" {
 		t.Errorf("the download ends with %v (%+v)", err, problem)
 	}

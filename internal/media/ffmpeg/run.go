@@ -43,19 +43,19 @@ const maxComplaint = 2 << 10
 // ErrNotStarted is returned where the program cannot be started.
 var ErrNotStarted = errors.New("cannot start ffmpeg")
 
-// Failed is returned for a run that ended with an error of ffmpeg's own.
-type Failed struct {
-	// Said is what it wrote to its standard error.
-	Said string
-	Err  error
+// ExitError is returned for a run that ended with an error of ffmpeg's own.
+type ExitError struct {
+	// Stderr is what it wrote to its standard error.
+	Stderr string
+	Err    error
 }
 
-func (f *Failed) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Said) }
-func (f *Failed) Unwrap() error { return f.Err }
+func (f *ExitError) Error() string { return fmt.Sprintf("ffmpeg: %v: %s", f.Err, f.Stderr) }
+func (f *ExitError) Unwrap() error { return f.Err }
 
-// Become is what the process apart does: it confines itself and becomes the program that the
+// Exec is what the process apart does: it confines itself and becomes the program that the
 // arguments name. If that fails it returns an exit code.
-func Become(limits confine.Limits, args []string) int {
+func Exec(limits confine.Limits, args []string) int {
 	if len(args) == 0 {
 		return confine.ExitNotStarted
 	}
@@ -68,7 +68,7 @@ func Become(limits confine.Limits, args []string) int {
 // the context, ErrNotStarted or confine.ErrUnconfined if the program did not run, one of
 // rendition.RanOut if it used up what it may, and otherwise a *Failed.
 func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
-	source := offer(ctx, video)
+	source := newSource(ctx, video)
 	defer source.close()
 	complaint := confine.NewOutput(maxComplaint, nil)
 	err = r.run(ctx, source, complaint)
@@ -80,8 +80,8 @@ func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 	if ctx.Err() != nil {
 		return said, ctx.Err()
 	}
-	if failed, ok := errors.AsType[*Failed](err); ok {
-		failed.Said = said
+	if failed, ok := errors.AsType[*ExitError](err); ok {
+		failed.Stderr = said
 	}
 	return said, err
 }
@@ -102,17 +102,17 @@ func (r *Run) run(ctx context.Context, source *source, complaint *confine.Output
 	if cmd.ProcessState == nil || ctx.Err() != nil {
 		return err
 	}
-	switch failure := confine.Failed(cmd.ProcessState, said); {
-	case errors.Is(failure, confine.ErrUnconfined):
+	switch failure := confine.StartError(cmd.ProcessState, said); {
+	case errors.Is(failure, confine.ErrNotIsolated):
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w: %w", ErrNotStarted, failure)
 	}
-	if ranOut := rendition.RanOut(confine.EndingOf(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
+	if ranOut := rendition.LimitError(confine.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
 		return ranOut
 	}
 	if err != nil {
-		return &Failed{Err: err}
+		return &ExitError{Err: err}
 	}
 	return nil
 }

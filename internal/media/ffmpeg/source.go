@@ -53,8 +53,8 @@ const longestHeader = 8 << 10
 // headerWithin is how long the child may take to send the header of a request.
 const headerWithin = 10 * time.Second
 
-// offer makes a source; nothing is answered before serve is called.
-func offer(ctx context.Context, video Video) *source {
+// newSource makes a source; nothing is answered before serve is called.
+func newSource(ctx context.Context, video Video) *source {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &source{address: "http://127.0.0.1/video", reads: ctx, end: end}
 	s.server = &http.Server{

@@ -55,7 +55,7 @@ type film struct {
 func (c *cleaner) film(whole span) (end int64) {
 	f := film{cleaner: c, whole: whole, usual: map[uint32]uint32{}}
 	end = f.walk(whole, "", f.top)
-	f.tracks = slices.DeleteFunc(f.tracks, func(t track) bool { return !f.tells(&t) })
+	f.tracks = slices.DeleteFunc(f.tracks, func(t track) bool { return !f.hasPlaces(&t) })
 	if f.ended() || len(f.tracks) == 0 && len(f.blocks) == 0 {
 		return end
 	}
@@ -140,7 +140,7 @@ func (f *film) top(outer string, b box) {
 	case "mvex/trex":
 		f.defaults(b)
 	case "stbl/stsd", "stbl/stsc", "stbl/stsz", "stbl/stz2", "stbl/stco", "stbl/co64":
-		f.tracks[len(f.tracks)-1].note(b)
+		f.tracks[len(f.tracks)-1].record(b)
 	default:
 		if outer == "" || outer == "moov" || outer == "trak" {
 			f.metadata(outer, b)
@@ -169,6 +169,6 @@ func (f *film) word(in span, at int64) uint32 {
 
 // free turns a box into free space.
 func (f *film) free(b box) {
-	f.found.put(b.at+4, []byte("free"))
+	f.found.replace(b.at+4, []byte("free"))
 	f.found.fill(b.span, 0)
 }

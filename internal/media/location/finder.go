@@ -19,9 +19,9 @@ const (
 	// atOnce is how many files are searched at once. A search of a file holds a megabyte,
 	// and some more of metadata that was made to take much.
 	atOnce = 2
-	// mostHeld is about how many bytes the results may take that a process remembers. Almost
+	// maxCached is about how many bytes the results may take that a process remembers. Almost
 	// all take a hundred.
-	mostHeld = 16 << 20
+	maxCached = 16 << 20
 )
 
 // File is a file in the store.
@@ -37,11 +37,11 @@ type Finder struct {
 	places    chan struct{}
 
 	mu sync.Mutex
-	// known has the results by key and etag, used the same with the last used first, and held
+	// entries has the results by key and etag, used the same with the last used first, and held
 	// what they take.
-	known map[string]*list.Element
-	used  *list.List
-	held  int64
+	entries     map[string]*list.Element
+	used        *list.List
+	cachedBytes int64
 }
 
 // result is what was found in a file.
@@ -53,7 +53,7 @@ type result struct {
 
 // NewFinder returns a Finder of files that open reads.
 func NewFinder(open store.Open) *Finder {
-	return &Finder{open: open, places: make(chan struct{}, atOnce), known: map[string]*list.Element{}, used: list.New()}
+	return &Finder{open: open, places: make(chan struct{}, atOnce), entries: map[string]*list.Element{}, used: list.New()}
 }
 
 // Find is the function of this name for a file in the store. Calls for one file share one
@@ -64,7 +64,7 @@ func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
 		return known.found, known.err
 	}
 	searched := f.searching.DoChan(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.Within(file.Size))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.TimeoutFor(file.Size))
 		defer cancel()
 		return f.search(ctx, id, file)
 	})
@@ -86,7 +86,7 @@ func (f *Finder) search(ctx context.Context, id string, file File) (Patches, err
 		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
 	}
 	found, err := Find(store.ReaderAt(ctx, f.open, file.Key, file.ETag, file.Size), file.Size, file.MIMEType)
-	if problem := new(Problem); err == nil || errors.As(err, &problem) {
+	if problem := new(UnreadableError); err == nil || errors.As(err, &problem) {
 		f.remember(&result{id, found, err})
 	}
 	return found, err
@@ -95,7 +95,7 @@ func (f *Finder) search(ctx context.Context, id string, file File) (Patches, err
 func (f *Finder) recall(id string) (*result, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := f.known[id]
+	at := f.entries[id]
 	if at == nil {
 		return nil, false
 	}
@@ -108,9 +108,9 @@ func (f *Finder) recall(id string) (*result, bool) {
 func (f *Finder) remember(r *result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget(f.known[r.id])
-	f.known[r.id] = f.used.PushFront(r)
-	for f.held += r.weight(); f.held > mostHeld; {
+	f.forget(f.entries[r.id])
+	f.entries[r.id] = f.used.PushFront(r)
+	for f.cachedBytes += r.weight(); f.cachedBytes > maxCached; {
 		f.forget(f.used.Back())
 	}
 }
@@ -121,8 +121,8 @@ func (f *Finder) forget(at *list.Element) {
 		return
 	}
 	if old, ok := f.used.Remove(at).(*result); ok {
-		delete(f.known, old.id)
-		f.held -= old.weight()
+		delete(f.entries, old.id)
+		f.cachedBytes -= old.weight()
 	}
 }
 

@@ -48,7 +48,7 @@ func TestFinder(t *testing.T) {
 			finder := location.NewFinder(from.open)
 			find := func() {
 				found, err := finder.Find(t.Context(), location.File{Key: "team/a", ETag: "e", MIMEType: jpegType, Size: int64(len(tc.data))})
-				problem := new(location.Problem)
+				problem := new(location.UnreadableError)
 				if found.Empty() == tc.found || errors.As(err, &problem) != tc.bad || err != nil && !tc.bad {
 					t.Errorf("%s: %d bytes are replaced, %v", tc.reason, found.Bytes(), err)
 				}
@@ -127,7 +127,7 @@ func dotted(count int) samples {
 func TestTooManyPlaces(t *testing.T) {
 	data := movie(make([]byte, 400_000), trak(dotted(150_000)))
 	_, err := location.Find(bytes.NewReader(data), int64(len(data)), mp4Type)
-	if problem := new(location.Problem); !errors.As(err, &problem) {
+	if problem := new(location.UnreadableError); !errors.As(err, &problem) {
 		t.Errorf("error %v, want a problem of the file", err)
 	}
 }

@@ -57,14 +57,14 @@ type run struct {
 func (r *run) read(_ string, b box) {
 	switch b.kind {
 	case "tfhd":
-		r.begin(b)
+		r.readHeader(b)
 	case "trun":
-		r.follow(b)
+		r.readSamples(b)
 	}
 }
 
-// begin reads the header of a track in a fragment (ISO 14496-12, section 8.8.7).
-func (r *run) begin(b box) {
+// readHeader reads the header of a track in a fragment (ISO 14496-12, section 8.8.7).
+func (r *run) readHeader(b box) {
 	const (
 		id, fixed                                       = 4, 8
 		hasOffset, hasDescription, hasDuration, hasSize = 0x1, 0x2, 0x8, 0x10
@@ -88,9 +88,9 @@ func (r *run) begin(b box) {
 	r.next = r.base
 }
 
-// follow reads samples that follow one another (ISO 14496-12, section 8.8.8), and empties
+// readSamples reads samples that follow one another (ISO 14496-12, section 8.8.8), and empties
 // them if they are places.
-func (r *run) follow(b box) {
+func (r *run) readSamples(b box) {
 	const (
 		fixed, word                            = 8, 4
 		hasOffset, hasFirst, hasSize, ofSample = 0x1, 0x4, 0x200, 0xf00

@@ -36,7 +36,7 @@ func FuzzFind(f *testing.F) {
 		if n := mediatest.Allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > mostAllocated+64*uint64(size) {
 			t.Errorf("%d bytes were allocated for a file of %d", n, size)
 		}
-		if problem := new(location.Problem); errors.As(err, &problem) {
+		if problem := new(location.UnreadableError); errors.As(err, &problem) {
 			return
 		}
 		if err != nil {
@@ -141,7 +141,7 @@ func TestHostile(t *testing.T) {
 			if n > 2*mostAllocated {
 				t.Errorf("%s: %d bytes were allocated for a file of %d", f.reason, n, len(f.data))
 			}
-			if problem := new(location.Problem); err != nil && !errors.As(err, &problem) {
+			if problem := new(location.UnreadableError); err != nil && !errors.As(err, &problem) {
 				t.Errorf("%s: %v", f.reason, err)
 			}
 			if most := int64(64 << 20); from.read > most {

@@ -31,9 +31,9 @@ const goProName = "GoPro\x00"
 // mostAppended is how many pictures and films may follow one. Photos have three.
 const mostAppended = 1000
 
-// behind cleans all pictures and films behind one: cameras append larger previews and maps
+// cleanAppended cleans all pictures and films behind one: cameras append larger previews and maps
 // of brightness, which have metadata of their own, and the film of a photo that moves.
-func (c *cleaner) behind(at int64) {
+func (c *cleaner) cleanAppended(at int64) {
 	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
 	for range mostAppended {
 		found := c.search(span{at, c.file.Size()}, picture, film)

@@ -28,14 +28,14 @@ const (
 // copy that was made by them is not used.
 const Version = "1"
 
-// Problem is why it cannot be told whether a file says where it was taken. Another file
+// UnreadableError is why it cannot be told whether a file says where it was taken. Another file
 // is needed.
-type Problem struct {
+type UnreadableError struct {
 	// Message says what is wrong, after the name of the file.
 	Message string
 }
 
-func (p *Problem) Error() string { return "the file " + p.Message }
+func (p *UnreadableError) Error() string { return "the file " + p.Message }
 
 // Find returns the patches that remove the location from a file of this size and type. The
 // error is a *Problem if the file is at fault; any other is from reading it. The file has
@@ -44,7 +44,7 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	c := &cleaner{file: blocks.New(r, size, budget)}
 	switch v1alpha1.MimeType(mimeType) {
 	case v1alpha1.MimeJPEG:
-		c.behind(c.picture(0))
+		c.cleanAppended(c.picture(0))
 	case v1alpha1.MimePNG:
 		c.png()
 	case v1alpha1.MimeWebP:
@@ -56,7 +56,7 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	}
 	switch failure := c.file.Failure(); {
 	case errors.Is(failure, blocks.ErrTooMuch):
-		return Patches{}, &Problem{fmt.Sprintf("is too intricate: where it was taken does not follow from its first %d MiB of structure", budget>>20)}
+		return Patches{}, &UnreadableError{fmt.Sprintf("is too intricate: where it was taken does not follow from its first %d MiB of structure", budget>>20)}
 	case failure != nil:
 		return Patches{}, failure
 	case c.problem != nil:
@@ -70,7 +70,7 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 type cleaner struct {
 	file    *blocks.Reader
 	found   collection
-	problem *Problem
+	problem *UnreadableError
 	// buffer is what marks are searched in.
 	buffer []byte
 	// boxes counts those of films, and unpacked the bytes of texts that were compressed.
@@ -81,7 +81,7 @@ type cleaner struct {
 // failf notes the first problem.
 func (c *cleaner) failf(format string, args ...any) {
 	if c.problem == nil {
-		c.problem = &Problem{fmt.Sprintf(format, args...)}
+		c.problem = &UnreadableError{fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *cleaner) change(p part, at int64, data []byte) {
 			continue
 		}
 		n := min(s.length()-at, int64(len(data)))
-		c.found.put(s.start+at, data[:n])
+		c.found.replace(s.start+at, data[:n])
 		if data, at = data[n:], 0; len(data) == 0 {
 			return
 		}

@@ -119,8 +119,8 @@ type collection struct {
 	over bool
 }
 
-// put has data take the place of what is at an offset.
-func (c *collection) put(at int64, data []byte) {
+// replace has data take the place of what is at an offset.
+func (c *collection) replace(at int64, data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -156,7 +156,7 @@ func (c *collection) add(p patch) {
 // one holds.
 func (c *collection) patches() (Patches, error) {
 	if c.over {
-		return Patches{}, &Problem{fmt.Sprintf("says in more than %d places where it was taken", mostPatches)}
+		return Patches{}, &UnreadableError{fmt.Sprintf("says in more than %d places where it was taken", mostPatches)}
 	}
 	slices.SortStableFunc(c.list, func(a, b patch) int { return cmp.Compare(a.at, b.at) })
 	kept := c.list[:0]

@@ -38,9 +38,9 @@ func (c *cleaner) png() {
 		metadata := kind == "eXIf" || kind == "tEXt" || kind == "zTXt" || kind == "iTXt"
 		switch {
 		case kind == "IEND":
-			c.behind(content.end + pngSum)
+			c.cleanAppended(content.end + pngSum)
 			return
-		case metadata && !c.ends(content):
+		case metadata && !c.fits(content):
 			return
 		case kind == "eXIf":
 			c.chunk(content, 0, cleanExif)
@@ -51,9 +51,9 @@ func (c *cleaner) png() {
 	}
 }
 
-// ends reports whether a chunk ends before the end of the picture. The length of another one is
+// fits reports whether a chunk ends before the end of the picture. The length of another one is
 // wrong, and it is none.
-func (c *cleaner) ends(content span) bool {
+func (c *cleaner) fits(content span) bool {
 	reach := min(content.end+pngSum+int64(len(pngEnd))-1, c.file.Size())
 	return content.end+pngSum <= c.file.Size() && c.search(span{content.start, reach}, pngEnd, pngEnd).kind == ""
 }
@@ -222,12 +222,12 @@ func (c *cleaner) comment(content span) {
 	}
 	head := []byte(kind + keyword)
 	blanks := span{content.start + int64(len(keyword)), content.end}
-	c.found.put(content.start-pngKind, head)
+	c.found.replace(content.start-pngKind, head)
 	c.found.fill(blanks, ' ')
 	sum := crc32.ChecksumIEEE(head)
 	filling := bytes.Repeat([]byte{' '}, step)
 	for left := blanks.length(); left > 0; left -= step {
 		sum = crc32.Update(sum, crc32.IEEETable, filling[:min(left, step)])
 	}
-	c.found.put(content.end, binary.BigEndian.AppendUint32(nil, sum))
+	c.found.replace(content.end, binary.BigEndian.AppendUint32(nil, sum))
 }

@@ -21,8 +21,8 @@ type track struct {
 	compact, wide bool
 }
 
-// note keeps where a table is; of two the first.
-func (t *track) note(b box) {
+// record keeps where a table is; of two the first.
+func (t *track) record(b box) {
 	table := map[string]*span{
 		"stsd": &t.formats, "stsc": &t.chunks, "stsz": &t.sizes, "stz2": &t.sizes, "stco": &t.offsets, "co64": &t.offsets,
 	}[b.kind]
@@ -56,15 +56,15 @@ var (
 const (
 	// longestFormats is how much is read of what a track says of its samples.
 	longestFormats = 64 << 10
-	// lookedAt is in how many chunks a text is looked at, and lookedLength how much of each.
-	lookedAt, lookedLength = 8, 4 << 10
+	// sampledChunks is in how many chunks a text is looked at, and lookedLength how much of each.
+	sampledChunks, sampledLength = 8, 4 << 10
 	// descriptionHead is the length of the head of a table of descriptions.
 	descriptionHead = 8
 )
 
-// tells reports whether the samples of a track are places. The format of such samples becomes
+// hasPlaces reports whether the samples of a track are places. The format of such samples becomes
 // "free", so that nobody takes the zeros for what they were.
-func (f *film) tells(t *track) (found bool) {
+func (f *film) hasPlaces(t *track) (found bool) {
 	at := t.formats.start + descriptionHead
 	for number := uint32(0); number < min(f.word(t.formats, 4), mostTracks) && t.formats.end-at >= boxHeader; number++ {
 		entry, ok := f.box(at, t.formats.end)
@@ -73,7 +73,7 @@ func (f *film) tells(t *track) (found bool) {
 		}
 		switch tells, rename := f.format(t, entry); {
 		case rename:
-			f.found.put(entry.at+4, []byte("free"))
+			f.found.replace(entry.at+4, []byte("free"))
 			found = true
 		case tells:
 			found = true
@@ -93,19 +93,19 @@ func (f *film) format(t *track, entry box) (tells, rename bool) {
 		tells = f.read(data, entry.start) && namesPlace(string(data))
 		return tells, tells
 	case entry.kind == "rtmd":
-		return f.looks(t, func(data []byte) bool { return bytes.Contains(data, sonyPlace) }), false
+		return f.samplesMatch(t, func(data []byte) bool { return bytes.Contains(data, sonyPlace) }), false
 	case writtenFormats[entry.kind]:
-		return f.looks(t, writtenPlace.Match), false
+		return f.samplesMatch(t, writtenPlace.Match), false
 	default:
 		return false, false
 	}
 }
 
-// looks reports whether one of the first chunks of a track looks like a place.
-func (f *film) looks(t *track, place func([]byte) bool) (found bool) {
-	left := lookedAt
+// samplesMatch reports whether one of the first chunks of a track looks like a place.
+func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
+	left := sampledChunks
 	f.samples(t, func(at, length int64) bool {
-		for _, s := range f.within(at, min(length, lookedLength)) {
+		for _, s := range f.within(at, min(length, sampledLength)) {
 			data := make([]byte, s.length())
 			found = found || f.read(data, s.start) && place(data)
 		}
@@ -165,7 +165,7 @@ func (f *film) samples(t *track, visit func(at, length int64) bool) {
 				next = int64(f.word(t.chunks, head+run*chunkEntry))
 			}
 		}
-		length := sizes.take(each)
+		length := sizes.sum(each)
 		var offset [8]byte
 		if !f.read(offset[8-wide:], t.offsets.start+head+(chunk-1)*wide) {
 			return
@@ -205,8 +205,8 @@ func sizesOf(f *film, t *track) *sampleSizes {
 	return s
 }
 
-// take returns the length of the next samples together.
-func (s *sampleSizes) take(count int64) (length int64) {
+// sum returns the length of the next samples together.
+func (s *sampleSizes) sum(count int64) (length int64) {
 	const head = 12
 	count = min(count, s.end-s.next)
 	if s.all != 0 {

@@ -37,8 +37,8 @@ var signs = [][]byte{
 // longestSign is the length of the longest of them.
 const longestSign = 16
 
-// signed reports whether XMP may tell a place.
-func signed(data []byte) bool {
+// mayNamePlace reports whether XMP may tell a place.
+func mayNamePlace(data []byte) bool {
 	data = bytes.ToLower(data)
 	for _, sign := range signs {
 		if bytes.Contains(data, sign) {
@@ -74,9 +74,9 @@ func namesCoordinates(name string) bool {
 func cleanXMP(data []byte) {
 	data = bytes.TrimRight(data, "\x00")
 	switch wide := bytes.IndexByte(data, 0) >= 0; {
-	case wide && signed(bytes.ReplaceAll(data, []byte{0}, nil)):
+	case wide && mayNamePlace(bytes.ReplaceAll(data, []byte{0}, nil)):
 		blank(data) // XMP of 16 or 32 bits a letter is very rare.
-	case wide, !signed(data):
+	case wide, !mayNamePlace(data):
 	default:
 		places, err := placesOf(data)
 		if err != nil {
@@ -197,7 +197,7 @@ func (c *cleaner) longSigned(p part) bool {
 			if !c.read(window[kept:], at) {
 				return false
 			}
-			if signed(bytes.ReplaceAll(window, []byte{0}, nil)) {
+			if mayNamePlace(bytes.ReplaceAll(window, []byte{0}, nil)) {
 				return true
 			}
 			if over := len(window) - longestSign; over > 0 {

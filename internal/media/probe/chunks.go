@@ -70,7 +70,7 @@ func (c *Chunks) fail(err error) error {
 func (c *Chunks) next() {
 	head := make([]byte, pngHead)
 	if _, err := io.ReadFull(c.From, head); err != nil {
-		c.end(err)
+		c.finish(err)
 		return
 	}
 	if !c.begun {
@@ -80,7 +80,7 @@ func (c *Chunks) next() {
 	length := int64(binary.BigEndian.Uint32(head))
 	switch kind := string(head[4:]); {
 	case kind == pngEnd:
-		c.end(io.EOF)
+		c.finish(io.EOF)
 	case kind == pngHeader || kind == pngPixels:
 		c.pixels = c.pixels || kind == pngPixels
 		c.ready, c.left = head, length+pngSum
@@ -90,18 +90,18 @@ func (c *Chunks) next() {
 	case kind == "PLTE" && c.color == pngPalette && !c.pixels:
 		c.known.palette = true
 		c.ready, c.left = head, length+pngSum
-	case kind == "tRNS" && c.takesTransparency(length):
+	case kind == "tRNS" && c.allowsTransparency(length):
 		c.transparency(head, length)
 	default:
 		if _, err := io.CopyN(io.Discard, c.From, length+pngSum); err != nil {
-			c.end(err)
+			c.finish(err)
 		}
 	}
 }
 
-// end ends the file. A picture whose pixels were passed on ends as it should, whatever
+// finish ends the file. A picture whose pixels were passed on ends as it should, whatever
 // stands behind them.
-func (c *Chunks) end(err error) {
+func (c *Chunks) finish(err error) {
 	switch {
 	case c.pixels && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		c.ready, c.err = []byte("\x00\x00\x00\x00IEND\xae\x42\x60\x82"), io.EOF
@@ -126,9 +126,9 @@ func (c *Chunks) header(length int64) {
 	}
 }
 
-// takesTransparency reports whether a chunk of transparency of this length makes sense
+// allowsTransparency reports whether a chunk of transparency of this length makes sense
 // where it stands. The reference decoder ignores another.
-func (c *Chunks) takesTransparency(length int64) bool {
+func (c *Chunks) allowsTransparency(length int64) bool {
 	const longest = 256
 	if c.pixels || c.known.transparency {
 		return false
@@ -149,7 +149,7 @@ func (c *Chunks) takesTransparency(length int64) bool {
 func (c *Chunks) transparency(head []byte, length int64) {
 	rest := make([]byte, length+pngSum)
 	if _, err := io.ReadFull(c.From, rest); err != nil {
-		c.end(err)
+		c.finish(err)
 		return
 	}
 	sum := crc32.Update(crc32.ChecksumIEEE(head[4:]), crc32.IEEETable, rest[:length])

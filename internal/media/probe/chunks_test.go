@@ -51,7 +51,7 @@ func TestDamagedChunks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), pngType)
-			if problem, ok := errors.AsType[*probe.Problem](err); tc.says != "" {
+			if problem, ok := errors.AsType[*probe.InvalidFileError](err); tc.says != "" {
 				if !ok || problem.Reason != v1alpha1.ReasonDamaged || !strings.Contains(problem.Message, tc.says) {
 					t.Errorf("%s: got %+v, %v", tc.why, facts, err)
 				}

@@ -27,8 +27,8 @@ type pngColors struct {
 	primaries *primaries
 }
 
-// meaning is how the colours of a picture are to be read.
-type meaning struct {
+// colorSpace is how the colours of a picture are to be read.
+type colorSpace struct {
 	// gamma and primaries are as in pngColors. The ICC profile counts only if coded is
 	// false.
 	coded     bool
@@ -47,22 +47,22 @@ const (
 	transferSRGB, transfer2020, transfer2020Deep = 13, 14, 15
 )
 
-// meaning decides what counts (PNG, third edition, section 4.3): cICP before an ICC
+// colorSpace decides what counts (PNG, third edition, section 4.3): cICP before an ICC
 // profile, that before sRGB, and that before gAMA and cHRM. Like browsers, it ignores
 // a cICP with numbers that it does not know, and a cHRM without gAMA.
-func (c *pngColors) meaning(profiled bool) meaning {
+func (c *pngColors) colorSpace(profiled bool) colorSpace {
 	if c.coded {
-		if m, ok := codedMeaning(c.code); ok {
+		if m, ok := codedColorSpace(c.code); ok {
 			return m
 		}
 	}
 	if profiled || c.isSRGB || !c.hasGamma {
-		return meaning{}
+		return colorSpace{}
 	}
-	return meaning{gamma: c.gamma, primaries: c.primaries}
+	return colorSpace{gamma: c.gamma, primaries: c.primaries}
 }
 
-func codedMeaning(code [4]byte) (m meaning, ok bool) {
+func codedColorSpace(code [4]byte) (m colorSpace, ok bool) {
 	const identity, full = 0, 1
 	m.coded = true
 	switch code[0] {
@@ -72,7 +72,7 @@ func codedMeaning(code [4]byte) (m meaning, ok bool) {
 	case primaries2020:
 		m.primaries = &bt2020
 	default:
-		return meaning{}, false
+		return colorSpace{}, false
 	}
 	switch code[1] {
 	case transferSRGB, transfer709, transfer601, transfer2020, transfer2020Deep, transfer470M: // Screens show them alike.
@@ -85,10 +85,10 @@ func codedMeaning(code [4]byte) (m meaning, ok bool) {
 	case transferHLG:
 		m.refused = "is an HDR picture (HLG), which no platform takes as it is and Herald cannot convert; export it as SDR (sRGB) and upload that"
 	default:
-		return meaning{}, false
+		return colorSpace{}, false
 	}
 	if code[2] != identity {
-		return meaning{}, false
+		return colorSpace{}, false
 	}
 	if code[3] != full && m.refused == "" {
 		m.refused = "stores its colours in the narrow range of television, which Herald cannot convert; export it as sRGB and upload that"

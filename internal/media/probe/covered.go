@@ -22,8 +22,8 @@ type jpegTable struct {
 	content span
 }
 
-// keptTables adds a table, and keeps the last few: as many as there may be codes, twice.
-func keptTables(tables []jpegTable, table jpegTable) []jpegTable {
+// appendTable adds a table, and keeps the last few: as many as there may be codes, twice.
+func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 	const most = 16
 	if len(tables) == most {
 		tables = slices.Delete(tables, 0, 1)
@@ -57,7 +57,7 @@ func covered(file *blocks.Reader, parts *imageParts) (whole bool, at int64) {
 	for _, table := range parts.tables {
 		w.table(table)
 	}
-	w.begin(parts.pixels)
+	w.seek(parts.pixels)
 	for scan := parts.scan; w.scan(scan); {
 		if len(w.scanned) == len(frame.components) {
 			return w.ended(), min(w.at, file.Size())
@@ -94,12 +94,12 @@ type jpegWalk struct {
 	bits   uint32
 	count  uint
 	marker byte
-	// taken gets the bits that were gone through, if it is not nil.
-	taken *bitWriter
+	// output gets the bits that were gone through, if it is not nil.
+	output *bitWriter
 }
 
-// begin goes on at an offset.
-func (w *jpegWalk) begin(at int64) {
+// seek goes on at an offset.
+func (w *jpegWalk) seek(at int64) {
 	w.from, w.at = bufio.NewReader(io.NewSectionReader(w.file, at, w.file.Size()-at)), at
 	w.bits, w.count, w.marker = 0, 0, 0
 }
@@ -129,7 +129,7 @@ func (w *jpegWalk) table(table jpegTable) {
 // nextScan goes to the next scan, and takes over the tables in front of it.
 func (w *jpegWalk) nextScan() (scan span, ok bool) {
 	r := &jpegReader{from: w.from, at: w.at}
-	defer func() { w.begin(r.at) }()
+	defer func() { w.seek(r.at) }()
 	marker, ok := w.marker, true
 	if marker == 0 {
 		marker, ok = r.marker()
@@ -300,15 +300,15 @@ func (w *jpegWalk) skip(count uint) bool {
 			return false
 		}
 	}
-	w.take(count)
+	w.consume(count)
 	return true
 }
 
-// take takes bits that are there.
-func (w *jpegWalk) take(count uint) {
+// consume takes bits that are there.
+func (w *jpegWalk) consume(count uint) {
 	w.count -= count
-	if w.taken != nil {
-		w.taken.put(w.bits>>w.count&(1<<count-1), count)
+	if w.output != nil {
+		w.output.write(w.bits>>w.count&(1<<count-1), count)
 	}
 }
 
@@ -316,7 +316,7 @@ func (w *jpegWalk) take(count uint) {
 func (w *jpegWalk) symbol(code *huffman) (symbol byte, ok bool) {
 	if w.count >= 8 || w.fill() {
 		if found := code.short[w.bits>>(w.count-8)&0xff]; found.length > 0 {
-			w.take(uint(found.length))
+			w.consume(uint(found.length))
 			return found.symbol, true
 		}
 	}
@@ -325,7 +325,7 @@ func (w *jpegWalk) symbol(code *huffman) (symbol byte, ok bool) {
 		if w.count == 0 && !w.fill() {
 			return 0, false
 		}
-		w.take(1)
+		w.consume(1)
 		value = value<<1 | int(w.bits>>w.count&1)
 		if value <= code.last[length] {
 			if at := code.from[length] + value; at >= 0 && at < len(code.symbols) {

@@ -70,22 +70,22 @@ type run struct {
 	of *fragments
 	// usual is the default duration of a sample if told is set; otherwise the
 	// track's default holds.
-	usual uint32
-	told  bool
+	usual    uint32
+	explicit bool
 }
 
 // add counts samples without a duration of their own.
 func (r *run) add(samples float64) {
-	if r.told {
+	if r.explicit {
 		r.of.timed.add(samples, float64(r.usual))
 	} else {
 		r.of.plain += samples
 	}
 }
 
-// begin reads tfhd, the header of one track in one fragment (ISO 14496-12,
+// readFragmentHeader reads tfhd, the header of one track in one fragment (ISO 14496-12,
 // section 8.8.7).
-func (f *film) begin(b box) error {
+func (f *film) readFragmentHeader(b box) error {
 	const (
 		id, fixed = 4, 8
 		// The flags tell which fields follow, in this order.
@@ -113,7 +113,7 @@ func (f *film) begin(b box) error {
 		if data, err = f.fields(b, at+4); err != nil {
 			return err
 		}
-		f.run.usual, f.run.told = u32(data[at:]), true
+		f.run.usual, f.run.explicit = u32(data[at:]), true
 	}
 	if flags&isEmpty != 0 {
 		f.run.add(1)
@@ -121,9 +121,9 @@ func (f *film) begin(b box) error {
 	return nil
 }
 
-// follow reads trun, samples that follow one another (ISO 14496-12, section
+// readFragmentSamples reads trun, samples that follow one another (ISO 14496-12, section
 // 8.8.8).
-func (f *film) follow(b box) error {
+func (f *film) readFragmentSamples(b box) error {
 	const (
 		count, fixed = 4, 8
 		// Flags of fields that stand before the samples.

@@ -177,7 +177,7 @@ func TestProbeRefusesStructures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), mp4Type)
-			var problem *probe.Problem
+			var problem *probe.InvalidFileError
 			if !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
 				t.Errorf("%s: got %+v, %v", tc.why, facts, err)
 			}

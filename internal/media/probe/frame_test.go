@@ -53,7 +53,7 @@ func TestFormsThatHeraldCannotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)
-			problem, ok := errors.AsType[*probe.Problem](err)
+			problem, ok := errors.AsType[*probe.InvalidFileError](err)
 			if !ok {
 				t.Fatalf("%s: got %+v, %v", tc.why, facts, err)
 			}

@@ -53,7 +53,7 @@ func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
 	file := blocks.New(r, size, budget)
 	h, parts, err := header(file, size, v1alpha1.MimeType(mimeType))
 	if err == nil {
-		h.Profile = parts.meaning().profile(file, &parts, h.Inks)
+		h.Profile = parts.colorSpace().profile(file, &parts, h.Inks)
 	}
 	if failure := file.Failure(); failure != nil && !errors.Is(failure, blocks.ErrTooMuch) {
 		return Header{}, failure
@@ -65,21 +65,21 @@ func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
 func header(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Header, imageParts, error) {
 	format, ok := imageFormats[mimeType]
 	if !ok {
-		return Header{}, imageParts{}, &Problem{Reason: v1alpha1.ReasonWrongType, Message: "Only JPEG, PNG and WebP images can be converted."}
+		return Header{}, imageParts{}, &InvalidFileError{Reason: v1alpha1.ReasonWrongType, Message: "Only JPEG, PNG and WebP images can be converted."}
 	}
-	parts := format.look(file)
+	parts := format.parse(file)
 	frame, framed := readFrame(file, &parts)
 	if cause := frame.unreadable(parts.adobe); framed && cause != "" {
 		return Header{}, parts, unsupported("Herald cannot read JPEGs with %s. Export it again, as an ordinary JPEG (baseline or progressive, 8 bits a channel).", cause)
 	}
 	config, err := format.config(io.NewSectionReader(file, 0, size))
 	if err != nil {
-		return Header{}, parts, unread(err)
+		return Header{}, parts, headerError(err)
 	}
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
 		return Header{}, parts, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
 	}
-	m := parts.meaning()
+	m := parts.colorSpace()
 	h := Header{
 		Width: config.Width, Height: config.Height, Orientation: orientation(file, parts.exif),
 		Inks: len(frame.components) == mostComponents, Gamma: m.gamma,
@@ -91,8 +91,8 @@ func header(file *blocks.Reader, size int64, mimeType v1alpha1.MimeType) (Header
 	return h, parts, nil
 }
 
-// unread words that a header cannot be read.
-func unread(err error) *Problem {
+// headerError words that a header cannot be read.
+func headerError(err error) *InvalidFileError {
 	_, oddJPEG := errors.AsType[jpeg.UnsupportedError](err)
 	_, oddPNG := errors.AsType[png.UnsupportedError](err)
 	if oddJPEG || oddPNG {
@@ -102,7 +102,7 @@ func unread(err error) *Problem {
 }
 
 // unconvertible returns Header.Unconvertible.
-func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m meaning) string {
+func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m colorSpace) string {
 	if h.Animated {
 		return "is an animation, which the platform does not take; upload a still JPEG, or a video"
 	}
@@ -115,7 +115,7 @@ func unconvertible(file *blocks.Reader, h *Header, parts *imageParts, m meaning)
 }
 
 // profile returns the ICC profile of an image; nil if it has none, or one that is too long.
-func (m meaning) profile(file *blocks.Reader, parts *imageParts, inks bool) []byte {
+func (m colorSpace) profile(file *blocks.Reader, parts *imageParts, inks bool) []byte {
 	switch {
 	case m.primaries != nil:
 		return m.primaries.iccProfile()

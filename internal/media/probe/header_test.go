@@ -47,7 +47,7 @@ func TestReadHeader(t *testing.T) {
 			}
 		})
 	}
-	var problem *probe.Problem
+	var problem *probe.InvalidFileError
 	if _, err := probe.ReadHeader(bytes.NewReader(jpeg[:20]), 20, jpegType); !errors.As(err, &problem) {
 		t.Errorf("a cut header: %v", err)
 	}

@@ -151,7 +151,7 @@ func TestProbeAllocatesLittle(t *testing.T) {
 			if bytesAllocated > mostAllocated {
 				t.Errorf("%s: %d bytes were allocated for a file of %d, more than %d", tc.why, bytesAllocated, len(tc.data), mostAllocated)
 			}
-			if problem := new(probe.Problem); err != nil && !errors.As(err, &problem) {
+			if problem := new(probe.InvalidFileError); err != nil && !errors.As(err, &problem) {
 				t.Errorf("%s: %v", tc.why, err)
 			}
 		})

@@ -20,8 +20,8 @@ import (
 // imageFormat is how one kind of image is read.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
-	// look finds the parts of the file that Herald needs.
-	look func(file *blocks.Reader) imageParts
+	// parse finds the parts of the file that Herald needs.
+	parse func(file *blocks.Reader) imageParts
 	// memory estimates the bytes of decoding so many pixels.
 	memory func(file *blocks.Reader, parts *imageParts, pixels int64) int64
 	// complete goes through the pixels. It reports whether all are there, and says what of
@@ -59,8 +59,8 @@ type imageParts struct {
 	flags byte
 }
 
-// meaning says how the colours are to be read.
-func (p *imageParts) meaning() meaning { return p.colors.meaning(len(p.profile) > 0) }
+// colorSpace says how the colours are to be read.
+func (p *imageParts) colorSpace() colorSpace { return p.colors.colorSpace(len(p.profile) > 0) }
 
 // span is a part of a file, by offsets.
 type span struct{ start, end int64 }

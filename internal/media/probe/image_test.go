@@ -88,7 +88,7 @@ func TestProbeImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
-			var problem *probe.Problem
+			var problem *probe.InvalidFileError
 			switch {
 			case tc.says == "" && (err != nil || facts.Width != tc.width):
 				t.Errorf("%s: got %+v, %v, want a width of %d", tc.why, facts, err, tc.width)
@@ -117,7 +117,7 @@ func TestProbeRefusesEveryCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := range len(tc.data) - tc.mark {
 				facts, err := probe.Probe(bytes.NewReader(tc.data[:n]), int64(n), tc.declared)
-				if problem := new(probe.Problem); !errors.As(err, &problem) {
+				if problem := new(probe.InvalidFileError); !errors.As(err, &problem) {
 					t.Errorf("the first %d of %d bytes: got %+v, %v", n, len(tc.data), facts, err)
 				}
 			}

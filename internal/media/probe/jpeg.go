@@ -74,12 +74,12 @@ func jpegParts(file *blocks.Reader) imageParts {
 			profile = append(profile, profilePart{name[profileHead-2], name[profileHead-1], span{segment.start + int64(profileHead), segment.end}})
 			continue
 		}
-		parts.take(marker, segment, name)
+		parts.record(marker, segment, name)
 	}
 }
 
-// take takes note of a part of a JPEG that begins like name.
-func (p *imageParts) take(marker byte, segment span, name string) {
+// record takes note of a part of a JPEG that begins like name.
+func (p *imageParts) record(marker byte, segment span, name string) {
 	switch {
 	case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && p.exif == (span{}):
 		p.exif = segment
@@ -88,7 +88,7 @@ func (p *imageParts) take(marker byte, segment span, name string) {
 	case marker == jpegAPP14 && strings.HasPrefix(name, jpegAdobe) && len(name) > adobeTransform:
 		p.adobe, p.unchanged = true, name[adobeTransform] == 0
 	case marker == jpegDHT || marker == jpegDRI:
-		p.tables = keptTables(p.tables, jpegTable{marker, segment})
+		p.tables = appendTable(p.tables, jpegTable{marker, segment})
 	case startsFrame(marker):
 		p.frame, p.frameKind = segment, marker
 	}

@@ -14,31 +14,31 @@ import (
 // Viewers show a JPEG whose coded pixels are damaged as far as they can. Package image/jpeg
 // shows nothing of it, so that the damage is taken out before.
 
-// Mend returns a JPEG that can be decoded as far as the one that it is given makes sense.
+// Repair returns a JPEG that can be decoded as far as the one that it is given makes sense.
 // What does not, up to the next mark that allows to begin anew, has the colour of what is before it. It is
 // nil if the pixels do not come in one pass.
-func Mend(data []byte) []byte {
+func Repair(data []byte) []byte {
 	file := blocks.New(bytes.NewReader(data), int64(len(data)), budget)
 	parts := jpegParts(file)
 	frame, ok := readFrame(file, &parts)
 	if !ok || parts.pixels == 0 || frame.unreadable(true) != "" || frame.kind > jpegExtended {
 		return nil
 	}
-	w := &jpegWalk{file: file, frame: &frame, scanned: map[byte]bool{}, taken: &bitWriter{out: slices.Clone(data[:parts.pixels])}}
+	w := &jpegWalk{file: file, frame: &frame, scanned: map[byte]bool{}, output: &bitWriter{out: slices.Clone(data[:parts.pixels])}}
 	for _, table := range parts.tables {
 		w.table(table)
 	}
-	w.begin(parts.pixels)
+	w.seek(parts.pixels)
 	head := data[parts.scan.start:parts.scan.end]
 	const perChannel = 2
 	if len(head) < 1+perChannel*len(frame.components) || int(head[0]) != len(frame.components) {
 		return nil
 	}
 	units, groups := w.units(head, len(frame.components))
-	if units == nil || !w.mend(groups, units) {
+	if units == nil || !w.repair(groups, units) {
 		return nil
 	}
-	return append(w.taken.out, jpegMark, jpegEOI)
+	return append(w.output.out, jpegMark, jpegEOI)
 }
 
 // scanStarts returns where the scans of a JPEG begin, with their marker.
@@ -72,8 +72,8 @@ func Shorten(data []byte, decoded int) []byte {
 	return append(slices.Clone(data[:starts[len(starts)-1]]), jpegMark, jpegEOI)
 }
 
-// mend goes through all groups of blocks, and fills what makes no sense.
-func (w *jpegWalk) mend(groups int, units []unit) bool {
+// repair goes through all groups of blocks, and fills what makes no sense.
+func (w *jpegWalk) repair(groups int, units []unit) bool {
 	each := w.interval
 	if each == 0 {
 		each = groups
@@ -81,25 +81,25 @@ func (w *jpegWalk) mend(groups int, units []unit) bool {
 	// at is the interval that is read next, if that is not lost.
 	for n, at := 0, 0; n*each < groups; n++ {
 		if n > 0 {
-			w.taken.mark(byte(jpegRST0 + (n-1)%jpegRestarts))
+			w.output.mark(byte(jpegRST0 + (n-1)%jpegRestarts))
 		}
 		if at < n {
 			at = n + w.synchronize(n-1)
 		}
 		left := min(each, groups-n*each)
 		for at == n && left > 0 {
-			before := *w.taken
+			before := *w.output
 			if !w.group(units) {
-				*w.taken = before
+				*w.output = before
 				break
 			}
 			left--
 		}
-		if left > 0 && !w.taken.fill(units, left) {
+		if left > 0 && !w.output.fill(units, left) {
 			return false
 		}
 	}
-	w.taken.flush()
+	w.output.flush()
 	return true
 }
 
@@ -128,8 +128,8 @@ type bitWriter struct {
 	count uint
 }
 
-// put adds bits, 16 at most.
-func (b *bitWriter) put(bits uint32, count uint) {
+// write adds bits, 16 at most.
+func (b *bitWriter) write(bits uint32, count uint) {
 	b.bits, b.count = b.bits<<count|bits, b.count+count
 	for ; b.count >= 8; b.count -= 8 {
 		next := byte(b.bits >> (b.count - 8) & 0xff)
@@ -142,7 +142,7 @@ func (b *bitWriter) put(bits uint32, count uint) {
 // flush fills the last byte up with ones.
 func (b *bitWriter) flush() {
 	if rest := b.count % 8; rest > 0 {
-		b.put(1<<(8-rest)-1, 8-rest)
+		b.write(1<<(8-rest)-1, 8-rest)
 	}
 }
 
@@ -162,8 +162,8 @@ func (b *bitWriter) fill(units []unit, groups int) bool {
 	}
 	for range groups {
 		for _, u := range units {
-			b.put(u.first.codes[0].value, u.first.codes[0].length)   // no difference
-			b.put(u.others.codes[0].value, u.others.codes[0].length) // and no other values
+			b.write(u.first.codes[0].value, u.first.codes[0].length)   // no difference
+			b.write(u.others.codes[0].value, u.others.codes[0].length) // and no other values
 		}
 	}
 	return true

@@ -68,7 +68,7 @@ func TestMend(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mended := probe.Mend(tc.data)
+			mended := probe.Repair(tc.data)
 			if mended == nil {
 				t.Fatalf("%s: it cannot be mended", tc.why)
 			}
@@ -79,7 +79,7 @@ func TestMend(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"progressive.jpg", "channels.jpg", "arithmetic.jpg", "picture.png"} {
-		if mended := probe.Mend(file(t, name)); mended != nil {
+		if mended := probe.Repair(file(t, name)); mended != nil {
 			t.Errorf("%s has become %d bytes", name, len(mended))
 		}
 	}
@@ -113,7 +113,7 @@ func FuzzMend(f *testing.F) {
 		if config, err := jpeg.DecodeConfig(bytes.NewReader(data)); err != nil || config.Width*config.Height > 1<<16 {
 			return
 		}
-		mended := probe.Mend(data)
+		mended := probe.Repair(data)
 		want, err := jpeg.Decode(bytes.NewReader(data))
 		if mended == nil || err != nil {
 			return

@@ -104,14 +104,14 @@ func pngComplete(file *blocks.Reader, parts *imageParts) (whole bool, damage str
 
 // pngDamage says what is wrong with a chunk that has another checksum than it says.
 func pngDamage(file *blocks.Reader, chunk pngChunk) string {
-	if summed(file, chunk) {
+	if checksumOK(file, chunk) {
 		return ""
 	}
 	return fmt.Sprintf("its part %s does not have the checksum that stands behind it", string(chunk.kind[:]))
 }
 
-// summed reports whether the content of a chunk has the checksum behind it.
-func summed(file *blocks.Reader, chunk pngChunk) bool {
+// checksumOK reports whether the content of a chunk has the checksum behind it.
+func checksumOK(file *blocks.Reader, chunk pngChunk) bool {
 	const step = 32 << 10
 	// The kind counts as well.
 	at, end := chunk.content.start-4, chunk.content.end

@@ -47,23 +47,23 @@ type Facts struct {
 	Unconvertible string
 }
 
-// Problem is why a file cannot be posted: it is damaged, or not what was declared.
+// InvalidFileError is why a file cannot be posted: it is damaged, or not what was declared.
 // Another file is needed.
-type Problem struct {
+type InvalidFileError struct {
 	// Reason is the reason of the Media's Ready condition.
 	Reason string
 	// Message says what is wrong, as a sentence.
 	Message string
 }
 
-func (p *Problem) Error() string { return p.Message }
+func (p *InvalidFileError) Error() string { return p.Message }
 
-func damaged(format string, args ...any) *Problem {
-	return &Problem{Reason: v1alpha1.ReasonDamaged, Message: fmt.Sprintf(format, args...)}
+func damaged(format string, args ...any) *InvalidFileError {
+	return &InvalidFileError{Reason: v1alpha1.ReasonDamaged, Message: fmt.Sprintf(format, args...)}
 }
 
-func unsupported(format string, args ...any) *Problem {
-	return &Problem{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
+func unsupported(format string, args ...any) *InvalidFileError {
+	return &InvalidFileError{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
 }
 
 // budget is how many bytes may be read of one file in all: a whole image, or some 4,000
@@ -125,7 +125,7 @@ func examine(file *blocks.Reader, size int64, declared string) (Facts, error) {
 	}
 	declaredFilm := declared == string(v1alpha1.MimeMP4) || declared == string(v1alpha1.MimeQuickTime)
 	if found != declared && (!declaredFilm || !isFilm(head, found)) {
-		return Facts{}, &Problem{
+		return Facts{}, &InvalidFileError{
 			Reason:  v1alpha1.ReasonWrongType,
 			Message: fmt.Sprintf("The file was declared as %s, but its content is %s. Declare what it is, or convert it.", declared, named(found)),
 		}
@@ -136,7 +136,7 @@ func examine(file *blocks.Reader, size int64, declared string) (Facts, error) {
 	case v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP:
 		return picture(file, size, v1alpha1.MimeType(declared))
 	default:
-		return Facts{}, &Problem{Reason: v1alpha1.ReasonWrongType, Message: fmt.Sprintf("Files of type %s cannot be posted.", declared)}
+		return Facts{}, &InvalidFileError{Reason: v1alpha1.ReasonWrongType, Message: fmt.Sprintf("Files of type %s cannot be posted.", declared)}
 	}
 }
 

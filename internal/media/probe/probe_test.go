@@ -163,7 +163,7 @@ func TestProbeRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
-			var problem *probe.Problem
+			var problem *probe.InvalidFileError
 			if !errors.As(err, &problem) {
 				t.Fatalf("%s: got %+v, %v", tc.reason, facts, err)
 			}
@@ -222,7 +222,7 @@ func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
 	s := &sparse{head: file(t, "faststart.mp4"), size: 1 << 30}
 	endless := endlessBoxes{s}
 	_, err := probe.Probe(endless, s.size, mp4Type)
-	var problem *probe.Problem
+	var problem *probe.InvalidFileError
 	if !errors.As(err, &problem) || problem.Reason != v1alpha1.ReasonDamaged {
 		t.Errorf("got %v", err)
 	}
@@ -298,7 +298,7 @@ func FuzzProbe(f *testing.F) {
 		if n := mediatest.Allocated(func() { facts, err = probe.Probe(bytes.NewReader(data), int64(len(data)), declared) }); n > mostAllocated {
 			t.Errorf("%d bytes were allocated, more than %d", n, mostAllocated)
 		}
-		var problem *probe.Problem
+		var problem *probe.InvalidFileError
 		switch {
 		case errors.As(err, &problem):
 			if problem.Reason == "" || problem.Message == "" {

@@ -188,7 +188,7 @@ func TestProbeTracks(t *testing.T) {
 func TestProbeCompressedHeader(t *testing.T) {
 	data := reel{header: 1000, width: 320, height: 240, more: box("cmov", box("dcom", "zlib"))}.bytes()
 	_, err := probe.Probe(bytes.NewReader(data), int64(len(data)), movType)
-	var problem *probe.Problem
+	var problem *probe.InvalidFileError
 	if !errors.As(err, &problem) || problem.Reason != v1alpha1.ReasonUnsupported {
 		t.Errorf("got %v", err)
 	}

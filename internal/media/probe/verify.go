@@ -18,15 +18,15 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Store reads files; *store.Store implements it.
-type Store interface {
+// FileReader reads files; *store.Store implements it.
+type FileReader interface {
 	Stat(ctx context.Context, key string) (store.Object, error)
 	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
 }
 
 // Verifier examines uploaded files.
 type Verifier struct {
-	Store Store
+	Store FileReader
 	Clock clock.PassiveClock
 	// Unconvertible returns why an image cannot be converted for a platform that does not
 	// take it, in words that continue "the file", or "" if it can (rendition.Unconvertible);
@@ -34,8 +34,8 @@ type Verifier struct {
 	Unconvertible func(r io.ReaderAt, size int64, mimeType string) (string, error)
 }
 
-// looks is how often a file is examined if it is overwritten meanwhile.
-const looks = 3
+// maxAttempts is how often a file is examined if it is overwritten meanwhile.
+const maxAttempts = 3
 
 // Overwritten is the state of a Media whose file cannot be examined because its
 // client overwrites it again and again. That ends at the latest when the upload
@@ -54,9 +54,9 @@ func Overwritten() conditions.Summary {
 // was overwritten during each try (see Overwritten); any other is the store's.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
-	for range looks {
+	for range maxAttempts {
 		var status v1alpha1.MediaStatus
-		status, err = v.look(ctx, m)
+		status, err = v.verifyOnce(ctx, m)
 		if !errors.Is(err, store.ErrChanged) {
 			return status, err
 		}
@@ -64,16 +64,16 @@ func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.Medi
 	return v1alpha1.MediaStatus{}, fmt.Errorf("the file is overwritten again and again: %w", err)
 }
 
-func (v *Verifier) look(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+func (v *Verifier) verifyOnce(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	object, err := v.Store.Stat(ctx, store.Key(m))
 	if err != nil {
 		return v1alpha1.MediaStatus{}, err
 	}
 	// Many small parts are read, and none of them may take all the time.
-	ctx, cancel := context.WithTimeout(ctx, store.Within(object.Size))
+	ctx, cancel := context.WithTimeout(ctx, store.TimeoutFor(object.Size))
 	defer cancel()
 	facts, err := v.examine(ctx, m, object)
-	var problem *Problem
+	var problem *InvalidFileError
 	if err != nil && !errors.As(err, &problem) {
 		return v1alpha1.MediaStatus{}, err
 	}
@@ -100,7 +100,7 @@ func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.
 		limit, kind = v1alpha1.MaxVideoBytes, "a video"
 	}
 	wrong := func(format string, args ...any) (Facts, error) {
-		return Facts{}, &Problem{Reason: v1alpha1.ReasonWrongSize, Message: fmt.Sprintf(format, args...)}
+		return Facts{}, &InvalidFileError{Reason: v1alpha1.ReasonWrongSize, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case object.Size > limit:

@@ -61,7 +61,7 @@ func video(file *blocks.Reader, size int64) (Facts, error) {
 	case errors.Is(err, errCutOff) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return Facts{}, damaged("The video is cut off: a part of it reaches beyond its end. Upload the whole file.")
 	case errors.Is(err, errCompressed):
-		return Facts{}, &Problem{Reason: v1alpha1.ReasonUnsupported, Message: "Herald cannot read the video: the part that describes it is compressed (cmov). Export it again, as an MP4."}
+		return Facts{}, &InvalidFileError{Reason: v1alpha1.ReasonUnsupported, Message: "Herald cannot read the video: the part that describes it is compressed (cmov). Export it again, as an MP4."}
 	case err != nil:
 		return Facts{}, unreadable(err)
 	case !f.index:
@@ -76,7 +76,7 @@ func video(file *blocks.Reader, size int64) (Facts, error) {
 	return facts.checked()
 }
 
-func unreadable(err error) *Problem {
+func unreadable(err error) *InvalidFileError {
 	return damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
 }
 
@@ -174,9 +174,9 @@ func (f *film) readTrack(path string, b box) (err error) {
 	case "stbl/stsd":
 		return f.description(b)
 	case "traf/tfhd":
-		return f.begin(b)
+		return f.readFragmentHeader(b)
 	case "traf/trun":
-		return f.follow(b)
+		return f.readFragmentSamples(b)
 	}
 	return err
 }
@@ -210,12 +210,12 @@ func (f *film) times(b box) (timescale uint32, duration float64, err error) {
 		return 0, 0, err
 	}
 	data = data[4+2*wide:] // Behind when it was made, and changed.
-	return u32(data), known(number(data[4:], wide), wide), nil
+	return u32(data), knownDuration(number(data[4:], wide), wide), nil
 }
 
-// known returns a duration of so many bytes. One that is unknown has all bits set, and
+// knownDuration returns a duration of so many bytes. One that is unknown has all bits set, and
 // is returned as zero.
-func known(units uint64, wide int) float64 {
+func knownDuration(units uint64, wide int) float64 {
 	if units == uint64(math.MaxUint64)>>(64-8*wide) {
 		return 0
 	}
@@ -231,7 +231,7 @@ func (f *film) display(b box) error {
 	}
 	t := f.track()
 	t.id = u32(data[4+2*wide:])
-	t.presented = known(number(data[12+2*wide:], wide), wide)
+	t.presented = knownDuration(number(data[12+2*wide:], wide), wide)
 	data = data[28+3*wide:] // The matrix, of nine cells, and the size.
 	const cell, one, width, height = 4, 1 << 16, 36, 40
 	t.width, t.height = float64(u32(data[width:]))/one, float64(u32(data[height:]))/one

@@ -73,14 +73,14 @@ func TestAnAnswerIsJudged(t *testing.T) {
 		"too long":                {answered(t, answer{Outcome: outcomeTooLong}, nil), "small enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := j.judge(tc.output)
+			made, err := j.validate(tc.output)
 			if tc.says == "" {
 				if err != nil || made.Width != 20 || made.Height != 15 || !bytes.Equal(made.Data, small) {
 					t.Errorf("got %d × %d, %v", made.Width, made.Height, err)
 				}
 				return
 			}
-			if problem := new(Problem); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) || strings.Contains(problem.Message, "number") {
+			if problem := new(ConversionError); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) || strings.Contains(problem.Message, "number") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -119,11 +119,11 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: pngType, Width: 20, Height: 15}, drawn(f, 20, 15, pngType)))
 	f.Add(answered(f, answer{Outcome: outcomeDamaged, Cause: "cut off"}, nil))
 	f.Fuzz(func(t *testing.T, output []byte) {
-		made, err := j.judge(output)
-		if problem := new(Problem); errors.As(err, &problem) {
+		made, err := j.validate(output)
+		if problem := new(ConversionError); errors.As(err, &problem) {
 			return
 		}
-		if err != nil || made.Width > 20 || made.Height > 15 || len(made.Data) > 4<<10 || len(made.Data) == 0 || !j.Target.takes(made.MIMEType) {
+		if err != nil || made.Width > 20 || made.Height > 15 || len(made.Data) > 4<<10 || len(made.Data) == 0 || !j.Target.allows(made.MIMEType) {
 			t.Errorf("believed %+v, %v", made, err)
 		}
 	})

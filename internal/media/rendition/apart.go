@@ -31,15 +31,15 @@ const (
 // run has a process apart do a job on a file. The error is a *Problem if the file is at
 // fault, an *Exhausted if it is too much for the process, and otherwise that of reading
 // the file, of the context or of the system.
-func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Made, error) {
+func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output, error) {
 	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	file, err := open()
 	if err != nil {
-		return Made{}, err
+		return Output{}, err
 	}
-	input := &watched{from: file, stop: cancel}
+	input := &trackedReader{from: file, stop: cancel}
 	bound := j.Target.MaxBytes
 	if bound <= 0 {
 		bound = mostBytes
@@ -50,30 +50,30 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Made, 
 	cmd := confine.Self(ctx, Child...)
 	var head bytes.Buffer
 	if err := writeMessage(&head, &j); err != nil {
-		return Made{}, errors.Join(err, file.Close())
+		return Output{}, errors.Join(err, file.Close())
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
 	err = start(cmd)
 	_ = file.Close() // What was read was read.
 	switch cause := input.failure(); {
 	case cause != nil:
-		return Made{}, fmt.Errorf("cannot read the image: %w", cause)
-	case output.Over():
-		return Made{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", most))
+		return Output{}, fmt.Errorf("cannot read the image: %w", cause)
+	case output.Truncated():
+		return Output{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", most))
 	case errors.Is(whole.Err(), context.DeadlineExceeded) && spent(cmd) >= muchTime:
-		return Made{}, fmt.Errorf("%w: %w", ErrSlow, whole.Err())
+		return Output{}, fmt.Errorf("%w: %w", ErrSlow, whole.Err())
 	case whole.Err() != nil:
-		return Made{}, fmt.Errorf("the conversion was ended: %w", whole.Err())
+		return Output{}, fmt.Errorf("the conversion was ended: %w", whole.Err())
 	case cmd.ProcessState == nil:
-		return Made{}, fmt.Errorf("cannot start a process that converts the image: %w", err)
+		return Output{}, fmt.Errorf("cannot start a process that converts the image: %w", err)
 	}
-	if err := confine.Failed(cmd.ProcessState, complaint.String()); err != nil {
-		return Made{}, fmt.Errorf("cannot convert an image: %w", err)
+	if err := confine.StartError(cmd.ProcessState, complaint.String()); err != nil {
+		return Output{}, fmt.Errorf("cannot convert an image: %w", err)
 	}
-	if problem := ending(cmd, complaint.String()); problem != nil {
-		return Made{}, problem
+	if problem := exitError(cmd, complaint.String()); problem != nil {
+		return Output{}, problem
 	}
-	return j.judge(output.Bytes())
+	return j.validate(output.Bytes())
 }
 
 // start runs a command to its end.
@@ -84,69 +84,69 @@ func start(cmd *exec.Cmd) error {
 	return cmd.Run()
 }
 
-// ending returns why the process gave no answer; nil if it did.
-func ending(cmd *exec.Cmd, complaint string) error {
+// exitError returns why the process gave no answer; nil if it did.
+func exitError(cmd *exec.Cmd, complaint string) error {
 	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
-	how := confine.EndingOf(cmd.ProcessState, complaint, limits)
+	how := confine.ClassifyExit(cmd.ProcessState, complaint, limits)
 	switch {
-	case how == confine.Ended && cmd.ProcessState.Success():
+	case how == confine.Exited && cmd.ProcessState.Success():
 		return nil
 	case how == confine.Forbidden, how == confine.Crashed:
-		return &Exhausted{Of: OfSense, Err: said}
+		return &ExhaustedError{Of: ResourceCrash, Err: said}
 	}
-	if err := RanOut(how, said); err != nil {
+	if err := LimitError(how, said); err != nil {
 		return err
 	}
 	return damaged(said)
 }
 
-// RanOut words that a process was ended for what it used: an *Exhausted, or ErrKilled where
+// LimitError words that a process was ended for what it used: an *Exhausted, or ErrKilled where
 // the system did it for want of memory. It is nil for another ending.
-func RanOut(how confine.Ending, cause error) error {
+func LimitError(how confine.ExitReason, cause error) error {
 	switch how {
 	case confine.OutOfTime:
-		return &Exhausted{Of: OfTime, Err: cause}
+		return &ExhaustedError{Of: ResourceTime, Err: cause}
 	case confine.OutOfMemory:
-		return &Exhausted{Of: OfMemory, Err: cause}
+		return &ExhaustedError{Of: ResourceMemory, Err: cause}
 	case confine.Killed:
 		return fmt.Errorf("%w: %w", ErrKilled, cause)
-	case confine.Forbidden, confine.Crashed, confine.Ended:
+	case confine.Forbidden, confine.Crashed, confine.Exited:
 	}
 	return nil
 }
 
-// judge takes an answer apart, and believes nothing that can be checked.
-func (j *job) judge(output []byte) (Made, error) {
+// validate takes an answer apart, and believes nothing that can be checked.
+func (j *job) validate(output []byte) (Output, error) {
 	r := bytes.NewReader(output)
 	var a answer
 	if err := readMessage(r, longestAnswer, &a); err != nil {
-		return Made{}, damaged(err)
+		return Output{}, damaged(err)
 	}
 	switch a.Outcome {
 	case outcomeMade:
 	case outcomeScans:
-		return Made{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
+		return Output{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
 	case outcomeTooLong:
-		return Made{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
+		return Output{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
 	case outcomeInks:
-		return Made{}, problemf("is a CMYK picture whose profile for print makes no sense, so that its colours would change; export it as sRGB and upload that")
+		return Output{}, problemf("is a CMYK picture whose profile for print makes no sense, so that its colours would change; export it as sRGB and upload that")
 	case outcomeDamaged:
-		return Made{}, damaged(fmt.Errorf("%w: %.*s", errDecoded, longestCause, a.Cause))
+		return Output{}, damaged(fmt.Errorf("%w: %.*s", errDecoded, longestCause, a.Cause))
 	default:
-		return Made{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
+		return Output{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
 	}
-	made := Made{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
+	made := Output{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
 	config, format, err := image.DecodeConfig(bytes.NewReader(made.Data))
 	l := j.layout()
 	switch {
 	case err != nil:
-		return Made{}, damaged(fmt.Errorf("the rendition: %w", err))
-	case a.MIMEType != jpegType && a.MIMEType != pngType, "image/"+format != a.MIMEType, !j.Target.takes(a.MIMEType):
-		return Made{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
+		return Output{}, damaged(fmt.Errorf("the rendition: %w", err))
+	case a.MIMEType != jpegType && a.MIMEType != pngType, "image/"+format != a.MIMEType, !j.Target.allows(a.MIMEType):
+		return Output{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
 	case config.Width != a.Width, config.Height != a.Height, a.Width > l.canvasWidth, a.Height > l.canvasHeight:
-		return Made{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
+		return Output{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
 	case j.Target.MaxBytes > 0 && int64(len(made.Data)) > j.Target.MaxBytes:
-		return Made{}, damaged(fmt.Errorf("the rendition has %d bytes", len(made.Data)))
+		return Output{}, damaged(fmt.Errorf("the rendition has %d bytes", len(made.Data)))
 	}
 	return made, nil
 }
@@ -175,15 +175,15 @@ func spent(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// watched passes a file on. It remembers why it could not be read, and stops what reads
+// trackedReader passes a file on. It remembers why it could not be read, and stops what reads
 // it.
-type watched struct {
+type trackedReader struct {
 	from io.Reader
 	stop func()
 	err  atomic.Pointer[error]
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *trackedReader) Read(p []byte) (int, error) {
 	n, err := w.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.err.Store(&err)
@@ -192,7 +192,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *watched) failure() error {
+func (w *trackedReader) failure() error {
 	if err := w.err.Load(); err != nil {
 		return *err
 	}

@@ -38,16 +38,16 @@ func marks(files *memory) (count int) {
 // What runs out once runs out always: it is refused from then on, by every process.
 func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
-		rendition.OfTime: "20 seconds", rendition.OfMemory: "memory", rendition.OfSense: "crashes",
+		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
 	} {
 		files, begun := newMemory(), 0
-		create := func() (rendition.Made, error) {
+		create := func() (rendition.Output, error) {
 			begun++
-			return rendition.Made{}, &rendition.Exhausted{Of: resource}
+			return rendition.Output{}, &rendition.ExhaustedError{Of: resource}
 		}
 		for range 3 {
-			_, err := rendition.NewShelf(files, rendition.NewTurns(1)).Make(t.Context(), begunKey, create)
-			if exhausted := new(rendition.Exhausted); !errors.As(err, &exhausted) || exhausted.Of != resource || !strings.Contains(err.Error(), says) {
+			_, err := rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(t.Context(), begunKey, create)
+			if exhausted := new(rendition.ExhaustedError); !errors.As(err, &exhausted) || exhausted.Of != resource || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", resource, err)
 			}
 		}
@@ -60,17 +60,17 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 // An end that says nothing of the file leaves nothing behind.
 func TestWhatFailedIsTriedAgain(t *testing.T) {
 	files := newMemory()
-	shelf := rendition.NewShelf(files, rendition.NewTurns(1))
+	shelf := rendition.NewCache(files, rendition.NewSlots(1))
 	for name, failure := range map[string]error{
-		"the store is down": errors.New("the store is down"), "a problem of the file": &rendition.Problem{Message: "is damaged"}, "an end": context.Canceled,
+		"the store is down": errors.New("the store is down"), "a problem of the file": &rendition.ConversionError{Message: "is damaged"}, "an end": context.Canceled,
 	} {
 		for range 5 {
-			if _, err := shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) { return rendition.Made{}, failure }); !errors.Is(err, failure) {
+			if _, err := shelf.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) { return rendition.Output{}, failure }); !errors.Is(err, failure) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	if _, err := shelf.Make(t.Context(), begunKey, made); err != nil || marks(files) != 0 {
+	if _, err := shelf.GetOrCreate(t.Context(), begunKey, made); err != nil || marks(files) != 0 {
 		t.Errorf("%v, and %d marks are left", err, marks(files))
 	}
 }
@@ -81,15 +81,15 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
 		files, begun := newMemory(), 0
-		shelf := rendition.NewShelf(files, rendition.NewTurns(1))
+		shelf := rendition.NewCache(files, rendition.NewSlots(1))
 		var err error
 		for range 5 {
-			_, err = shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) {
+			_, err = shelf.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) {
 				begun++
-				return rendition.Made{}, failure
+				return rendition.Output{}, failure
 			})
 		}
-		if exhausted := new(rendition.Exhausted); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.OfTries {
+		if exhausted := new(rendition.ExhaustedError); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.ResourceTries {
 			t.Errorf("%s: begun %d times: %v", name, begun, err)
 		}
 	}
@@ -98,15 +98,15 @@ func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
 // Shelves with the same turns work one after another: their memory is the same.
 func TestShelvesShareTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns, files := rendition.NewTurns(1), newMemory()
-		images, videos := rendition.NewShelf(files, turns), rendition.NewShelf(files, turns)
+		turns, files := rendition.NewSlots(1), newMemory()
+		images, videos := rendition.NewCache(files, turns), rendition.NewCache(files, turns)
 		first, working, second := make(chan struct{}), make(chan struct{}), false
 		go func() {
-			_, _ = images.Make(t.Context(), begunKey, func() (rendition.Made, error) { close(working); <-first; return made() })
+			_, _ = images.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) { close(working); <-first; return made() })
 		}()
 		<-working
 		go func() {
-			_, _ = videos.Make(t.Context(), "other/3d4b2c1a-0000-4000-8000-000000000002.frame", func() (rendition.Made, error) { second = true; return made() })
+			_, _ = videos.GetOrCreate(t.Context(), "other/3d4b2c1a-0000-4000-8000-000000000002.frame", func() (rendition.Output, error) { second = true; return made() })
 		}()
 		synctest.Wait()
 		if second {
@@ -120,8 +120,8 @@ func TestShelvesShareTurns(t *testing.T) {
 	})
 }
 
-func made() (rendition.Made, error) {
-	return rendition.Made{Data: []byte("picture"), MIMEType: jpegType, Width: 1, Height: 1}, nil
+func made() (rendition.Output, error) {
+	return rendition.Output{Data: []byte("picture"), MIMEType: jpegType, Width: 1, Height: 1}, nil
 }
 
 // undeletable is a store that takes and removes nothing while it is down.
@@ -141,15 +141,15 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 // A store that breaks down in the middle, however often, makes no file refused.
 func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
-	shelf := rendition.NewShelf(files, rendition.NewTurns(1))
+	shelf := rendition.NewCache(files, rendition.NewSlots(1))
 	for range 5 {
 		files.down = true
-		if _, err := shelf.Make(t.Context(), begunKey, func() (rendition.Made, error) { return rendition.Made{}, errors.New("the store is down") }); err == nil {
+		if _, err := shelf.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) { return rendition.Output{}, errors.New("the store is down") }); err == nil {
 			t.Fatal("it was made")
 		}
 	}
 	files.down = false
-	if _, err := shelf.Make(t.Context(), begunKey, made); err != nil || marks(files.memory) != 0 {
+	if _, err := shelf.GetOrCreate(t.Context(), begunKey, made); err != nil || marks(files.memory) != 0 {
 		t.Errorf("%v, and %d marks are left", err, marks(files.memory))
 	}
 }
@@ -163,10 +163,10 @@ func begin(config string) {
 	err := json.Unmarshal([]byte(config), &c) //nolint:musttag // it goes to this program only
 	files, failure := store.New(c)
 	if err = errors.Join(err, failure); err == nil {
-		_, err = rendition.NewShelf(files, rendition.NewTurns(1)).Make(context.Background(), begunKey, func() (rendition.Made, error) {
+		_, err = rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(context.Background(), begunKey, func() (rendition.Output, error) {
 			_, _ = os.Stdout.WriteString("begun\n")
 			_, _ = io.Copy(io.Discard, os.Stdin) // Its end never comes.
-			return rendition.Made{}, errors.New("the process was not killed")
+			return rendition.Output{}, errors.New("the process was not killed")
 		})
 	}
 	_, _ = os.Stdout.WriteString(err.Error() + "\n")
@@ -191,7 +191,7 @@ func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	if said := kill(t, string(data)); !strings.Contains(said, "3 times") {
 		t.Errorf("the fourth process said %q", said)
 	}
-	if _, err := rendition.NewShelf(files, rendition.NewTurns(1)).Make(t.Context(), "team/other.rendition", made); err != nil {
+	if _, err := rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(t.Context(), "team/other.rendition", made); err != nil {
 		t.Errorf("another file: %v", err)
 	}
 }

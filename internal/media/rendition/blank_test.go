@@ -44,13 +44,13 @@ func TestBlank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			maker := rendition.NewMaker(files)
+			maker := rendition.NewRenderer(files)
 			source := files.source(t, tc.data, pngType)
 			r, err := maker.Make(t.Context(), source, tc.target)
 			if err != nil || r.Blank != tc.want {
 				t.Errorf("%s: got %+v, %v", tc.why, r, err)
 			}
-			if found, err := rendition.NewMaker(files).Find(t.Context(), source, tc.target); err != nil || found != r {
+			if found, err := rendition.NewRenderer(files).Find(t.Context(), source, tc.target); err != nil || found != r {
 				t.Errorf("another process finds %+v, %v", found, err)
 			}
 		})

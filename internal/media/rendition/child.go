@@ -128,7 +128,7 @@ func Decode() int {
 	debug.SetGCPercent(collectAt)
 	if err := confine.Enter(limits); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return confine.ExitUnconfined
+		return confine.ExitNotIsolated
 	}
 	if err := serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -166,7 +166,7 @@ func TestDisplayP3(t *testing.T) {
 	for _, c := range []color.NRGBA{{200, 100, 50, 255}, {60, 160, 90, 255}, {90, 90, 200, 255}, {128, 128, 128, 255}, {255, 255, 255, 255}} {
 		data := withChunk(asPNG(t, flat(image.NewNRGBA(image.Rect(0, 0, 16, 16)), c)), "cICP", []byte{12, 13, 0, 1})
 		files := newMemory()
-		r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, data, pngType), rendition.Target{Types: []string{jpegType}})
+		r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, pngType), rendition.Target{Types: []string{jpegType}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestColorsAgree(t *testing.T) {
 					data = ffmpeg(t, data, tc.as...)
 				}
 				files := newMemory()
-				r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, data, tc.mimeType), target)
+				r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, tc.mimeType), target)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -32,13 +32,13 @@ var decoders = map[string]func(io.Reader) (image.Image, error){
 // decodePNG decodes a PNG whatever damage is in parts that its picture does not need.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&probe.Chunks{From: r}) }
 
-// mended decodes a JPEG that cannot be decoded as it is.
-func mended(file io.Reader) (image.Image, error) {
+// repaired decodes a JPEG that cannot be decoded as it is.
+func repaired(file io.Reader) (image.Image, error) {
 	data, err := io.ReadAll(io.LimitReader(file, v1alpha1.MaxImageBytes))
 	if err != nil {
 		return nil, err
 	}
-	if mended := probe.Mend(data); mended != nil {
+	if mended := probe.Repair(data); mended != nil {
 		return jpeg.Decode(bytes.NewReader(mended))
 	}
 	const most = 3 // Each costs the time of a picture.
@@ -59,7 +59,7 @@ func mended(file io.Reader) (image.Image, error) {
 // error is a *Problem if the file is at fault; any other is from reading it.
 func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
-	if problem := new(probe.Problem); errors.As(err, &problem) {
+	if problem := new(probe.InvalidFileError); errors.As(err, &problem) {
 		return job{}, refused(problem)
 	} else if err != nil {
 		return job{}, err
@@ -95,29 +95,29 @@ func (j *job) layout() layout {
 }
 
 // convert makes the rendition of an image.
-func (j *job) convert(file io.Reader) (Made, error) {
+func (j *job) convert(file io.Reader) (Output, error) {
 	if j.Width <= 0 || j.Height <= 0 || decoders[j.MIMEType] == nil {
-		return Made{}, errors.New("this is no image that can be converted")
+		return Output{}, errors.New("this is no image that can be converted")
 	}
 	l := j.layout()
 	picture, opaque, err := j.load(l, file)
 	if err != nil {
-		return Made{}, err
+		return Output{}, err
 	}
 	c := canvas{picture: picture, opaque: opaque, orientation: j.Orientation, profile: j.Profile}
 	return c.encode(l, j.Target)
 }
 
 // refused words that an image has been judged.
-func refused(problem *probe.Problem) *Problem {
+func refused(problem *probe.InvalidFileError) *ConversionError {
 	if problem.Reason == v1alpha1.ReasonUnsupported {
-		return &Problem{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
+		return &ConversionError{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
 	}
 	return damaged(problem)
 }
 
-func damaged(cause error) *Problem {
-	return &Problem{Message: "cannot be converted for the platform: it is damaged; export it again, as a JPEG, and upload that", Err: cause}
+func damaged(cause error) *ConversionError {
+	return &ConversionError{Message: "cannot be converted for the platform: it is damaged; export it again, as a JPEG, and upload that", Err: cause}
 }
 
 // memory estimates what a conversion holds at most: at first the decoded picture
@@ -138,7 +138,7 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 	}
 	decoder := decoders[j.MIMEType]
 	if j.Mend && j.MIMEType == jpegType {
-		decoder = mended
+		decoder = repaired
 	}
 	decoded, err := decode(decoder, bufio.NewReaderSize(file, readAtOnce))
 	if err == nil && decoded.Bounds().Size() != image.Pt(j.Width, j.Height) {
@@ -210,11 +210,11 @@ type canvas struct {
 // encode writes the picture within the bounds of a target: as PNG if it is
 // transparent and both may be, else as JPEG. One that has too many bytes at the
 // lowest quality is made smaller.
-func (c canvas) encode(l layout, t Target) (Made, error) {
-	if !c.opaque && t.takes(pngType) {
+func (c canvas) encode(l layout, t Target) (Output, error) {
+	if !c.opaque && t.allows(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return Made{Data: data, MIMEType: pngType, Width: l.canvasWidth, Height: l.canvasHeight}, err
+			return Output{Data: data, MIMEType: pngType, Width: l.canvasWidth, Height: l.canvasHeight}, err
 		}
 	}
 	for blank, first := false, true; ; first = false {
@@ -224,11 +224,11 @@ func (c canvas) encode(l layout, t Target) (Made, error) {
 		}
 		data, err := encodeJPEG(picture, c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return Made{Data: data, MIMEType: jpegType, Width: l.canvasWidth, Height: l.canvasHeight, Blank: blank}, err
+			return Output{Data: data, MIMEType: jpegType, Width: l.canvasWidth, Height: l.canvasHeight, Blank: blank}, err
 		}
 		smaller := t.bars(l.width*smallerBy/100, l.height*smallerBy/100)
 		if smaller.width < leastSide || smaller.height < leastSide {
-			return Made{}, errSmall
+			return Output{}, errSmall
 		}
 		l = smaller
 		width, height := l.width, l.height

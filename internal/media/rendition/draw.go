@@ -48,7 +48,7 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	}
 	canvas := image.NewRGBA(image.Rect(0, 0, l.canvasWidth, l.canvasHeight))
 	draw.Draw(canvas, canvas.Rect, image.NewUniform(ground), image.Point{}, draw.Src)
-	m := turn(orientation, float64(src.Rect.Dx()), float64(src.Rect.Dy()))
+	m := orient(orientation, float64(src.Rect.Dx()), float64(src.Rect.Dy()))
 	m[2] += float64((l.canvasWidth - l.width) / 2)
 	m[5] += float64((l.canvasHeight - l.height) / 2)
 	draw.NearestNeighbor.Transform(canvas, m, src, src.Rect, draw.Over, nil)
@@ -71,9 +71,9 @@ func white(picture *image.RGBA) bool {
 	return true
 }
 
-// turn says where the points of a stored picture of this size are shown (EXIF
+// orient says where the points of a stored picture of this size are shown (EXIF
 // 2.32, section 4.6.4: where the first row and the first column are).
-func turn(orientation int, w, h float64) f64.Aff3 {
+func orient(orientation int, w, h float64) f64.Aff3 {
 	switch orientation {
 	case 2: // mirrored
 		return f64.Aff3{-1, 0, w, 0, 1, 0}

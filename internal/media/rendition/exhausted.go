@@ -5,9 +5,9 @@ package rendition
 
 import "fmt"
 
-// Exhausted is returned for a file that is too much for Herald. It is so for good: the
+// ExhaustedError is returned for a file that is too much for Herald. It is so for good: the
 // store remembers it, and the file is not tried again.
-type Exhausted struct {
+type ExhaustedError struct {
 	Of Resource
 	// Err is the cause, for logs; nil if it was found out before.
 	Err error
@@ -18,31 +18,31 @@ type Resource string
 
 // What a file may use up.
 const (
-	// OfTime and OfMemory are those of one process.
-	OfTime   Resource = "time"
-	OfMemory Resource = "memory"
-	// OfSense says that the file crashed what decoded it.
-	OfSense Resource = "sense"
-	// OfTries says that work on it was begun as often as it may be and never came to
+	// ResourceTime and OfMemory are those of one process.
+	ResourceTime   Resource = "time"
+	ResourceMemory Resource = "memory"
+	// ResourceCrash says that the file crashed what decoded it.
+	ResourceCrash Resource = "sense"
+	// ResourceTries says that work on it was begun as often as it may be and never came to
 	// an end: the manager ended first, or time was over.
-	OfTries Resource = "tries"
+	ResourceTries Resource = "tries"
 )
 
 // mostTries is how often work on a file is begun without an end.
 const mostTries = 3
 
 // Error continues "the file …".
-func (e *Exhausted) Error() string {
+func (e *ExhaustedError) Error() string {
 	switch e.Of {
-	case OfTime:
+	case ResourceTime:
 		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", mostTime.Seconds())
-	case OfMemory:
+	case ResourceMemory:
 		return "takes more memory to be decoded than one file gets"
-	case OfTries:
+	case ResourceTries:
 		return fmt.Sprintf("was begun %d times, and its conversion never came to an end", mostTries)
-	case OfSense:
+	case ResourceCrash:
 	}
 	return "crashes what decodes it"
 }
 
-func (e *Exhausted) Unwrap() error { return e.Err }
+func (e *ExhaustedError) Unwrap() error { return e.Err }

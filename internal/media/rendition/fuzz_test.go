@@ -36,8 +36,8 @@ func FuzzMake(f *testing.F) {
 			return
 		}
 		files := newMemory()
-		r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, data, types[kind]), target)
-		if problem := new(rendition.Problem); errors.As(err, &problem) {
+		r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, types[kind]), target)
+		if problem := new(rendition.ConversionError); errors.As(err, &problem) {
 			return
 		}
 		if err != nil {

@@ -166,14 +166,14 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{Types: []string{jpegType}, MaxBytes: 4 << 20, MaxWidth: 1000})
+			_, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{Types: []string{jpegType}, MaxBytes: 4 << 20, MaxWidth: 1000})
 			if most := mostTaken(t); most > 448 && !raced {
 				t.Errorf("%s: a process took %d MiB", tc.why, most)
 			}
 			if tc.says == "" && err == nil {
 				return // It fits.
 			}
-			if problem := new(rendition.Problem); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
+			if problem := new(rendition.ConversionError); !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
 				t.Errorf("%s: %v", tc.why, err)
 			}
 		})
@@ -183,7 +183,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 // A hundred passes, and no more, are taken.
 func TestAProgressivePictureIsConverted(t *testing.T) {
 	files := newMemory()
-	if _, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
+	if _, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
 		t.Error(err)
 	}
 }

@@ -82,8 +82,8 @@ func TestInks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, jpegType), rendition.Target{MaxWidth: 64})
-			if problem, ok := errors.AsType[*rendition.Problem](err); tc.says != "" {
+			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, jpegType), rendition.Target{MaxWidth: 64})
+			if problem, ok := errors.AsType[*rendition.ConversionError](err); tc.says != "" {
 				if !ok || !strings.Contains(problem.Message, tc.says) {
 					t.Errorf("%s: %v", tc.why, err)
 				}

@@ -13,7 +13,7 @@ import (
 // TestMain lets this program be the process apart that it starts, and a
 // process that is killed.
 func TestMain(m *testing.M) {
-	if decode.Wanted(os.Args[1:]) {
+	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
 	}
 	if config := os.Getenv(aStore); config != "" {

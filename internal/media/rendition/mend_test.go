@@ -34,8 +34,8 @@ func TestDamagedPixels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, jpegType), rendition.Target{MaxWidth: 64})
-			if problem, ok := errors.AsType[*rendition.Problem](err); !tc.want && !ok {
+			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, jpegType), rendition.Target{MaxWidth: 64})
+			if problem, ok := errors.AsType[*rendition.ConversionError](err); !tc.want && !ok {
 				t.Errorf("%s: made %+v, %v", tc.why, r, problem)
 			}
 			if tc.want && (err != nil || r.Width != 64) {

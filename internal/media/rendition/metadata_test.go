@@ -35,7 +35,7 @@ func TestNoMetadataStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{MaxWidth: 32})
+			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{MaxWidth: 32})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Turns are places in which files are worked on, some at once. Shelves that have the same
+// Slots are places in which files are worked on, some at once. Shelves that have the same
 // Turns share the places, and so the memory that those are for.
-type Turns struct{ queue *queue }
+type Slots struct{ queue *queue }
 
-// NewTurns returns so many places.
-func NewTurns(places int) Turns { return Turns{newQueue(places)} }
+// NewSlots returns so many places.
+func NewSlots(places int) Slots { return Slots{newQueue(places)} }
 
 // queue lets a number of callers work at once. Teams have their turn one after another,
 // however many files of one are waiting, and each team's come in their order. Nothing
@@ -30,28 +30,28 @@ type queue struct {
 }
 
 type waiter struct {
-	key  string
-	turn chan struct{}
+	key   string
+	ready chan struct{}
 }
 
 func newQueue(places int) *queue {
 	return &queue{free: places, waiting: map[string][]*waiter{}, working: map[string]bool{}}
 }
 
-// enter waits for the turn of a team to work on a key. Call leave afterwards. It fails
+// acquire waits for the turn of a team to work on a key. Call leave afterwards. It fails
 // with the context only.
-func (q *queue) enter(ctx context.Context, team, key string) (leave func(), err error) {
-	leave = sync.OnceFunc(func() { q.leave(key) })
-	w := &waiter{key: key, turn: make(chan struct{})}
+func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), err error) {
+	leave = sync.OnceFunc(func() { q.release(key) })
+	w := &waiter{key: key, ready: make(chan struct{})}
 	q.mu.Lock()
 	if len(q.waiting[team]) == 0 {
 		q.teams = append(q.teams, team)
 	}
 	q.waiting[team] = append(q.waiting[team], w)
-	q.call()
+	q.dispatch()
 	q.mu.Unlock()
 	select {
-	case <-w.turn:
+	case <-w.ready:
 		return leave, nil
 	case <-ctx.Done():
 	}
@@ -65,16 +65,16 @@ func (q *queue) enter(ctx context.Context, team, key string) (leave func(), err 
 	return leave, nil
 }
 
-func (q *queue) leave(key string) {
+func (q *queue) release(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.working, key)
 	q.free++
-	q.call()
+	q.dispatch()
 }
 
-// call calls those whose turn it is.
-func (q *queue) call() {
+// dispatch calls those whose turn it is.
+func (q *queue) dispatch() {
 	for q.free > 0 {
 		team, i := q.next()
 		if i < 0 {
@@ -87,7 +87,7 @@ func (q *queue) call() {
 		}
 		q.working[w.key] = true
 		q.free--
-		close(w.turn)
+		close(w.ready)
 	}
 }
 

@@ -18,13 +18,13 @@ import (
 func TestTeamsHaveTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
-		leave, err := q.enter(t.Context(), "team-a", "first")
+		leave, err := q.acquire(t.Context(), "team-a", "first")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var order []string
 		enter := func(team string, number int) {
-			leave, err := q.enter(t.Context(), team, fmt.Sprint(team, number))
+			leave, err := q.acquire(t.Context(), team, fmt.Sprint(team, number))
 			if err != nil {
 				t.Error(err)
 			}
@@ -58,12 +58,12 @@ func TestTeamsHaveTheirTurn(t *testing.T) {
 func TestPlacesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(2)
-		first, _ := q.enter(t.Context(), "team", "one")
+		first, _ := q.acquire(t.Context(), "team", "one")
 		entered := map[string]bool{}
 		leaves := map[string]func(){}
 		for _, key := range []string{"one", "two", "three"} {
 			go func() {
-				leave, err := q.enter(t.Context(), "team", key)
+				leave, err := q.acquire(t.Context(), "team", key)
 				if err != nil {
 					t.Error(err)
 				}
@@ -96,10 +96,10 @@ func TestPlacesAreShared(t *testing.T) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
-		leave, _ := q.enter(t.Context(), "team-a", "one")
+		leave, _ := q.acquire(t.Context(), "team-a", "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		var failed error
-		go func() { _, failed = q.enter(ctx, "team-b", "two") }()
+		go func() { _, failed = q.acquire(ctx, "team-b", "two") }()
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -107,7 +107,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 			t.Errorf("%v; still waiting: %v", failed, q.teams)
 		}
 		leave()
-		if leave, err := q.enter(t.Context(), "team-c", "three"); err != nil {
+		if leave, err := q.acquire(t.Context(), "team-c", "three"); err != nil {
 			t.Error(err)
 		} else {
 			leave()
@@ -128,7 +128,7 @@ func TestRoomBesideImages(t *testing.T) {
 		"two images":            {"they have taken it", 2, 2048 << 20, false},
 		"no limit":              {"the machine is large enough, or nothing helps", 4, math.MaxInt64, true},
 	} {
-		if got := roomBeside(tc.places, tc.memory, 320<<20); got != tc.want {
+		if got := fitsBeside(tc.places, tc.memory, 320<<20); got != tc.want {
 			t.Errorf("%s: %t: %s", name, got, tc.why)
 		}
 	}
@@ -164,10 +164,10 @@ func TestOwnLimit(t *testing.T) {
 	}{
 		"a pod of the chart": {"what is left of 768 MiB, less a tenth, beside one image", 1, 691 << 20, 0, 243 << 20},
 		"a video beside it":  {"both are left out", 1, 1536 << 20, 320 << 20, 768 << 20},
-		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, ownMemory},
+		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, baseMemory},
 		"no limit":           {"there is nothing to divide", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
 	} {
-		if got := ownLimit(tc.places, tc.memory, tc.others); got != tc.wanted {
+		if got := processLimit(tc.places, tc.memory, tc.others); got != tc.wanted {
 			t.Errorf("%s: %d MiB instead of %d: %s", name, got>>20, tc.wanted>>20, tc.why)
 		}
 	}

@@ -42,8 +42,8 @@ type Target struct {
 	MinAspect, MaxAspect float64
 }
 
-// takes reports whether a type is allowed.
-func (t Target) takes(mimeType string) bool {
+// allows reports whether a type is allowed.
+func (t Target) allows(mimeType string) bool {
 	return len(t.Types) == 0 || slices.Contains(t.Types, mimeType)
 }
 
@@ -58,29 +58,29 @@ type Rendition struct {
 	Blank bool
 }
 
-// Problem is why a file cannot be converted: another file is needed.
-type Problem struct {
+// ConversionError is why a file cannot be converted: another file is needed.
+type ConversionError struct {
 	// Message continues "the file …" and says what to do.
 	Message string
 	// Err is the cause, for logs; may be nil.
 	Err error
 }
 
-func (p *Problem) Error() string { return p.Message }
-func (p *Problem) Unwrap() error { return p.Err }
+func (p *ConversionError) Error() string { return p.Message }
+func (p *ConversionError) Unwrap() error { return p.Err }
 
-func problemf(format string, args ...any) *Problem {
-	return &Problem{Message: fmt.Sprintf(format, args...)}
+func problemf(format string, args ...any) *ConversionError {
+	return &ConversionError{Message: fmt.Sprintf(format, args...)}
 }
 
-// making is part of every key. Change it when the same source and target give
+// formatVersion is part of every key. Change it when the same source and target give
 // another result than before.
-const making = "2"
+const formatVersion = "2"
 
 // Key returns the key of the rendition of a source for a target.
 func Key(source Source, t Target) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("%s\n%q\n%q\n%d %d %d\n%g %g",
-		making, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
+		formatVersion, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
 }
 
 // Unconvertible returns why an image of this size and type cannot be converted, in words that
@@ -88,7 +88,7 @@ func Key(source Source, t Target) string {
 // error is from reading it.
 func Unconvertible(r io.ReaderAt, size int64, mimeType string) (string, error) {
 	_, err := plan(Source{MIMEType: mimeType, Size: size}, Target{}, r)
-	if problem, ok := errors.AsType[*Problem](err); ok {
+	if problem, ok := errors.AsType[*ConversionError](err); ok {
 		return problem.Message, nil
 	}
 	return "", err

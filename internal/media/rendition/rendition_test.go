@@ -144,7 +144,7 @@ func TestMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
 			source := files.source(t, tc.data, tc.mimeType)
-			r, err := rendition.NewMaker(files).Make(t.Context(), source, tc.target)
+			r, err := rendition.NewRenderer(files).Make(t.Context(), source, tc.target)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.why, err)
 			}
@@ -172,7 +172,7 @@ func TestMake(t *testing.T) {
 func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) image.Image {
 	t.Helper()
 	files := newMemory()
-	r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, data, mimeType), target)
+	r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, mimeType), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestBytesFit(t *testing.T) {
 	for bound, why := range map[int64]string{120 << 10: "lower quality suffices", 20 << 10: "it must become smaller", 2 << 10: "much smaller"} {
 		files := newMemory()
 		source := files.source(t, asPNG(t, noise(400, 300)), pngType)
-		r, err := rendition.NewMaker(files).Make(t.Context(), source, rendition.Target{Types: []string{jpegType}, MaxBytes: bound})
+		r, err := rendition.NewRenderer(files).Make(t.Context(), source, rendition.Target{Types: []string{jpegType}, MaxBytes: bound})
 		if err != nil || r.Size > bound || r.Size < bound/4 {
 			t.Errorf("%s: %d bytes for %d, %v", why, r.Size, bound, err)
 		}
@@ -320,7 +320,7 @@ func TestTheColourProfileStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
-			maker := rendition.NewMaker(files)
+			maker := rendition.NewRenderer(files)
 			if tc.data == nil {
 				tc.data = pngWithProfile(t, glass, profile)
 			}
@@ -359,8 +359,8 @@ func TestWhatCannotBeConverted(t *testing.T) {
 			if tc.says == "small enough" {
 				target.MaxBytes = 10
 			}
-			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), target)
-			var problem *rendition.Problem
+			_, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), target)
+			var problem *rendition.ConversionError
 			if !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
 				t.Errorf("%s: %v", tc.why, err)
 			}
@@ -376,12 +376,12 @@ func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
 	source := files.source(t, sample(t, "picture.png"), pngType)
 	boom := errors.New("boom")
 	files.openErr, files.cutAt = boom, 200
-	_, err := rendition.NewMaker(files).Make(t.Context(), source, narrow)
-	if problem := new(rendition.Problem); !errors.Is(err, boom) || errors.As(err, &problem) {
+	_, err := rendition.NewRenderer(files).Make(t.Context(), source, narrow)
+	if problem := new(rendition.ConversionError); !errors.Is(err, boom) || errors.As(err, &problem) {
 		t.Errorf("got %v", err)
 	}
 	source.ETag = "another"
-	if _, err := rendition.NewMaker(files).Make(t.Context(), source, narrow); !errors.Is(err, store.ErrChanged) {
+	if _, err := rendition.NewRenderer(files).Make(t.Context(), source, narrow); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("a changed source: %v", err)
 	}
 }
@@ -389,7 +389,7 @@ func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
 func TestAnImageWaitsForItsTurn(t *testing.T) {
 	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
 	source := slow.source(t, sample(t, "picture.png"), pngType)
-	maker := rendition.NewMakerOf(stopping{slow, begun, goOn}, 1)
+	maker := rendition.NewRendererWithSlots(stopping{slow, begun, goOn}, 1)
 	var other sync.WaitGroup
 	other.Go(func() {
 		if _, err := maker.Make(t.Context(), source, narrow); err != nil {
@@ -412,7 +412,7 @@ func TestAnImageWaitsForItsTurn(t *testing.T) {
 func TestOneIsMadeOnce(t *testing.T) {
 	files := newMemory()
 	source := files.source(t, sample(t, "picture.png"), pngType)
-	maker := rendition.NewMaker(files)
+	maker := rendition.NewRenderer(files)
 	if _, err := maker.Find(t.Context(), source, narrow); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("found before it was made: %v", err)
 	}
@@ -434,7 +434,7 @@ func TestOneIsMadeOnce(t *testing.T) {
 	if err != nil || found != made || files.looks != 0 {
 		t.Errorf("this process finds %+v after %d looks, %v", found, files.looks, err)
 	}
-	other := rendition.NewMaker(files)
+	other := rendition.NewRenderer(files)
 	if found, err := other.Find(t.Context(), source, narrow); err != nil || found != made || files.looks != 1 {
 		t.Errorf("another process finds %+v after %d looks, %v", found, files.looks, err)
 	}

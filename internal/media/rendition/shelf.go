@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Store reads and writes files; *store.Store implements it.
-type Store interface {
+// FileStore reads and writes files; *store.Store implements it.
+type FileStore interface {
 	Stat(ctx context.Context, key string) (store.Object, error)
 	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
@@ -29,20 +29,20 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Shelf keeps renditions in the store, beside their sources, and has them made, some at
+// Cache keeps renditions in the store, beside their sources, and has them made, some at
 // a time and each team's in its turn. It may be used by many goroutines at once.
-type Shelf struct {
-	store Store
-	// known holds the renditions that were asked for last, by key.
-	known *lru.Cache
-	// settled holds the keys whose work ended, but whose mark could not be taken away.
-	settled *lru.Cache
-	// turns are had while one is made.
-	turns Turns
+type Cache struct {
+	store FileStore
+	// recent holds the renditions that were asked for last, by key.
+	recent *lru.Cache
+	// finished holds the keys whose work ended, but whose mark could not be taken away.
+	finished *lru.Cache
+	// slots are had while one is made.
+	slots Slots
 }
 
-// Made is a rendition that was just made; the sides of the picture are in pixels.
-type Made struct {
+// Output is a rendition that was just made; the sides of the picture are in pixels.
+type Output struct {
 	// Data is what was made; Body has it instead, as so many bytes, where it is too large
 	// for memory, and is closed when it was read.
 	Data          []byte
@@ -55,7 +55,7 @@ type Made struct {
 }
 
 // tags are what the store keeps beside what was made.
-func (m *Made) tags() map[string]string {
+func (m *Output) tags() map[string]string {
 	tags := map[string]string{widthTag: strconv.Itoa(m.Width), heightTag: strconv.Itoa(m.Height)}
 	if m.Blank {
 		tags[blankTag] = strconv.FormatBool(true)
@@ -64,7 +64,7 @@ func (m *Made) tags() map[string]string {
 }
 
 // body returns what was made, and its length in bytes.
-func (m *Made) body() (io.ReadCloser, int64) {
+func (m *Output) body() (io.ReadCloser, int64) {
 	if m.Body != nil {
 		return m.Body, m.Size
 	}
@@ -80,77 +80,77 @@ const remembered = 4096
 // The tags that a rendition is stored with.
 const widthTag, heightTag, blankTag = "width", "height", "blank"
 
-// NewShelf returns a Shelf whose work has these turns.
-func NewShelf(store Store, turns Turns) *Shelf {
-	return &Shelf{store: store, known: lru.New(remembered), settled: lru.New(remembered), turns: turns}
+// NewCache returns a Shelf whose work has these turns.
+func NewCache(store FileStore, turns Slots) *Cache {
+	return &Cache{store: store, recent: lru.New(remembered), finished: lru.New(remembered), slots: turns}
 }
 
 // Find returns the rendition under a key, from memory or else from the store.
 // The error is store.ErrNotFound if there is none.
-func (s *Shelf) Find(ctx context.Context, key string) (Rendition, error) {
-	if known, ok := s.known.Get(key); ok {
+func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
+	if known, ok := s.recent.Get(key); ok {
 		if r, ok := known.(Rendition); ok {
 			return r, nil
 		}
 	}
-	return s.look(ctx, key)
+	return s.stat(ctx, key)
 }
 
-// look is Find, but always asks the store.
-func (s *Shelf) look(ctx context.Context, key string) (Rendition, error) {
+// stat is Find, but always asks the store.
+func (s *Cache) stat(ctx context.Context, key string) (Rendition, error) {
 	object, err := s.store.Stat(ctx, key)
 	if err != nil {
-		s.known.Remove(key)
+		s.recent.Remove(key)
 		return Rendition{}, err
 	}
-	return s.know(object), nil
+	return s.remember(object), nil
 }
 
 // Forget makes Find ask the store again.
-func (s *Shelf) Forget(r Rendition) { s.known.Remove(r.Key) }
+func (s *Cache) Forget(r Rendition) { s.recent.Remove(r.Key) }
 
-// Make returns the rendition under a key, and makes it if the store has none. The
+// GetOrCreate returns the rendition under a key, and makes it if the store has none. The
 // error is ErrBusy if its turn did not come, and an *Exhausted if create returned that,
 // now or at any time before, or was begun too often without an end; any other is that
 // of create, or the store's.
-func (s *Shelf) Make(ctx context.Context, key string, create func() (Made, error)) (Rendition, error) {
-	if r, err := s.look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Output, error)) (Rendition, error) {
+	if r, err := s.stat(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
 	}
 	team, _, _ := strings.Cut(key, "/")
-	leave, err := s.turns.queue.enter(ctx, team, key)
+	leave, err := s.slots.queue.acquire(ctx, team, key)
 	if err != nil {
 		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	defer leave()
 	// Another call may have made it meanwhile.
-	if r, err := s.look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+	if r, err := s.stat(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
 	}
-	m, err := s.begin(ctx, key)
+	m, err := s.recordStart(ctx, key)
 	if err != nil {
 		return Rendition{}, err
 	}
 	made, err := create()
 	if err != nil {
-		s.end(ctx, key, m, err)
+		s.recordEnd(ctx, key, m, err)
 		return Rendition{}, err
 	}
 	body, size := made.body()
 	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
 	_ = body.Close() // What was read was read.
-	s.end(ctx, key, m, err)
+	s.recordEnd(ctx, key, m, err)
 	if err != nil {
 		return Rendition{}, err
 	}
-	return s.know(object), nil
+	return s.remember(object), nil
 }
 
-// mark is what the store knows of work that was begun: it is put beside the rendition
+// attemptMarker is what the store knows of work that was begun: it is put beside the rendition
 // before, and taken away after. Only what ends the process leaves it behind.
-type mark struct {
-	// Begun is how often work was begun without an end.
-	Begun int `json:"begun"`
+type attemptMarker struct {
+	// Attempts is how often work was begun without an end.
+	Attempts int `json:"begun"`
 	// Exhausted says why it is not begun again; "" while it may be.
 	Exhausted Resource `json:"exhausted,omitempty"`
 }
@@ -164,35 +164,35 @@ const (
 	markWithin = 5 * time.Second
 )
 
-// markOf returns the key of the mark of a rendition.
-func markOf(key string) string { return key + "begun" }
+// markerKey returns the key of the mark of a rendition.
+func markerKey(key string) string { return key + "begun" }
 
-// begin notes that work is begun. The error is an *Exhausted if it must not be.
-func (s *Shelf) begin(ctx context.Context, key string) (mark, error) {
-	m, err := s.mark(ctx, key)
+// recordStart notes that work is begun. The error is an *Exhausted if it must not be.
+func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, error) {
+	m, err := s.readMarker(ctx, key)
 	switch {
 	case err != nil:
 		return m, err
 	case m.Exhausted != "":
-		return m, &Exhausted{Of: m.Exhausted}
+		return m, &ExhaustedError{Of: m.Exhausted}
 	}
-	if _, settled := s.settled.Get(key); settled {
-		m.Begun = 0
+	if _, settled := s.finished.Get(key); settled {
+		m.Attempts = 0
 	}
-	if m.Begun >= mostTries {
-		return m, &Exhausted{Of: OfTries}
+	if m.Attempts >= mostTries {
+		return m, &ExhaustedError{Of: ResourceTries}
 	}
-	m.Begun++
-	err = s.putMark(ctx, key, m)
+	m.Attempts++
+	err = s.writeMarker(ctx, key, m)
 	if err == nil {
-		s.settled.Remove(key)
+		s.finished.Remove(key)
 	}
 	return m, err
 }
 
-// mark reads the mark of a rendition.
-func (s *Shelf) mark(ctx context.Context, key string) (m mark, err error) {
-	object, err := s.store.Stat(ctx, markOf(key))
+// readMarker reads the mark of a rendition.
+func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, err error) {
+	object, err := s.store.Stat(ctx, markerKey(key))
 	if errors.Is(err, store.ErrNotFound) {
 		return m, nil
 	} else if err != nil {
@@ -207,44 +207,44 @@ func (s *Shelf) mark(ctx context.Context, key string) (m mark, err error) {
 		return m, fmt.Errorf("cannot read what the store knows of the conversion: %w", err)
 	}
 	if ours := json.Unmarshal(data, &m) == nil; !ours {
-		m = mark{} // It is replaced.
+		m = attemptMarker{} // It is replaced.
 	}
 	return m, nil
 }
 
-func (s *Shelf) putMark(ctx context.Context, key string, m mark) error {
+func (s *Cache) writeMarker(ctx context.Context, key string, m attemptMarker) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	_, err = s.store.Put(ctx, markOf(key), markType, int64(len(data)), bytes.NewReader(data))
+	_, err = s.store.Put(ctx, markerKey(key), markType, int64(len(data)), bytes.NewReader(data))
 	return err
 }
 
-// end notes how work ended.
-func (s *Shelf) end(ctx context.Context, key string, m mark, err error) {
+// recordEnd notes how work ended.
+func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
-	exhausted, ok := errors.AsType[*Exhausted](err)
+	exhausted, ok := errors.AsType[*ExhaustedError](err)
 	switch {
 	case ok:
 		m.Exhausted = exhausted.Of
-		_ = s.putMark(ctx, key, m) // Else it is tried once more.
+		_ = s.writeMarker(ctx, key, m) // Else it is tried once more.
 	case errors.Is(err, ErrSlow), errors.Is(err, ErrKilled):
 		// It may be the file's fault as well: the try counts.
 	default:
-		if s.store.Delete(ctx, markOf(key)) != nil {
-			s.settled.Add(key, true)
+		if s.store.Delete(ctx, markerKey(key)) != nil {
+			s.finished.Add(key, true)
 		}
 	}
 }
 
-// know remembers a file of the store.
-func (s *Shelf) know(object store.Object) Rendition {
+// remember remembers a file of the store.
+func (s *Cache) remember(object store.Object) Rendition {
 	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
 	r.Width, _ = strconv.Atoi(object.Tags[widthTag])
 	r.Height, _ = strconv.Atoi(object.Tags[heightTag])
 	r.Blank, _ = strconv.ParseBool(object.Tags[blankTag])
-	s.known.Add(r.Key, r)
+	s.recent.Add(r.Key, r)
 	return r
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ofOneFile are the codes with which a store refuses one file, while it serves the others. A code that may
+// fileErrorCodes are the codes with which a store refuses one file, while it serves the others. A code that may
 // also be about the bucket, the credentials or the whole store, such as AccessDenied, is not among them.
-var ofOneFile = map[string]bool{
+var fileErrorCodes = map[string]bool{
 	// Amazon S3, "List of error codes".
 	"KeyTooLongError":    true,
 	"InvalidURI":         true,
@@ -33,13 +33,13 @@ var ofOneFile = map[string]bool{
 	"ExistingObjectIsDirectory": true,
 }
 
-// OfOneFile reports whether an error concerns the file of the request alone: the store has answered, in its own words,
+// IsFileError reports whether an error concerns the file of the request alone: the store has answered, in its own words,
 // and refuses that key, or what is stored under it. It says nothing about other files.
-func OfOneFile(err error) bool {
+func IsFileError(err error) bool {
 	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
 		return true
 	}
 	response, ok := errors.AsType[minio.ErrorResponse](err)
 	// minio-go makes up a code where the answer has no body, or one that is not the store's.
-	return ok && response.XMLName.Local != "" && ofOneFile[response.Code]
+	return ok && response.XMLName.Local != "" && fileErrorCodes[response.Code]
 }

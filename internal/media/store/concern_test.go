@@ -57,24 +57,24 @@ func TestOfOneFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := answering(t, tc.status, tc.body)
-			if _, _, err := files.ReadDocument(t.Context(), "k", "", 1<<10); err == nil || store.OfOneFile(err) != tc.one {
-				t.Errorf("%s: read: of one file %v, want %v: %v", tc.reason, store.OfOneFile(err), tc.one, err)
+			if _, _, err := files.ReadDocument(t.Context(), "k", "", 1<<10); err == nil || store.IsFileError(err) != tc.one {
+				t.Errorf("%s: read: of one file %v, want %v: %v", tc.reason, store.IsFileError(err), tc.one, err)
 			}
 			if tc.status == http.StatusNotFound || tc.status == http.StatusConflict {
 				return // To a write, these have other meanings.
 			}
-			if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), store.Any); err == nil || store.OfOneFile(err) != tc.one {
-				t.Errorf("%s: written: of one file %v, want %v: %v", tc.reason, store.OfOneFile(err), tc.one, err)
+			if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), store.Any); err == nil || store.IsFileError(err) != tc.one {
+				t.Errorf("%s: written: of one file %v, want %v: %v", tc.reason, store.IsFileError(err), tc.one, err)
 			}
 		})
 	}
 	for _, err := range []error{store.ErrTooLarge, store.ErrChanged, store.ErrNotFound} {
-		if !store.OfOneFile(fmt.Errorf("cannot read: %w", err)) {
+		if !store.IsFileError(fmt.Errorf("cannot read: %w", err)) {
 			t.Errorf("%v is about one file", err)
 		}
 	}
 	for _, err := range []error{nil, store.ErrNone, io.ErrUnexpectedEOF, errors.New("connection refused")} {
-		if store.OfOneFile(err) {
+		if store.IsFileError(err) {
 			t.Errorf("%v is not about one file", err)
 		}
 	}

@@ -32,7 +32,7 @@ var ErrSame = errors.New("the document in the store is the same as before")
 // ErrNotFound, and one that has the etag known, unless that is empty, is ErrSame. A 404 that is not
 // the store's own is neither.
 func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, Within(most))
+	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(most))
 	defer cancel()
 	var options minio.GetObjectOptions
 	if known != "" {
@@ -45,7 +45,7 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 		if minio.ToErrorResponse(err).StatusCode == http.StatusNotModified {
 			return nil, known, ErrSame
 		}
-		return nil, "", unread(err)
+		return nil, "", readError(err)
 	}
 	defer func() { _ = body.Close() }() // What was read was read.
 	if info.Size > most {
@@ -62,10 +62,10 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 var errForeign404 = errors.New("cannot read a document in the store: something answered 404 that is not the store, which would say that it has no such key; " +
 	"look at what lies between Herald and the store, such as an ingress")
 
-// unread says why a document was not read. That it is not there is believed of a store alone,
+// readError says why a document was not read. That it is not there is believed of a store alone,
 // which says so in its own words: a proxy before it answers 404 too, when it does not find the
 // store, and a post would be sent as if it never had been.
-func unread(err error) error {
+func readError(err error) error {
 	response := minio.ToErrorResponse(err)
 	if response.StatusCode == http.StatusNotFound && response.Code != minio.NoSuchBucket && (response.XMLName.Local == "" || response.Code != minio.NoSuchKey) {
 		return errForeign404
@@ -82,7 +82,7 @@ const Any = "*"
 // that ErrChanged can also follow a write of one's own: who gets it reads again. A store that
 // says that it knows no conditions stores the document without.
 func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, Within(int64(len(data))))
+	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(int64(len(data))))
 	defer cancel()
 	options := minio.PutObjectOptions{ContentType: mimeType, DisableMultipart: true}
 	switch etag {
@@ -102,7 +102,7 @@ func (s *Store) PutDocument(ctx context.Context, key, mimeType string, data []by
 	}
 	err = explain("cannot put a document into the store", err)
 	// Amazon S3 answers 409 to one of two conditional writes at the same moment.
-	if etag != Any && (errors.Is(err, ErrNotFound) || status == http.StatusConflict && !OfOneFile(err)) {
+	if etag != Any && (errors.Is(err, ErrNotFound) || status == http.StatusConflict && !IsFileError(err)) {
 		return "", ErrChanged
 	}
 	return "", err

@@ -27,9 +27,9 @@ func ParseKey(key string) (namespace, uid string, derived, ok bool) {
 	return parts[1], parts[2], parts[3] != "", true
 }
 
-// OwnKey returns the key under which the file of a Media is stored: namespace/UID. Nothing
+// UIDKey returns the key under which the file of a Media is stored: namespace/UID. Nothing
 // is ever stored under another one.
-func OwnKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.GetUID()) }
+func UIDKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.GetUID()) }
 
 // Key returns the key of the file of a Media, or of its metadata: that of its annotation, if
 // a backup may have brought it, and otherwise its own. A file of another namespace, or of no
@@ -39,12 +39,12 @@ func Key(m metav1.Object) string {
 	if namespace, _, derived, ok := ParseKey(noted); ok && !derived && namespace == m.GetNamespace() {
 		return noted
 	}
-	return OwnKey(m)
+	return UIDKey(m)
 }
 
 // Restored reports whether the file of a Media was stored for another object: it is a copy,
 // as one is that a backup brought back.
-func Restored(m metav1.Object) bool { return Key(m) != OwnKey(m) }
+func Restored(m metav1.Object) bool { return Key(m) != UIDKey(m) }
 
 // UIDOf returns the UID in the key of a file.
 func UIDOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }

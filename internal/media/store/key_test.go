@@ -37,7 +37,7 @@ func TestKey(t *testing.T) {
 		if got, want := store.Restored(m), row.want != "acme/"+own; got != want {
 			t.Errorf("%s: restored is %v", row.name, got)
 		}
-		if got := store.OwnKey(m); got != "acme/"+own {
+		if got := store.UIDKey(m); got != "acme/"+own {
 			t.Errorf("%s: stored under %s", row.name, got)
 		}
 		if store.UIDOf(row.want) != row.want[len("acme/"):] {

@@ -27,11 +27,11 @@ type Rewriting struct {
 // ErrNotFound if it is gone.
 func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) (string, error) {
 	to := Derived(key, Digest(how.Name+"\n"+etag))
-	if s.isSafe(to, etag) {
+	if s.isVerified(to, etag) {
 		return to, nil
 	}
 	made := s.copying.DoChan(to, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Within(how.Size))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), TimeoutFor(how.Size))
 		defer cancel()
 		return nil, s.ensureRewritten(ctx, key, etag, to, how)
 	})
@@ -46,7 +46,7 @@ func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) 
 // ensureRewritten rewrites a file unless that is done. What was stored is there as a whole, and
 // its name says of which bytes.
 func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how Rewriting) error {
-	object, err := s.look(ctx, to)
+	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -61,6 +61,6 @@ func (s *Store) ensureRewritten(ctx context.Context, key, etag, to string, how R
 			return err
 		}
 	}
-	s.noteSafe(to, etag)
+	s.recordVerified(to, etag)
 	return nil
 }

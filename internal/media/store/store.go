@@ -94,10 +94,10 @@ type Store struct {
 	clock  clock.PassiveClock
 	// none says that there is no store; all requests end in ErrNone.
 	none bool
-	// safe holds the files that cannot be overwritten, by key and etag; copying
+	// verified holds the files that cannot be overwritten, by key and etag; copying
 	// holds the copies in progress.
-	safe    *cache.LRUExpireCache
-	copying singleflight.Group
+	verified *cache.LRUExpireCache
+	copying  singleflight.Group
 }
 
 // New returns a Store; it makes no request.
@@ -135,7 +135,7 @@ func New(c Config) (*Store, error) {
 		}
 		return &minio.Options{
 			Creds: keys, Secure: !insecure, Region: c.Region,
-			BucketLookup: lookup, Transport: &patient{under: way, stall: c.Stall}, MaxRetries: maxTries,
+			BucketLookup: lookup, Transport: &stallTimeout{next: way, stall: c.Stall}, MaxRetries: maxTries,
 		}, nil
 	}
 	inside, err := options(c.Insecure)
@@ -155,7 +155,7 @@ func New(c Config) (*Store, error) {
 		return nil, fmt.Errorf("cannot use the media store's public address %q: %w", c.PublicEndpoint, err)
 	}
 	return &Store{
-		core: core, public: public, bucket: c.Bucket, clock: c.Clock, safe: cache.NewLRUExpireCacheWithClock(remembered, c.Clock),
+		core: core, public: public, bucket: c.Bucket, clock: c.Clock, verified: cache.NewLRUExpireCacheWithClock(remembered, c.Clock),
 	}, nil
 }
 
@@ -222,16 +222,16 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 
 // Stat returns what the store knows of a file, or ErrNotFound.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
-	object, err := s.look(ctx, key)
+	object, err := s.stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
 		err = s.missing(ctx, key)
 	}
 	return object, err
 }
 
-// look is Stat, but a missing bucket counts as a missing file.
-func (s *Store) look(ctx context.Context, key string) (Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+// stat is Stat, but a missing bucket counts as a missing file.
+func (s *Store) stat(ctx context.Context, key string) (Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Store) look(ctx context.Context, key string) (Object, error) {
 // missing distinguishes a missing file from a missing bucket: the answer to HEAD
 // has no body that says so, the answer to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body 
 
 // Delete removes a file; one that is not there is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	if err := s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
 		if err = explain("cannot remove the file from the store", err); !errors.Is(err, ErrNotFound) {

@@ -30,23 +30,23 @@ const (
 // another etag by now, and ErrNotFound if it is gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
 	copied := Derived(key, Digest("copy\n"+etag))
-	if s.isSafe(copied, etag) {
+	if s.isVerified(copied, etag) {
 		return copied, nil
 	}
 	if overwritable {
 		return copied, s.copyOnce(ctx, key, etag, copied)
 	}
-	if !s.isSafe(key, etag) {
-		if err := s.has(ctx, key, etag); err != nil {
+	if !s.isVerified(key, etag) {
+		if err := s.checkETag(ctx, key, etag); err != nil {
 			return "", err
 		}
-		s.noteSafe(key, etag)
+		s.recordVerified(key, etag)
 	}
 	return key, nil
 }
 
-// has returns ErrChanged if the file under a key has another etag.
-func (s *Store) has(ctx context.Context, key, etag string) error {
+// checkETag returns ErrChanged if the file under a key has another etag.
+func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 	object, err := s.Stat(ctx, key)
 	if err == nil && object.ETag != etag {
 		return ErrChanged
@@ -73,7 +73,7 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 // ensureCopy copies a file unless the copy is there. A store that gives copies
 // their own etags copies the same bytes once more.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
-	object, err := s.look(ctx, to)
+	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 			return err
 		}
 	}
-	s.noteSafe(to, etag)
+	s.recordVerified(to, etag)
 	return nil
 }
 
@@ -99,17 +99,17 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	}
 	// Encrypted copies have their own etags. A store that ignores the condition
 	// copies whatever is there: then the file has changed.
-	if err := s.has(ctx, key, etag); err != nil {
+	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}
 	return nil
 }
 
-func (s *Store) isSafe(key, etag string) bool {
-	_, ok := s.safe.Get(key + "\n" + etag)
+func (s *Store) isVerified(key, etag string) bool {
+	_, ok := s.verified.Get(key + "\n" + etag)
 	return ok
 }
 
-func (s *Store) noteSafe(key, etag string) {
-	s.safe.Add(key+"\n"+etag, struct{}{}, rememberedFor)
+func (s *Store) recordVerified(key, etag string) {
+	s.verified.Add(key+"\n"+etag, struct{}{}, rememberedFor)
 }

@@ -13,12 +13,12 @@ import (
 // checks the address when the upload begins.
 const LateUploads = time.Hour
 
-// HandedOutUntil returns the end of the last upload address that the HTTP API handed
+// UploadExpiry returns the end of the last upload address that the HTTP API handed
 // out for a file. Under the same Idempotency-Key it hands out another one, even
 // after the file was verified.
-func HandedOutUntil(m *v1alpha1.Media) time.Time {
+func UploadExpiry(m *v1alpha1.Media) time.Time {
 	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
-	if underKey := KeyUntil(m); underKey.After(until) {
+	if underKey := IdempotencyKeyExpiry(m); underKey.After(until) {
 		until = underKey
 	}
 	if again, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.UploadUntilAnnotation]); err == nil && again.After(until) {
@@ -27,16 +27,18 @@ func HandedOutUntil(m *v1alpha1.Media) time.Time {
 	return until
 }
 
-// KeyUntil returns until when the Idempotency-Key of a Media holds at least; zero if
+// IdempotencyKeyExpiry returns until when the Idempotency-Key of a Media holds at least; zero if
 // it was created without one.
-func KeyUntil(m *v1alpha1.Media) time.Time {
-	if !underKey(m) {
+func IdempotencyKeyExpiry(m *v1alpha1.Media) time.Time {
+	if !hasIdempotencyKey(m) {
 		return time.Time{}
 	}
 	return m.CreationTimestamp.Add(v1alpha1.KeyLifetime)
 }
 
-func underKey(m *v1alpha1.Media) bool { return m.Annotations[v1alpha1.RequestAnnotation] != "" }
+func hasIdempotencyKey(m *v1alpha1.Media) bool {
+	return m.Annotations[v1alpha1.RequestAnnotation] != ""
+}
 
 // Overwritable reports whether the client that uploaded a file may replace it, through an
 // address that it has or can get: at any time, since a store checks an address when an

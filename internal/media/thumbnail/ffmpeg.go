@@ -49,7 +49,7 @@ var limits = confine.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * tim
 
 // Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
 // returns an exit code.
-func Decode(args []string) int { return ffmpeg.Become(limits, args) }
+func Decode(args []string) int { return ffmpeg.Exec(limits, args) }
 
 // maxWidth and maxHeight are what YouTube recommends for thumbnails, in pixels.
 // A picture is scaled down to fit, never up.
@@ -61,8 +61,8 @@ type Picture struct {
 	Width, Height int
 }
 
-// Problem is why there is no picture.
-type Problem struct {
+// ExtractError is why there is no picture.
+type ExtractError struct {
 	// Message says why, and continues "because".
 	Message string
 	// Final says that another try would fail in the same way.
@@ -71,8 +71,8 @@ type Problem struct {
 	Err error
 }
 
-func (p *Problem) Error() string { return p.Message }
-func (p *Problem) Unwrap() error { return p.Err }
+func (p *ExtractError) Error() string { return p.Message }
+func (p *ExtractError) Unwrap() error { return p.Err }
 
 // arguments returns those of ffmpeg, for a video at an address.
 func arguments(address string, at time.Duration) []string {
@@ -103,10 +103,10 @@ func scale() string {
 	return fmt.Sprintf("scale=w='max(1,round(iw*sar*%s))':h='max(1,round(ih*%s))',setsar=1", factor, factor)
 }
 
-// Take returns the picture at a moment of a video: the first frame from there on,
+// Extract returns the picture at a moment of a video: the first frame from there on,
 // or the last frame if there is none. The error is a *Problem, or why the video
 // could not be read.
-func (f FFmpeg) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error) {
+func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
 		timeout = runTime
@@ -119,33 +119,33 @@ func (f FFmpeg) Take(ctx context.Context, video ffmpeg.Video, at time.Duration) 
 		Arguments: func(address string) []string { return arguments(address, at) },
 	}
 	said, err := run.Do(ctx, video)
-	if out.Over() {
-		return Picture{}, &Problem{Message: "the picture is too large", Final: true}
+	if out.Truncated() {
+		return Picture{}, &ExtractError{Message: "the picture is too large", Final: true}
 	}
 	if err != nil {
 		return Picture{}, problemOf(ctx, err, timeout)
 	}
 	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
-		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, said)}
+		return Picture{}, &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, said)}
 	}
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
 // problemOf turns the error of a run into the reason for which there is no picture.
 func problemOf(ctx context.Context, err error, timeout time.Duration) error {
-	failed := new(ffmpeg.Failed)
+	failed := new(ffmpeg.ExitError)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
+		return &ExtractError{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
 	case errors.As(err, &failed):
-		return &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
-	case errors.Is(err, confine.ErrUnconfined):
-		return &Problem{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: err}
+		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
+	case errors.Is(err, confine.ErrNotIsolated):
+		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
-		return &Problem{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+		return &ExtractError{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, rendition.ErrKilled):
-		return &Problem{Message: "memory was short", Err: err}
+		return &ExtractError{Message: "memory was short", Err: err}
 	default:
 		return err
 	}

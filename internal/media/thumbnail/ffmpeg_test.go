@@ -74,7 +74,7 @@ func TestTake(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			picture, err := program.Take(t.Context(), video(sample(t, tc.file)), tc.at)
+			picture, err := program.Extract(t.Context(), video(sample(t, tc.file)), tc.at)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -116,7 +116,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			picture, err := ffmpeg.Take(t.Context(), video(data), 0)
+			picture, err := ffmpeg.Extract(t.Context(), video(data), 0)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -132,7 +132,7 @@ func TestTakeFindsTheMoment(t *testing.T) {
 	program, film := installed(t), video(sample(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
 		t.Helper()
-		picture, err := program.Take(t.Context(), film, moment)
+		picture, err := program.Extract(t.Context(), film, moment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +167,8 @@ func TestTakeFails(t *testing.T) {
 		"a film without data": append(bytes.Clone(broken[:len(broken)/2]), make([]byte, len(broken)/2)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := program.Take(t.Context(), video(data), 0)
-			problem := new(thumbnail.Problem)
+			_, err := program.Extract(t.Context(), video(data), 0)
+			problem := new(thumbnail.ExtractError)
 			if !errors.As(err, &problem) || !problem.Final || !strings.Contains(problem.Message, "no picture") {
 				t.Fatalf("got %v", err)
 			}
@@ -185,7 +185,7 @@ func TestTakeTellsWhyItCannotRead(t *testing.T) {
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
 		t.Run(name, func(t *testing.T) {
 			film := ffmpeg.Video{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
-			if _, err := program.Take(t.Context(), film, 0); !errors.Is(err, want) {
+			if _, err := program.Extract(t.Context(), film, 0); !errors.Is(err, want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -201,8 +201,8 @@ func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	}}
-	_, err := program.Take(t.Context(), film, 0)
-	problem := new(thumbnail.Problem)
+	_, err := program.Extract(t.Context(), film, 0)
+	problem := new(thumbnail.ExtractError)
 	if !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "within 1s") {
 		t.Errorf("got %v", err)
 	}
@@ -210,8 +210,8 @@ func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
 }
 
 func TestTakeWithoutAProgram(t *testing.T) {
-	_, err := thumbnail.FFmpeg{Path: filepath.Join(t.TempDir(), "none")}.Take(t.Context(), video([]byte("film")), 0)
-	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
+	_, err := thumbnail.FFmpeg{Path: filepath.Join(t.TempDir(), "none")}.Extract(t.Context(), video([]byte("film")), 0)
+	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -235,7 +235,7 @@ func TestTheChildIsConfined(t *testing.T) {
 	program := script(t, `echo "memory $(:; ulimit -v)" >&2
 exit 1
 `)
-	_, err := program.Take(t.Context(), video([]byte("film")), 0)
+	_, err := program.Extract(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "Cannot fork") {
 		t.Errorf("it starts another process: %v: %v", err, cause)
 	}
@@ -246,22 +246,22 @@ ulimit -c >&2
 echo "secret ($HERALD_TEST_SECRET), folder $PWD" >&2
 exit 1
 `)
-	_, err = program.Take(t.Context(), video([]byte("film")), 0)
+	_, err = program.Extract(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "1048576\n45\n0\n0\nsecret (), folder /") {
 		t.Errorf("got %v: %v", err, cause)
 	}
-	_, err = script(t, "exec /bin/true\n").Take(t.Context(), video([]byte("film")), 0)
+	_, err = script(t, "exec /bin/true\n").Extract(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "not permitted") {
 		t.Errorf("it becomes another program: %v: %v", err, cause)
 	}
 }
 
 func TestWhatTheChildWritesIsBounded(t *testing.T) {
-	_, err := script(t, "while echo picture; do :; done\n").Take(t.Context(), video([]byte("film")), 0)
-	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
+	_, err := script(t, "while echo picture; do :; done\n").Extract(t.Context(), video([]byte("film")), 0)
+	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
 		t.Errorf("got %v", err)
 	}
-	_, err = script(t, "printf '%100000d' 1 >&2; exit 1\n").Take(t.Context(), video([]byte("film")), 0)
+	_, err = script(t, "printf '%100000d' 1 >&2; exit 1\n").Extract(t.Context(), video([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || len(cause.Error()) > 4<<10 {
 		t.Errorf("got %v", err)
 	}
@@ -270,8 +270,8 @@ func TestWhatTheChildWritesIsBounded(t *testing.T) {
 func TestTheChildIsKilled(t *testing.T) {
 	program := script(t, "while :; do :; done\n")
 	program.Timeout = 100 * time.Millisecond
-	_, err := program.Take(t.Context(), video([]byte("film")), 0)
-	problem := new(thumbnail.Problem)
+	_, err := program.Extract(t.Context(), video([]byte("film")), 0)
+	problem := new(thumbnail.ExtractError)
 	if !errors.As(err, &problem) || errors.Is(err, exec.ErrWaitDelay) {
 		t.Errorf("got %v", err)
 	}
@@ -281,8 +281,8 @@ func TestTheChildIsKilled(t *testing.T) {
 // kilobytes). What a process takes bounds the size of the manager's pod.
 func TestTakeIsBoundedInMemory(t *testing.T) {
 	program := installed(t)
-	_, err := program.Take(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
-	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || !problem.Final {
+	_, err := program.Extract(t.Context(), video(sample(t, "frames.mp4")), 1600*time.Millisecond)
+	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || !problem.Final {
 		t.Errorf("%v", err)
 	}
 	var used syscall.Rusage
@@ -306,8 +306,8 @@ func TestTakeIsKilled(t *testing.T) {
 		kill.Do(func() { killChildren(t) })
 		return open(ctx, offset, length)
 	}
-	_, err := program.Take(t.Context(), film, 0)
-	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
+	_, err := program.Extract(t.Context(), film, 0)
+	if problem := new(thumbnail.ExtractError); !errors.As(err, &problem) || problem.Final || !errors.Is(err, rendition.ErrKilled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Taker extracts pictures from videos; FFmpeg implements it.
-type Taker interface {
-	Take(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error)
+// Extractor extracts pictures from videos; FFmpeg implements it.
+type Extractor interface {
+	Extract(ctx context.Context, video ffmpeg.Video, at time.Duration) (Picture, error)
 }
 
-// Maker extracts pictures from videos in the store, and keeps them beside the videos. It may be used by many goroutines at once.
-type Maker struct {
-	store rendition.Store
-	taker Taker
-	shelf *rendition.Shelf
+// Thumbnailer extracts pictures from videos in the store, and keeps them beside the videos. It may be used by many goroutines at once.
+type Thumbnailer struct {
+	store     rendition.FileStore
+	extractor Extractor
+	cache     *rendition.Cache
 	// failed are the problems of the pictures that could not be made, by key.
 	failed *lru.Cache
 }
@@ -33,26 +33,26 @@ type Maker struct {
 // rememberedProblems is how many problems a process remembers.
 const rememberedProblems = 1024
 
-// NewMaker returns a Maker whose work has these turns.
-func NewMaker(store rendition.Store, taker Taker, turns rendition.Turns) *Maker {
-	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store, turns), failed: lru.New(rememberedProblems)}
+// NewThumbnailer returns a Maker whose work has these turns.
+func NewThumbnailer(store rendition.FileStore, taker Extractor, turns rendition.Slots) *Thumbnailer {
+	return &Thumbnailer{store: store, extractor: taker, cache: rendition.NewCache(store, turns), failed: lru.New(rememberedProblems)}
 }
 
-// making is part of every key. Change it when the same video and moment give another
+// formatVersion is part of every key. Change it when the same video and moment give another
 // picture than before.
-const making = "2"
+const formatVersion = "2"
 
 // Key returns the key of the picture at a moment of a video.
 func Key(source rendition.Source, at time.Duration) string {
-	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", making, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
+	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", formatVersion, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }
 
 // Find returns the picture at a moment of a video, from memory or else from the
 // store. If there is none, the error is the *Problem that this process had with it,
 // or store.ErrNotFound.
-func (m *Maker) Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
+func (m *Thumbnailer) Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
-	r, err := m.shelf.Find(ctx, key)
+	r, err := m.cache.Find(ctx, key)
 	if p := m.problem(key); p != nil && errors.Is(err, store.ErrNotFound) {
 		return r, p
 	}
@@ -60,33 +60,33 @@ func (m *Maker) Find(ctx context.Context, source rendition.Source, at time.Durat
 }
 
 // Forget makes Find ask the store again.
-func (m *Maker) Forget(r rendition.Rendition) { m.shelf.Forget(r) }
+func (m *Thumbnailer) Forget(r rendition.Rendition) { m.cache.Forget(r) }
 
-func (m *Maker) problem(key string) *Problem {
+func (m *Thumbnailer) problem(key string) *ExtractError {
 	known, _ := m.failed.Get(key)
-	p, _ := known.(*Problem)
+	p, _ := known.(*ExtractError)
 	return p
 }
 
 // Make returns the picture at a moment of a video, and makes it if the store has
 // none. The error is a *Problem, which Find repeats, or the store's.
-func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
+func (m *Thumbnailer) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
-	r, err := m.shelf.Make(ctx, key, func() (rendition.Made, error) {
+	r, err := m.cache.GetOrCreate(ctx, key, func() (rendition.Output, error) {
 		// Another call may have found meanwhile that it cannot be made.
 		if p := m.problem(key); p != nil && p.Final {
-			return rendition.Made{}, p
+			return rendition.Output{}, p
 		}
-		picture, err := m.taker.Take(ctx, ffmpeg.Stored(m.store.Open, source), at)
-		return rendition.Made{Data: picture.Data, MIMEType: "image/jpeg", Width: picture.Width, Height: picture.Height}, err
+		picture, err := m.extractor.Extract(ctx, ffmpeg.Stored(m.store.Open, source), at)
+		return rendition.Output{Data: picture.Data, MIMEType: "image/jpeg", Width: picture.Width, Height: picture.Height}, err
 	})
 	if errors.Is(err, rendition.ErrBusy) {
-		err = &Problem{Message: "too many other videos were waiting for theirs", Err: err}
+		err = &ExtractError{Message: "too many other videos were waiting for theirs", Err: err}
 	}
-	if exhausted, ok := errors.AsType[*rendition.Exhausted](err); ok {
-		err = &Problem{Message: "the video " + exhausted.Error(), Final: true, Err: exhausted.Err}
+	if exhausted, ok := errors.AsType[*rendition.ExhaustedError](err); ok {
+		err = &ExtractError{Message: "the video " + exhausted.Error(), Final: true, Err: exhausted.Err}
 	}
-	problem := new(Problem)
+	problem := new(ExtractError)
 	switch {
 	case err == nil:
 		m.failed.Remove(key)

@@ -23,7 +23,7 @@ type taker struct {
 	calls   int
 }
 
-func (t *taker) Take(context.Context, ffmpeg.Video, time.Duration) (thumbnail.Picture, error) {
+func (t *taker) Extract(context.Context, ffmpeg.Video, time.Duration) (thumbnail.Picture, error) {
 	err := t.answers[t.calls]
 	t.calls++
 	return thumbnail.Picture{Data: []byte("picture"), Width: 64, Height: 48}, err
@@ -34,7 +34,7 @@ func TestMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	final, passing := &thumbnail.Problem{Message: "no picture", Final: true}, &thumbnail.Problem{Message: "too slow"}
+	final, passing := &thumbnail.ExtractError{Message: "no picture", Final: true}, &thumbnail.ExtractError{Message: "too slow"}
 	down := errors.New("the store is down")
 	tests := map[string]struct {
 		reason  string
@@ -53,7 +53,7 @@ func TestMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}
 			program := &taker{answers: tc.answers}
-			maker := thumbnail.NewMaker(files, program, rendition.NewTurns(1))
+			maker := thumbnail.NewThumbnailer(files, program, rendition.NewSlots(1))
 			for range 2 {
 				_, err = maker.Make(t.Context(), source, time.Second)
 			}

@@ -43,12 +43,14 @@ const (
 	longest     = 2 * time.Hour
 )
 
-// Within is how long the conversion of a video that plays so long may take.
-func Within(duration time.Duration) time.Duration { return min(leastWithin+slowest*duration, longest) }
+// TimeoutFor is how long the conversion of a video that plays so long may take.
+func TimeoutFor(duration time.Duration) time.Duration {
+	return min(leastWithin+slowest*duration, longest)
+}
 
-// Become is what the process does: it confines itself and becomes ffmpeg. If that fails it
+// Exec is what the process does: it confines itself and becomes ffmpeg. If that fails it
 // returns an exit code.
-func Become(args []string) int { return ffmpeg.Become(limits, args) }
+func Exec(args []string) int { return ffmpeg.Exec(limits, args) }
 
 // FFmpeg runs the program in a process apart; see package ffmpeg.
 type FFmpeg struct {
@@ -61,13 +63,13 @@ type FFmpeg struct {
 // Conversion is one video to be converted.
 type Conversion struct {
 	Source Source
-	Target Target
+	Target Profile
 	// HDR says that its colours go beyond those of ordinary screens.
 	HDR bool
 }
 
-// Problem is why a video cannot be converted.
-type Problem struct {
+// TranscodeError is why a video cannot be converted.
+type TranscodeError struct {
 	// Message continues "the file …" and says what to do.
 	Message string
 	// Final says that another try would fail in the same way.
@@ -76,8 +78,8 @@ type Problem struct {
 	Err error
 }
 
-func (p *Problem) Error() string { return p.Message }
-func (p *Problem) Unwrap() error { return p.Err }
+func (p *TranscodeError) Error() string { return p.Message }
+func (p *TranscodeError) Unwrap() error { return p.Err }
 
 // arguments returns those of ffmpeg, for a video at an address.
 func (c *Conversion) arguments(address string, threads int) []string {
@@ -112,7 +114,7 @@ func (c *Conversion) arguments(address string, threads int) []string {
 // of the video is done, from 0 to 1. The error is a *Problem, or why the video could not be
 // read.
 func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, output *os.File, done func(share float64)) error {
-	within := Within(c.Source.Duration)
+	within := TimeoutFor(c.Source.Duration)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	threads := f.Threads
@@ -123,7 +125,7 @@ func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, 
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		follow(progress, c.Source.Duration, done)
+		readProgress(progress, c.Source.Duration, done)
 	}()
 	run := ffmpeg.Run{
 		Path: f.Path, Child: Child, Limits: limits, Output: output, Stdout: writer,
@@ -138,9 +140,9 @@ func (f FFmpeg) Convert(ctx context.Context, video ffmpeg.Video, c *Conversion, 
 	return problemOf(ctx, err, within)
 }
 
-// follow reads what ffmpeg says of its progress: lines of which one has the time in the video
+// readProgress reads what ffmpeg says of its progress: lines of which one has the time in the video
 // that it has written, in microseconds.
-func follow(from io.Reader, duration time.Duration, done func(share float64)) {
+func readProgress(from io.Reader, duration time.Duration, done func(share float64)) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
 		value, ok := strings.CutPrefix(lines.Text(), "out_time_us=")
@@ -152,29 +154,29 @@ func follow(from io.Reader, duration time.Duration, done func(share float64)) {
 }
 
 // tooMuch is the problem of a video that used up what a conversion may take.
-func tooMuch(err error) *Problem {
-	return &Problem{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+func tooMuch(err error) *TranscodeError {
+	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
 // problemOf turns the error of a run into the reason for which there is no conversion.
 func problemOf(ctx context.Context, err error, within time.Duration) error {
-	failed := new(ffmpeg.Failed)
-	exhausted := new(rendition.Exhausted)
+	failed := new(ffmpeg.ExitError)
+	exhausted := new(rendition.ExhaustedError)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
-		return &Problem{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
+		return &TranscodeError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
 	case errors.As(err, &exhausted):
 		return tooMuch(err)
-	case errors.As(err, &failed) && (strings.Contains(failed.Said, "malloc of size") || strings.Contains(failed.Said, "Cannot allocate memory")):
-		return &Problem{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
+	case errors.As(err, &failed) && (strings.Contains(failed.Stderr, "malloc of size") || strings.Contains(failed.Stderr, "Cannot allocate memory")):
+		return &TranscodeError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):
-		return &Problem{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
-	case errors.Is(err, confine.ErrUnconfined):
-		return &Problem{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
+		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+	case errors.Is(err, confine.ErrNotIsolated):
+		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
-		return &Problem{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
+		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, rendition.ErrKilled):
-		return &Problem{Message: "could not be converted: memory was short", Err: err}
+		return &TranscodeError{Message: "could not be converted: memory was short", Err: err}
 	default:
 		return err
 	}

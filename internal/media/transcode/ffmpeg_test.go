@@ -80,7 +80,7 @@ func conversion(f *probe.Facts, limits platforms.VideoLimits) *transcode.Convers
 	c := limits.Conversion(&platforms.File{Width: int(f.Width), Height: int(f.Height), Duration: f.Duration, FrameRate: f.FrameRate, FrameRateVaries: f.FrameRateVaries})
 	return &transcode.Conversion{
 		Source: transcode.Source{Duration: f.Duration}, HDR: f.HDR,
-		Target: transcode.Target{Width: c.Width, Height: c.Height, FrameRate: c.FrameRate, BitRate: c.BitRate},
+		Target: transcode.Profile{Width: c.Width, Height: c.Height, FrameRate: c.FrameRate, BitRate: c.BitRate},
 	}
 }
 
@@ -176,8 +176,8 @@ func TestConvertFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = program.Convert(t.Context(), tc.film, &transcode.Conversion{Source: transcode.Source{Duration: time.Second}, Target: transcode.Target{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
-			problem := new(transcode.Problem)
+			err = program.Convert(t.Context(), tc.film, &transcode.Conversion{Source: transcode.Source{Duration: time.Second}, Target: transcode.Profile{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
+			problem := new(transcode.TranscodeError)
 			switch {
 			case tc.is != nil && !errors.Is(err, tc.is),
 				tc.is == nil && (!errors.As(err, &problem) || problem.Final != tc.final || !strings.Contains(problem.Message, tc.says)):

@@ -12,7 +12,7 @@ import (
 
 // TestMain lets this program be the process apart that it starts.
 func TestMain(m *testing.M) {
-	if decode.Wanted(os.Args[1:]) {
+	if decode.IsChild(os.Args[1:]) {
 		os.Exit(decode.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())

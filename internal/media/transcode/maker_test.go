@@ -53,7 +53,7 @@ func TestMaker(t *testing.T) {
 	source := transcode.Source{
 		Source: rendition.Source{Key: object.Key, ETag: object.ETag, MIMEType: "video/mp4", Size: object.Size}, Duration: time.Second,
 	}
-	unable := &transcode.Problem{Message: "cannot be decoded", Final: true}
+	unable := &transcode.TranscodeError{Message: "cannot be decoded", Final: true}
 	tests := map[string]struct {
 		reason    string
 		converter converter
@@ -71,15 +71,15 @@ func TestMaker(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			width++
-			target := transcode.Target{Width: 100 + width, Height: 100}
-			m := transcode.NewMaker(files, &tc.converter, rendition.NewTurns(1))
+			target := transcode.Profile{Width: 100 + width, Height: 100}
+			m := transcode.NewTranscoder(files, &tc.converter, rendition.NewSlots(1))
 			var told []float64
 			var r rendition.Rendition
 			var err error
 			for range 2 {
 				r, err = m.Make(t.Context(), source, target, func(share float64) { told = append(told, share) })
 			}
-			problem := new(transcode.Problem)
+			problem := new(transcode.TranscodeError)
 			switch {
 			case tc.wantErr != nil:
 				if !errors.Is(err, tc.wantErr) {
@@ -105,7 +105,7 @@ func TestMaker(t *testing.T) {
 			if tc.converter.calls != tc.calls || len(told) != tc.calls {
 				t.Errorf("%s: converted %d times and told %v, want %d", tc.reason, tc.converter.calls, told, tc.calls)
 			}
-			if _, underWay := m.Done(source.Source, target); underWay {
+			if _, underWay := m.Progress(source.Source, target); underWay {
 				t.Error("nothing is under way any more")
 			}
 		})

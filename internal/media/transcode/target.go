@@ -22,8 +22,8 @@ type Source struct {
 	Duration time.Duration
 }
 
-// Target is what a conversion is.
-type Target struct {
+// Profile is what a conversion is.
+type Profile struct {
 	// Width and Height are those of the picture, in pixels, both even.
 	Width, Height int
 	// FrameRate is how many frames it has in a second; zero keeps those of the source.
@@ -32,11 +32,11 @@ type Target struct {
 	BitRate int64
 }
 
-// making is part of every key. Change it when the same source and target give another result
+// formatVersion is part of every key. Change it when the same source and target give another result
 // than before.
-const making = "1"
+const formatVersion = "1"
 
 // Key returns the key of the conversion of a source for a target.
-func Key(source rendition.Source, t Target) string {
-	return store.Derived(source.Key, store.Digest(fmt.Sprintf("video %s\n%q\n%d %d %g %d", making, source.ETag, t.Width, t.Height, t.FrameRate, t.BitRate)))
+func Key(source rendition.Source, t Profile) string {
+	return store.Derived(source.Key, store.Digest(fmt.Sprintf("video %s\n%q\n%d %d %g %d", formatVersion, source.ETag, t.Width, t.Height, t.FrameRate, t.BitRate)))
 }

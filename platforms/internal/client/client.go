@@ -28,8 +28,8 @@ type Client struct {
 	Platform, Name string
 	// BaseURL is the host's address, without a slash at the end.
 	BaseURL string
-	// Named says which addresses of the platform's answers are called.
-	Named Named
+	// Addresses says which addresses of the platform's answers are called.
+	Addresses AddressPolicy
 	// Transport is the way out.
 	Transport *transport.Client
 }
@@ -92,10 +92,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	if call.Body.err != nil {
 		return nil, &transport.Error{Err: call.Body.err}
 	}
-	where := whereabouts{address: c.BaseURL + call.Path}
+	where := resolvedAddress{address: c.BaseURL + call.Path}
 	if call.URL != "" {
 		var err error
-		if where, err = c.Named.find(call.URL); err != nil {
+		if where, err = c.Addresses.resolve(call.URL); err != nil {
 			return nil, &transport.Error{Err: err}
 		}
 	}

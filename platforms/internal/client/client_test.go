@@ -34,7 +34,7 @@ func TestClient(t *testing.T) {
 	}))
 	defer server.Close()
 	client := Client{
-		Platform: "x", Name: "X", BaseURL: server.URL, Named: Named{Configured: []string{server.URL}}, Transport: transport.New(transport.Options{}),
+		Platform: "x", Name: "X", BaseURL: server.URL, Addresses: AddressPolicy{Configured: []string{server.URL}}, Transport: transport.New(transport.Options{}),
 	}
 	for _, call := range []Call{
 		{Path: "/v1.0/me?fields=id", Token: "t"},

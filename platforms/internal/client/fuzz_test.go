@@ -26,12 +26,12 @@ func FuzzNamed(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	named := Named{Hosts: []string{"*.googleapis.com", "upload.example"}, Configured: []string{"", "http://127.0.0.1:8080/youtube", "https://gateway.corp", "://"}}
+	named := AddressPolicy{Hosts: []string{"*.googleapis.com", "upload.example"}, Configured: []string{"", "http://127.0.0.1:8080/youtube", "https://gateway.corp", "://"}}
 	configured := []string{"127.0.0.1:8080", "gateway.corp:443"}
 	f.Fuzz(func(t *testing.T, address string) {
-		where, err := named.find(address)
+		where, err := named.resolve(address)
 		if err != nil {
-			if where != (whereabouts{}) || len(err.Error()) > 512 {
+			if where != (resolvedAddress{}) || len(err.Error()) > 512 {
 				t.Errorf("%q is refused, and yet led to %+v, or with too many words: %v", address, where, err)
 			}
 			return

@@ -12,10 +12,10 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// Named says which addresses are called that a platform names in its answers. Such an
+// AddressPolicy says which addresses are called that a platform names in its answers. Such an
 // address comes back from a Secret, too, which others may have written; each call of
 // it is checked.
-type Named struct {
+type AddressPolicy struct {
 	// Hosts are the platform's, as in platforms.Hosts: they are called by https on its
 	// usual port, and at public addresses alone.
 	Hosts []string
@@ -40,40 +40,40 @@ const longestHost = 64
 
 // Check returns an error for an address that would not be called. The error does not
 // tell more of it than the host.
-func (n *Named) Check(address string) error {
-	_, err := n.find(address)
+func (n *AddressPolicy) Check(address string) error {
+	_, err := n.resolve(address)
 	return err
 }
 
-// whereabouts is an address that may be called.
-type whereabouts struct {
+// resolvedAddress is an address that may be called.
+type resolvedAddress struct {
 	address string
 	// named says that the platform named its host, and not the configuration.
 	named bool
 }
 
-// find returns how to call an address that a platform named.
-func (n *Named) find(address string) (whereabouts, error) {
+// resolve returns how to call an address that a platform named.
+func (n *AddressPolicy) resolve(address string) (resolvedAddress, error) {
 	if len(address) > longestAddress {
-		return whereabouts{}, errNoURL
+		return resolvedAddress{}, errNoURL
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return whereabouts{}, errNoURL
+		return resolvedAddress{}, errNoURL
 	}
 	for _, configured := range n.Configured {
 		if c, err := url.Parse(configured); err == nil && c.Host != "" && origin(c) == origin(u) {
-			return whereabouts{address: address}, nil
+			return resolvedAddress{address: address}, nil
 		}
 	}
 	if u.Scheme == "https" && (u.Port() == "" || u.Port() == "443") {
 		for _, pattern := range n.Hosts {
 			if matches(pattern, strings.ToLower(u.Hostname())) {
-				return whereabouts{address: address, named: true}, nil
+				return resolvedAddress{address: address, named: true}, nil
 			}
 		}
 	}
-	return whereabouts{}, fmt.Errorf("%w: %s://%s", errForeign, text.TruncateBytes(u.Scheme, longestHost), text.TruncateBytes(u.Host, longestHost))
+	return resolvedAddress{}, fmt.Errorf("%w: %s://%s", errForeign, text.TruncateBytes(u.Scheme, longestHost), text.TruncateBytes(u.Host, longestHost))
 }
 
 // matches reports whether a host is meant by a pattern: a name, or "*." and the end of

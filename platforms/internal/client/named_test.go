@@ -18,7 +18,7 @@ import (
 
 // TestNamedAddresses shows which addresses of a platform's answers are called.
 func TestNamedAddresses(t *testing.T) {
-	named := Named{
+	named := AddressPolicy{
 		Hosts:      []string{"*.googleapis.com", "upload.example"},
 		Configured: []string{"", "http://127.0.0.1:8080/youtube", "https://gateway.corp", "://"},
 	}
@@ -56,7 +56,7 @@ func TestNamedAddresses(t *testing.T) {
 		"https://www.googleapis.com/\x7f":                          {"what cannot be read is none", refused},
 	} {
 		got := called
-		where, err := named.find(address)
+		where, err := named.resolve(address)
 		switch {
 		case err != nil:
 			got = refused
@@ -83,12 +83,12 @@ func TestForeignAddress(t *testing.T) {
 		}
 	}))
 	defer inside.Close()
-	c := Client{Name: "X", BaseURL: "https://api.example", Named: Named{Hosts: []string{"*.example"}}, Transport: transport.New(transport.Options{})}
+	c := Client{Name: "X", BaseURL: "https://api.example", Addresses: AddressPolicy{Hosts: []string{"*.example"}}, Transport: transport.New(transport.Options{})}
 	_, err := c.Do(t.Context(), Call{URL: inside.URL, Method: http.MethodPut, Token: "t"})
 	if !NotSent(err) || !errors.Is(err, errForeign) || calls.Load() != 0 {
 		t.Errorf("got %v, and %d calls", err, calls.Load())
 	}
-	c.Named.Configured = []string{inside.URL}
+	c.Addresses.Configured = []string{inside.URL}
 	if _, err := c.Do(t.Context(), Call{URL: inside.URL, Method: http.MethodPut, Token: "t"}); err != nil || calls.Load() != 1 || tokens.Load() != 0 {
 		t.Errorf("got %v, %d calls, %d of them with a token", err, calls.Load(), tokens.Load())
 	}

@@ -112,12 +112,12 @@ func (f *Flag) UnmarshalJSON(value []byte) error {
 
 // Optional is an object that may be missing: There reports whether it was read.
 type Optional[T any] struct {
-	Value T
-	There bool
+	Value   T
+	Present bool
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
 func (o *Optional[T]) UnmarshalJSON(value []byte) error {
-	o.Value, o.There = Decode[T](value)
+	o.Value, o.Present = Decode[T](value)
 	return nil
 }

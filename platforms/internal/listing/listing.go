@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Post is a listed post.
-type Post struct {
+// Match is a listed post.
+type Match struct {
 	// ID names the post, and URL is where people see it.
 	ID, URL string
 	// At is when it was published; zero where the platform does not say.
@@ -25,14 +25,16 @@ func IsOld(job *platforms.Job, at time.Time, precision time.Duration) bool {
 	return !at.IsZero() && at.Before(job.SearchFrom.Truncate(precision))
 }
 
-// IsTaken reports whether a post is known to belong to another job.
-func IsTaken(job *platforms.Job, id string) bool { return job.Taken != nil && job.Taken(id) }
+// BelongsToOther reports whether a post is known to belong to another job.
+func BelongsToOther(job *platforms.Job, id string) bool {
+	return job.BelongsToOther != nil && job.BelongsToOther(id)
+}
 
 // Matches are the posts that may be a job's, by their ids: pages may overlap.
-type Matches map[string]Post
+type Matches map[string]Match
 
 // Add adds a post.
-func (m Matches) Add(post Post) { m[post.ID] = post }
+func (m Matches) Add(post Match) { m[post.ID] = post }
 
 // Since returns the posts that were published at a time or later, and those without a
 // known time.

@@ -16,7 +16,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestResult(t *testing.T) {
 	matches := Matches{}
-	for _, post := range []Post{{"3", "c", noon.Add(time.Second)}, {"2", "b", noon}, {"1", "a", noon}, {"2", "b", noon}} {
+	for _, post := range []Match{{"3", "c", noon.Add(time.Second)}, {"2", "b", noon}, {"1", "a", noon}, {"2", "b", noon}} {
 		matches.Add(post)
 	}
 	want := platforms.LookupResult{Matches: 3, ExternalID: "1", ExternalURL: "a", PostedAt: noon}

@@ -32,7 +32,7 @@ type Account struct {
 
 // Identify asks whose token this is.
 func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, error) {
-	account, bad := Read[Account](ctx, g, "identify", path, token)
+	account, bad := Get[Account](ctx, g, "identify", path, token)
 	var identity platforms.Identity
 	if bad == nil {
 		identity, bad = g.Identity(account)
@@ -46,7 +46,7 @@ func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token
 // Identity reads an account. One without a name is known by its handle.
 func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 	if !ValidID(a.ID.String()) {
-		return platforms.Identity{}, Failed(g.NoIdentity(nil))
+		return platforms.Identity{}, NewFailure(g.NoIdentity(nil))
 	}
 	return platforms.Identity{
 		AccountID: a.ID.String(), DisplayName: cmp.Or(a.Name, a.Username).String(), Username: a.Username.String(),
@@ -57,8 +57,8 @@ func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 // NotIdentified is the error of Identify: a refusal of the request says nothing
 // about the account.
 func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
-	if bad.Said.Kind().OfRequest() {
-		return g.NoIdentity(bad.Said)
+	if bad.GraphError.Kind().OfRequest() {
+		return g.NoIdentity(bad.GraphError)
 	}
 	return bad.Error
 }
@@ -68,15 +68,15 @@ func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 // renews itself. grant is the type of the exchange.
 func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
-	body, bad := g.Ask(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
+	body, bad := g.Call(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
-		if kind := bad.Said.Kind(); kind.OfRequest() || kind == KindDuplicate {
+		if kind := bad.GraphError.Kind(); kind.OfRequest() || kind == KindDuplicate {
 			// It says nothing about the token, which may well be too young.
-			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.Said)
+			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.GraphError)
 		}
 		return platforms.Token{}, bad.Error
 	}
-	return oauth2.Renewed(&g.Client, body, token, g.Clock.Now())
+	return oauth2.ParseToken(&g.Client, body, token, g.Clock.Now())
 }
 
 // quotaPause is how long an account is left alone that has used up its posts.
@@ -87,7 +87,7 @@ const quotaPause = 30 * time.Minute
 // Quota asks how many posts an account may still make; limit is the last segment
 // of the path. A quota that cannot be read is no error.
 func (g *Graph) Quota(ctx context.Context, account platforms.Account, limit string) platforms.AccountInfo {
-	doc, bad := Read[struct {
+	doc, bad := Get[struct {
 		Data []struct {
 			Usage  jsondoc.Text `json:"quota_usage"`
 			Config struct {

@@ -16,24 +16,24 @@ import (
 type Failure struct {
 	*platforms.Error
 
-	// Said is empty, and never nil, where the graph said nothing.
-	Said *Error
-	// Again says that another container may mend it at once, or after Pause.
-	Again bool
-	Pause time.Duration
+	// GraphError is empty, and never nil, where the graph said nothing.
+	GraphError *Error
+	// Retryable says that another container may mend it at once, or after Pause.
+	Retryable bool
+	Pause     time.Duration
 }
 
-// Failed makes a failure about which the graph said nothing.
-func Failed(err *platforms.Error) *Failure { return &Failure{Error: err, Said: new(Error)} }
+// NewFailure makes a failure about which the graph said nothing.
+func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Meaning is what an error asks for. Its texts may name {platform}, {about},
+// Classification is what an error asks for. Its texts may name {platform}, {about},
 // which is what the call was about, and {error}, the graph's name of the error.
-type Meaning struct {
+type Classification struct {
 	platforms.Error
 
-	// Again says that another container may mend it at once, or after Pause.
-	Again bool
-	Pause time.Duration
+	// Retryable says that another container may mend it at once, or after Pause.
+	Retryable bool
+	Pause     time.Duration
 }
 
 // kinds are what errors ask for on every platform that says nothing else.
@@ -117,11 +117,11 @@ func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 // change of the content helps.
 func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Failure {
 	bad := g.Classify(resp, about)
-	if !bad.Said.Missing() || !bad.Said.Refusal() {
+	if !bad.GraphError.Missing() || !bad.GraphError.Refusal() {
 		return bad
 	}
-	lost := g.Mean(Meaning{Error: g.byKind(KindPermission)}, bad.Said, about)
-	lost.Err, lost.Code = bad.Said, bad.Code
+	lost := g.Render(Classification{Error: g.byKind(KindPermission)}, bad.GraphError, about)
+	lost.Err, lost.Code = bad.GraphError, bad.Code
 	return lost
 }
 
@@ -129,14 +129,14 @@ func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Fail
 func (g *Graph) Explain(said *Error, about string) *Failure {
 	said.row = g.Errors.find(said)
 	kind := said.Kind()
-	meaning := Meaning{Error: g.kind(said)}
+	meaning := Classification{Error: g.kind(said)}
 	if row := said.row; row != nil && said.Status < http.StatusInternalServerError {
-		meaning.Again, meaning.Pause = row.Again, row.Pause
+		meaning.Retryable, meaning.Pause = row.Retryable, row.Pause
 		if row.Error != nil {
 			meaning.Error = *row.Error
 		}
 	}
-	bad := g.Mean(meaning, said, about)
+	bad := g.Render(meaning, said, about)
 	bad.Err, bad.Code, bad.Unlisted = said, said.Name(), said.IsUnlisted()
 	bad.RetryAt = RetryAt(nil, kind, g.Clock.Now())
 	if bad.AppWide = said.isAppWide(); bad.AppWide {
@@ -145,11 +145,11 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 	return bad
 }
 
-// Mean words a meaning for what a call was about.
-func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
+// Render words a meaning for what a call was about.
+func (g *Graph) Render(m Classification, said *Error, about string) *Failure {
 	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
 	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
-	return &Failure{Error: &m.Error, Said: said, Again: m.Again, Pause: m.Pause}
+	return &Failure{Error: &m.Error, GraphError: said, Retryable: m.Retryable, Pause: m.Pause}
 }
 
 // kind is what an error asks for by its kind.

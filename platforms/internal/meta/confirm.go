@@ -16,18 +16,18 @@ import (
 // account. Another name denies nothing: names change.
 func (g *Graph) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !ValidID(externalID) || account.Username == "" {
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
-	found, bad := Read[struct {
+	found, bad := Get[struct {
 		ID       jsondoc.Text `json:"id"`
 		Username jsondoc.Text `json:"username"`
 	}](ctx, g, "confirm", "/"+url.PathEscape(externalID)+"?fields=id,username", account.Token)
 	switch {
 	case bad != nil:
-		return platforms.Unshown, bad.Error
+		return platforms.OwnershipUnknown, bad.Error
 	case found.ID.String() == externalID && strings.EqualFold(found.Username.String(), account.Username):
-		return platforms.Own, nil
+		return platforms.OwnershipConfirmed, nil
 	default:
-		return platforms.Unshown, nil
+		return platforms.OwnershipUnknown, nil
 	}
 }

@@ -61,15 +61,15 @@ type ShortToken struct {
 	Permissions Permissions  `json:"permissions"`
 }
 
-// Redeem exchanges a code on the hosts of Threads and Instagram, which wrap their
+// ExchangeCode exchanges a code on the hosts of Threads and Instagram, which wrap their
 // answer into a list at times. Errors are *platforms.Error.
-func (g *Graph) Redeem(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
+func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
 	resp, err := l.Tokens.Do(ctx, l.call("/oauth/access_token", l.fields(code)))
 	if err != nil {
-		return ShortToken{}, oauth2.Lost(l.Tokens, err)
+		return ShortToken{}, oauth2.ExchangeUnanswered(l.Tokens, err)
 	}
 	if resp.Status != http.StatusOK {
-		return ShortToken{}, g.codeRefused(resp)
+		return ShortToken{}, g.classifyCodeError(resp)
 	}
 	said, _ := jsondoc.Decode[struct {
 		ShortToken
@@ -99,30 +99,30 @@ func (*Login) call(path string, fields url.Values) client.Call {
 	return client.Call{Action: "exchange", Path: path, Body: client.Fields(fields), Timeout: ReadTimeout}
 }
 
-// Lengthen exchanges the short-lived token of Threads or Instagram for one that
+// ExtendToken exchanges the short-lived token of Threads or Instagram for one that
 // lives 60 days. grant is the type of the exchange.
-func (g *Graph) Lengthen(ctx context.Context, l *Login, short, grant, scopes string) (platforms.Token, error) {
+func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "client_secret": {l.Secret()}, "access_token": {short}}
-	body, bad := g.Ask(ctx, client.Call{Action: "exchange", Path: "/access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
+	body, bad := g.Call(ctx, client.Call{Action: "exchange", Path: "/access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
 		return platforms.Token{}, g.notExchanged(bad)
 	}
-	return oauth2.Renewed(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
+	return oauth2.ParseToken(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
 }
 
-// RedeemLong exchanges a code of Facebook Login, and the short-lived token that it
+// ExchangeCodeLongLived exchanges a code of Facebook Login, and the short-lived token that it
 // gives for one that lives 60 days. The calls are POSTs, which Graph takes as well as
 // GETs: the secret stands in no address.
-func (g *Graph) RedeemLong(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
+func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
 	path := g.VersionedPath("/oauth/access_token")
 	resp, err := g.Do(ctx, l.call(path, l.fields(code)))
 	if err != nil {
-		return platforms.Token{}, oauth2.Lost(&g.Client, err)
+		return platforms.Token{}, oauth2.ExchangeUnanswered(&g.Client, err)
 	}
 	if resp.Status != http.StatusOK {
-		return platforms.Token{}, g.codeRefused(resp)
+		return platforms.Token{}, g.classifyCodeError(resp)
 	}
-	short, err := oauth2.Renewed(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
+	short, err := oauth2.ParseToken(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 	if err != nil {
 		return platforms.Token{}, err
 	}
@@ -130,28 +130,28 @@ func (g *Graph) RedeemLong(ctx context.Context, l *Login, code platforms.Code) (
 		"grant_type": {"fb_exchange_token"}, "client_id": {l.ID}, "client_secret": {l.Secret()}, "fb_exchange_token": {short.Access},
 	}))
 	if err != nil {
-		return platforms.Token{}, oauth2.Lost(&g.Client, err)
+		return platforms.Token{}, oauth2.ExchangeUnanswered(&g.Client, err)
 	}
 	if resp.Status != http.StatusOK {
 		return platforms.Token{}, g.notExchanged(g.Classify(resp, ThePost))
 	}
-	return oauth2.Renewed(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
+	return oauth2.ParseToken(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 }
 
 // notExchanged is the error of the second exchange: a refusal of the request itself
 // says nothing about the person.
 func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
-	if bad.Said.Kind().OfRequest() {
-		return g.BadApp(bad.Said)
+	if bad.GraphError.Kind().OfRequest() {
+		return g.BadApp(bad.GraphError)
 	}
 	return bad.Error
 }
 
-// codeRefused reads why a code was not exchanged. The hosts of Threads and Instagram
+// classifyCodeError reads why a code was not exchanged. The hosts of Threads and Instagram
 // have a form of their own, {"error_type", "code", "error_message"}, and Graph has
 // its usual one, in which limits and outages have their codes. Beside those, the
 // text alone tells whether the code, the address or the app is meant.
-func (g *Graph) codeRefused(resp *transport.Response) *platforms.Error {
+func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	bad := g.Classify(resp, ThePost)
 	said, _ := jsondoc.Decode[struct {
 		Message jsondoc.Text `json:"error_message"`
@@ -160,22 +160,22 @@ func (g *Graph) codeRefused(resp *transport.Response) *platforms.Error {
 		} `json:"error"`
 	}](resp.Body)
 	text := strings.ToLower(said.Message.String() + said.Error.Message.String())
-	switch kind := bad.Said.Kind(); {
+	switch kind := bad.GraphError.Kind(); {
 	case text == "", !kind.OfRequest() && kind != KindToken && kind != KindNonsense:
 		return bad.Error
 	case strings.Contains(text, "redirect"):
-		return oauth2.BadRedirect(&g.Client, bad.Said)
+		return oauth2.BadRedirect(&g.Client, bad.GraphError)
 	case strings.Contains(text, "code"):
-		return oauth2.BadCode(&g.Client, bad.Said)
+		return oauth2.BadCode(&g.Client, bad.GraphError)
 	default:
-		return g.BadApp(bad.Said)
+		return g.BadApp(bad.GraphError)
 	}
 }
 
-// Granted asks what a person granted to a token of Facebook Login: they may decline
+// GrantedScopes asks what a person granted to a token of Facebook Login: they may decline
 // single permissions (Graph API, "/{user-id}/permissions").
-func (g *Graph) Granted(ctx context.Context, token platforms.Token) (string, error) {
-	doc, bad := Read[struct {
+func (g *Graph) GrantedScopes(ctx context.Context, token platforms.Token) (string, error) {
+	doc, bad := Get[struct {
 		Data []struct {
 			Permission jsondoc.Text `json:"permission"`
 			Status     jsondoc.Text `json:"status"`

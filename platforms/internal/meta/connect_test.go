@@ -59,8 +59,8 @@ func TestCodesThatAreRefused(t *testing.T) {
 			}
 			login := meta.Login{Tokens: &graph.Client, ID: "me", Secret: func() string { return "the-secret" }}
 			code := platforms.Code{Value: "the-code", RedirectURI: "https://back"}
-			_, short := graph.Redeem(t.Context(), &login, code)
-			_, long := graph.RedeemLong(t.Context(), &login, code)
+			_, short := graph.ExchangeCode(t.Context(), &login, code)
+			_, long := graph.ExchangeCodeLongLived(t.Context(), &login, code)
 			for way, err := range map[string]error{"Redeem": short, "RedeemLong": long} {
 				failure, ok := errors.AsType[*platforms.Error](err)
 				if !ok || failure.Class != tc.class || !strings.Contains(failure.Error(), tc.words) {

@@ -17,31 +17,31 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// State is how far a graph is with a container: what it was handed to publish,
+// ContainerState is how far a graph is with a container: what it was handed to publish,
 // and what is not visible before that.
-type State string
+type ContainerState string
 
 // The states of a container, as Threads and Instagram call them. Three say that it
 // is not published (references, "status_code"): it is finished ("ready to be
 // published"), failed ("failed to complete the publishing process"), or expired
 // ("was not published within 24 hours").
 const (
-	StateInProgress State = "IN_PROGRESS"
-	StateFinished   State = "FINISHED"
-	StatePublished  State = "PUBLISHED"
-	StateError      State = "ERROR"
-	StateExpired    State = "EXPIRED"
+	StateInProgress ContainerState = "IN_PROGRESS"
+	StateFinished   ContainerState = "FINISHED"
+	StatePublished  ContainerState = "PUBLISHED"
+	StateError      ContainerState = "ERROR"
+	StateExpired    ContainerState = "EXPIRED"
 	// StateUnread is ours: the graph shows no such container to this token. It may
 	// have forgotten it, or fail to show what is there: from 23 to 26 May 2026
 	// Instagram refused so to read any new container, and published them when told
 	// (gitroomhq/postiz-app#1562).
-	StateUnread State = "unread"
+	StateUnread ContainerState = "unread"
 )
 
 // parseState reads a state; false for a word that is none of a graph's.
-func parseState(word string) (State, bool) {
-	known := []State{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
-	return State(word), slices.Contains(known, State(word))
+func parseState(word string) (ContainerState, bool) {
+	known := []ContainerState{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
+	return ContainerState(word), slices.Contains(known, ContainerState(word))
 }
 
 // firstPause is how long to wait before a container is asked for again. Texts
@@ -63,11 +63,11 @@ const (
 // refuses to publish, which does no harm.
 const unreadFor = 30 * time.Second
 
-// Await asks for a container until the graph is done with it, waiting twice as
+// Poll asks for a container until the graph is done with it, waiting twice as
 // long from one time to the next, up to longest. ask reports whether the
 // container is still in progress. The error is that of the context, if it ends
 // first.
-func Await(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
+func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
 	for pause := firstPause; ask(); pause = min(2*pause, longest) {
 		if err := client.Wait(ctx, clk, pause); err != nil {
 			return err
@@ -88,11 +88,11 @@ type Containers struct {
 	CreateTimeout, PublishTimeout time.Duration
 	// StatusFields are what a container is asked for.
 	StatusFields string
-	// Ended says what became of a container that cannot be published; why is the
+	// ExplainFailure says what became of a container that cannot be published; why is the
 	// graph's own word for that.
-	Ended func(g *Graph, found State, why, about string) *Failure
-	// Memory knows of containers what the graph does not tell.
-	Memory *Memory
+	ExplainFailure func(g *Graph, found ContainerState, why, about string) *Failure
+	// Cache knows of containers what the graph does not tell.
+	Cache *ContainerCache
 }
 
 // status is what a graph says of a container. Threads has the state in Status and
@@ -105,10 +105,10 @@ type status struct {
 }
 
 // State asks how far the graph is with a container of a job, and why it failed.
-func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
-	said, bad := Read[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
+func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found ContainerState, why string, bad *Failure) {
+	said, bad := Get[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
-	case bad != nil && bad.Said.Kind().OfRequest():
+	case bad != nil && bad.GraphError.Kind().OfRequest():
 		return StateUnread, "", nil
 	case bad != nil:
 		return "", "", bad
@@ -119,7 +119,7 @@ func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (
 	}
 	found, known := parseState(word.String())
 	if !known {
-		return "", "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
+		return "", "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
 	}
 	return found, reason.String(), nil
 }
@@ -134,9 +134,9 @@ type Task struct {
 	Items []string
 	// LongestPause bounds the pauses between two questions about a container.
 	LongestPause time.Duration
-	// NoteWaiting says that the container is noted again with each question:
+	// SaveWhileWaiting says that the container is noted again with each question:
 	// what it becomes takes long.
-	NoteWaiting bool
+	SaveWhileWaiting bool
 
 	// unreadUntil is until when new containers that cannot be read are asked for
 	// again; zero before the first question.
@@ -150,12 +150,12 @@ func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Tas
 
 // Create makes a container. about is what it shows.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
-	body, bad := t.Ask(ctx, client.Call{
+	body, bad := t.Call(ctx, client.Call{
 		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
 		Body: client.Fields(form), Timeout: t.CreateTimeout,
 	}, about)
 	if bad != nil {
-		if bad.Said.Kind() == KindLost {
+		if bad.GraphError.Kind() == KindLost {
 			// The parts that the form names are made again.
 			t.Items = nil
 		}
@@ -163,16 +163,16 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	}
 	id := CreatedID(body)
 	if id == "" {
-		return "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s took the post without saying under which id", t.Name))
+		return "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s took the post without saying under which id", t.Name))
 	}
-	t.Memory.wasMade(id, t.Clock.Now())
+	t.Cache.recordCreated(id, t.Clock.Now())
 	return id, nil
 }
 
-// await waits until the graph is done with a container, for as long as the
+// pollState waits until the graph is done with a container, for as long as the
 // context lasts. One that cannot be read is asked for again until the given time.
-func (t *Task) await(ctx context.Context, id, about string, unreadUntil time.Time) (found State, why string, bad *Failure) {
-	err := Await(ctx, t.Clock, t.LongestPause, func() bool {
+func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time.Time) (found ContainerState, why string, bad *Failure) {
+	err := Poll(ctx, t.Clock, t.LongestPause, func() bool {
 		found, why, bad = t.State(ctx, &t.Job, id)
 		switch {
 		case bad == nil && found == StateUnread:
@@ -180,14 +180,14 @@ func (t *Task) await(ctx context.Context, id, about string, unreadUntil time.Tim
 		case bad != nil || found != StateInProgress:
 			return false
 		}
-		if t.NoteWaiting {
+		if t.SaveWhileWaiting {
 			// The caller may pass over notes that come soon.
-			bad = t.Note(ctx, id)
+			bad = t.SaveCheckpoint(ctx, id)
 		}
 		return bad == nil
 	})
 	if err != nil {
-		bad = Failed(platforms.Errorf(platforms.ClassTransient, "%s is not done with preparing %s", t.Name, about).Because(err))
+		bad = NewFailure(platforms.Errorf(platforms.ClassTransient, "%s is not done with preparing %s", t.Name, about).Because(err))
 	}
 	return found, why, bad
 }
@@ -197,7 +197,7 @@ func (t *Task) await(ctx context.Context, id, about string, unreadUntil time.Tim
 // platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
-		switch found, _, bad := t.await(ctx, earlier, ThePost, time.Time{}); {
+		switch found, _, bad := t.pollState(ctx, earlier, ThePost, time.Time{}); {
 		case bad != nil:
 			return "", bad.Error
 		case found == StatePublished:
@@ -215,7 +215,7 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 		if bad.Pause > 0 {
 			most = maxPaused
 		}
-		if !bad.Again || made >= most || client.Wait(ctx, t.Clock, bad.Pause) != nil {
+		if !bad.Retryable || made >= most || client.Wait(ctx, t.Clock, bad.Pause) != nil {
 			return "", bad.Error
 		}
 	}
@@ -223,21 +223,21 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 
 // isGood reports whether a container that was made before can be published, by
 // what its graph said of it.
-func (t *Task) isGood(id string, found State) bool {
+func (t *Task) isGood(id string, found ContainerState) bool {
 	now := t.Clock.Now()
-	return found == StateFinished && !t.Memory.isStuck(id, now) || found == StateUnread && t.Memory.isNew(id, now)
+	return found == StateFinished && !t.Cache.isStuck(id, now) || found == StateUnread && t.Cache.isNew(id, now)
 }
 
-// Ready waits for a container that was just made.
-func (t *Task) Ready(ctx context.Context, id, about string) *Failure {
+// WaitReady waits for a container that was just made.
+func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 	if t.unreadUntil.IsZero() {
 		t.unreadUntil = t.Clock.Now().Add(unreadFor)
 	}
-	found, why, bad := t.await(ctx, id, about, t.unreadUntil)
+	found, why, bad := t.pollState(ctx, id, about, t.unreadUntil)
 	if bad != nil || found == StateFinished || found == StateUnread {
 		return bad
 	}
-	return t.Ended(&t.Graph, found, why, about)
+	return t.ExplainFailure(&t.Graph, found, why, about)
 }
 
 // Carousel makes the containers of the files that are missing, waits until the
@@ -250,7 +250,7 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 	for i := range media {
 		about := TheFile(&media[i])
 		if i < len(t.Items) {
-			found, _, bad := t.await(ctx, t.Items[i], about, time.Time{})
+			found, _, bad := t.pollState(ctx, t.Items[i], about, time.Time{})
 			if bad != nil {
 				return nil, bad
 			}
@@ -266,7 +266,7 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 		if good[i] {
 			continue
 		}
-		if bad := t.Ready(ctx, id, TheFile(&media[i])); bad != nil {
+		if bad := t.WaitReady(ctx, id, TheFile(&media[i])); bad != nil {
 			return nil, bad
 		}
 	}
@@ -286,22 +286,22 @@ func (t *Task) item(ctx context.Context, i int, form func(context.Context, *plat
 		return bad
 	}
 	t.Items = slices.Replace(t.Items, i, min(i+1, len(t.Items)), id)
-	return t.Note(ctx, platforms.JoinPartIDs(t.Items))
+	return t.SaveCheckpoint(ctx, platforms.JoinPartIDs(t.Items))
 }
 
-// Address makes an address from which the graph can fetch a file.
-func Address(ctx context.Context, file *platforms.File) (string, *Failure) {
+// FileURL makes an address from which the graph can fetch a file.
+func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	address, err := file.Bytes.Address(ctx, fetchWithin)
 	if err != nil {
-		return "", Failed(file.Unreadable(err))
+		return "", NewFailure(file.Unreadable(err))
 	}
 	return address, nil
 }
 
-// Note tells how far the preparation has come.
-func (t *Task) Note(ctx context.Context, checkpoint string) *Failure {
-	if err := t.Job.Note(ctx, checkpoint, ""); err != nil {
-		return Failed(err)
+// SaveCheckpoint tells how far the preparation has come.
+func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint string) *Failure {
+	if err := t.Job.SaveCheckpoint(ctx, checkpoint, ""); err != nil {
+		return NewFailure(err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestAwait(t *testing.T) {
 				defer cancel()
 				clk, asked := clock.RealClock{}, 0
 				begun := clk.Now()
-				err := Await(ctx, clk, time.Second, func() bool { asked++; return asked < tc.asks })
+				err := Poll(ctx, clk, time.Second, func() bool { asked++; return asked < tc.asks })
 				if took := clk.Since(begun); !errors.Is(err, tc.err) || took != tc.took {
 					t.Errorf("%s: %v after %d questions in %v, want %v in %v", tc.reason, err, asked, took, tc.err, tc.took)
 				}
@@ -53,7 +53,7 @@ func TestAwait(t *testing.T) {
 
 func TestParseState(t *testing.T) {
 	for word, want := range map[string]bool{"IN_PROGRESS": true, "FINISHED": true, "PUBLISHED": true, "ERROR": true, "EXPIRED": true, "gone": false, "": false, "LATER": false} {
-		if got, known := parseState(word); known != want || got != State(word) {
+		if got, known := parseState(word); known != want || got != ContainerState(word) {
 			t.Errorf("%q: got %q, %v", word, got, known)
 		}
 	}

@@ -21,9 +21,9 @@ func FuzzUsage(f *testing.F) {
 		header := http.Header{}
 		header.Set(appUsageHeader, app)
 		header.Set(usageHeader, account)
-		used := UsedOf(header)
-		if used.ShutOut < 0 || used.ShutOut > longestWait {
-			t.Errorf("no calls for %s", used.ShutOut)
+		used := ParseUsage(header)
+		if used.RetryAfter < 0 || used.RetryAfter > longestWait {
+			t.Errorf("no calls for %s", used.RetryAfter)
 		}
 		for _, limit := range used.rateLimits(now) {
 			if limit.Remaining < 0 || limit.Remaining > limit.Limit || limit.BlockedUntil.After(now.Add(longestWait)) {

@@ -52,13 +52,13 @@ func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
 	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
-// Ask makes a call that may be repeated, and returns the body of a success.
+// Call makes a call that may be repeated, and returns the body of a success.
 // about is what the call is about, for messages. A call with a body goes to a path
 // of an account.
-func (g *Graph) Ask(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
+func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
-		return nil, Failed(g.Unanswered(err))
+		return nil, NewFailure(g.Unanswered(err))
 	}
 	switch {
 	case resp.Status == http.StatusOK:
@@ -70,10 +70,10 @@ func (g *Graph) Ask(ctx context.Context, call client.Call, about string) ([]byte
 	}
 }
 
-// Read asks for what a path names, below the version. An answer that is no JSON
+// Get asks for what a path names, below the version. An answer that is no JSON
 // object reads as an empty one.
-func Read[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
-	body, bad := g.Ask(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
+func Get[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
+	body, bad := g.Call(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
 	v, _ := jsondoc.Decode[T](body)
 	return v, bad
 }
@@ -85,7 +85,7 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	if err != nil {
 		return g.PublishUnanswered(err), nil
 	}
-	return g.judged(resp, CreatedID), resp.Body
+	return g.resultWithLimits(resp, CreatedID), resp.Body
 }
 
 // PublishAs is Publish for a call whose answer does not name the post. idOf returns the
@@ -95,13 +95,13 @@ func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body 
 	if err != nil {
 		return g.PublishUnanswered(err)
 	}
-	return g.judged(resp, idOf)
+	return g.resultWithLimits(resp, idOf)
 }
 
-// judged is the result of an answer to the call that publishes.
-func (g *Graph) judged(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
-	result := g.Judge(resp, idOf)
-	result.RateLimits = UsedOf(resp.Header).rateLimits(g.Clock.Now())
+// resultWithLimits is the result of an answer to the call that publishes.
+func (g *Graph) resultWithLimits(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
+	result := g.ResultOf(resp, idOf)
+	result.RateLimits = ParseUsage(resp.Header).rateLimits(g.Clock.Now())
 	return result
 }
 
@@ -117,9 +117,9 @@ func CreatedID(body []byte) string {
 	return ""
 }
 
-// Judge decides what the answer to the call that publishes says about the post. idOf
+// ResultOf decides what the answer to the call that publishes says about the post. idOf
 // is as in PublishAs.
-func (g *Graph) Judge(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
+func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		if id := idOf(resp.Body); id != "" {
 			return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
@@ -128,8 +128,8 @@ func (g *Graph) Judge(resp *transport.Response, idOf func(body []byte) string) p
 	}
 	bad := g.ClassifyForAccount(resp, ThePost)
 	switch {
-	case !bad.Said.Refusal():
-		return g.InDoubt(resp.Status, bad.Said)
+	case !bad.GraphError.Refusal():
+		return g.InDoubt(resp.Status, bad.GraphError)
 	case bad.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}

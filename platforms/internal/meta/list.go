@@ -34,7 +34,7 @@ type page[E any] struct {
 // error.
 func List[E any](ctx context.Context, g *Graph, path string, query url.Values, token platforms.Token, maxPages int, add func(E) bool) *platforms.Error {
 	for range maxPages {
-		page, bad := Read[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
+		page, bad := Get[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
 		if bad != nil {
 			return bad.Error
 		}

@@ -26,58 +26,60 @@ const (
 	// unreadWait is for how long a listing is asked for that id which cannot be read:
 	// outages of a graph are mostly over by then.
 	unreadWait = 10 * time.Minute
-	// remembered is how many containers are remembered.
-	remembered = 1000
+	// cacheSize is how many containers are remembered.
+	cacheSize = 1000
 )
 
-// Memory knows of containers what their graph does not tell. It ends with the
+// ContainerCache knows of containers what their graph does not tell. It ends with the
 // process: what is not remembered is found out anew, at the cost of a container or
 // of a minute.
-type Memory struct {
-	// made holds the containers that this process made, refused when their
+type ContainerCache struct {
+	// created holds the containers that this process made, refused when their
 	// publication was refused first, though they were finished, and published when
 	// they were first seen to be published.
-	made, refused, published *lru.Cache
+	created, refused, published *lru.Cache
 }
 
-// made is a container that this process made.
-type made struct {
+// createdContainer is a container that this process made.
+type createdContainer struct {
 	at time.Time
 	// unclear says that a call for it did not tell whether it published.
 	unclear bool
 }
 
-// NewMemory makes an empty memory.
-func NewMemory() *Memory {
-	return &Memory{made: lru.New(remembered), refused: lru.New(remembered), published: lru.New(remembered)}
+// NewContainerCache makes an empty memory.
+func NewContainerCache() *ContainerCache {
+	return &ContainerCache{created: lru.New(cacheSize), refused: lru.New(cacheSize), published: lru.New(cacheSize)}
 }
 
-// wasMade enters that a container was made.
-func (m *Memory) wasMade(id string, now time.Time) { m.made.Add(id, made{at: now}) }
+// recordCreated enters that a container was made.
+func (m *ContainerCache) recordCreated(id string, now time.Time) {
+	m.created.Add(id, createdContainer{at: now})
+}
 
-// wasUnclear enters that a call did not tell whether it published a container.
-func (m *Memory) wasUnclear(id string) {
-	if c, known := m.made.Get(id); known {
-		m.made.Add(id, made{at: c.(made).at, unclear: true}) //nolint:forcetypeassert // nothing else is entered
+// recordUncertain enters that a call did not tell whether it published a container.
+func (m *ContainerCache) recordUncertain(id string) {
+	if c, known := m.created.Get(id); known {
+		m.created.Add(id, createdContainer{at: c.(createdContainer).at, unclear: true}) //nolint:forcetypeassert // nothing else is entered
 	}
 }
 
 // isNew reports whether a container was made so lately that its graph cannot have
 // forgotten it.
-func (m *Memory) isNew(id string, now time.Time) bool {
-	c, known := m.made.Get(id)
-	return known && now.Sub(c.(made).at) < newFor //nolint:forcetypeassert // nothing else is entered
+func (m *ContainerCache) isNew(id string, now time.Time) bool {
+	c, known := m.created.Get(id)
+	return known && now.Sub(c.(createdContainer).at) < newFor //nolint:forcetypeassert // nothing else is entered
 }
 
 // isUnpublished reports whether a container is known not to be published without
 // its graph's word: this process made it lately, and every call for it was refused.
-func (m *Memory) isUnpublished(id string, now time.Time) bool {
-	c, known := m.made.Get(id)
-	return known && !c.(made).unclear && m.isNew(id, now) //nolint:forcetypeassert // nothing else is entered
+func (m *ContainerCache) isUnpublished(id string, now time.Time) bool {
+	c, known := m.created.Get(id)
+	return known && !c.(createdContainer).unclear && m.isNew(id, now) //nolint:forcetypeassert // nothing else is entered
 }
 
-// wasRefused enters that a finished container was refused.
-func (m *Memory) wasRefused(id string, now time.Time) {
+// recordRefused enters that a finished container was refused.
+func (m *ContainerCache) recordRefused(id string, now time.Time) {
 	if _, known := m.refused.Get(id); !known {
 		m.refused.Add(id, now)
 	}
@@ -85,22 +87,22 @@ func (m *Memory) wasRefused(id string, now time.Time) {
 
 // isStuck reports whether a container was refused for so long that another one is
 // to take its place.
-func (m *Memory) isStuck(id string, now time.Time) bool {
+func (m *ContainerCache) isStuck(id string, now time.Time) bool {
 	since, known := m.refused.Get(id)
 	return known && now.Sub(since.(time.Time)) >= stuckAfter //nolint:forcetypeassert // only times are entered
 }
 
-// madeAt returns when this process made a container; zero if it did not.
-func (m *Memory) madeAt(id string) time.Time {
-	if c, known := m.made.Get(id); known {
-		return c.(made).at //nolint:forcetypeassert // nothing else is entered
+// createdAt returns when this process made a container; zero if it did not.
+func (m *ContainerCache) createdAt(id string) time.Time {
+	if c, known := m.created.Get(id); known {
+		return c.(createdContainer).at //nolint:forcetypeassert // nothing else is entered
 	}
 	return time.Time{}
 }
 
-// publishedFor returns for how long a container has been seen to be published, now
+// observePublished returns for how long a container has been seen to be published, now
 // for the first time or not.
-func (m *Memory) publishedFor(id string, now time.Time) time.Duration {
+func (m *ContainerCache) observePublished(id string, now time.Time) time.Duration {
 	since, known := m.published.Get(id)
 	if !known {
 		m.published.Add(id, now)

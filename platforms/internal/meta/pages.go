@@ -39,7 +39,7 @@ func (p *Page) mayPost() bool {
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range mostPageCalls {
-		found, bad := Read[page[Page]](ctx, g, "identify", "/me/accounts?"+query.Encode(), token)
+		found, bad := Get[page[Page]](ctx, g, "identify", "/me/accounts?"+query.Encode(), token)
 		switch {
 		case bad != nil:
 			return nil, 0, g.NotIdentified(bad)

@@ -34,7 +34,7 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
 	}
 	if result.Outcome == platforms.Unknown {
-		c.Memory.wasUnclear(job.Checkpoint)
+		c.Cache.recordUncertain(job.Checkpoint)
 	}
 	return result
 }
@@ -58,10 +58,10 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	refused.Unpublished = bad == nil && found != StatePublished && found != StateUnread
 	switch {
-	case bad != nil, found == StatePublished, found == StateUnread && !c.Memory.isUnpublished(job.Checkpoint, c.Clock.Now()):
+	case bad != nil, found == StatePublished, found == StateUnread && !c.Cache.isUnpublished(job.Checkpoint, c.Clock.Now()):
 		refused.Outcome = platforms.Unknown
 	case passes && found == StateFinished:
-		c.Memory.wasRefused(job.Checkpoint, c.Clock.Now())
+		c.Cache.recordRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended unpublished, which another one mends, or the graph
 		// does not show it yet.
@@ -77,7 +77,7 @@ func (c *Containers) notYet(e *platforms.Error) {
 // permalink reads the address of a post and when it was published. Without an
 // answer the post has no address here; it is published all the same.
 func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
-	body, _ := c.Ask(ctx, client.Call{
+	body, _ := c.Call(ctx, client.Call{
 		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
 		Timeout: PermalinkTimeout,
 	}, ThePost)
@@ -130,7 +130,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 		}
 		switch found {
 		case StatePublished:
-			return c.published(ctx, &job, where)
+			return c.findPublished(ctx, &job, where)
 		case StateFinished, StateError, StateExpired:
 			return platforms.LookupResult{Proof: true}, nil
 		case StateInProgress:
@@ -145,7 +145,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 	return matches.Result(), nil
 }
 
-// published finds the post that a published container became. The container has
+// findPublished finds the post that a published container became. The container has
 // ended all doubt, so that what is looked for is the post's id alone. Where the
 // listing does not give it for a while, gives several, or cannot be read for longer,
 // the post is published without one: a wrong id would be worse. Of a tree the id is
@@ -154,12 +154,12 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 // Meta's references call the time that is listed the "creation date" of a post and
 // do not say whether that is its container's. What is as old as the container is the
 // post, then, if nothing newer is listed.
-func (c *Containers) published(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
+func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
-	known := c.Memory.publishedFor(job.Checkpoint, now)
+	known := c.Cache.observePublished(job.Checkpoint, now)
 	waited := known >= idWait
 	from := job.SearchFrom
-	if at := c.Memory.madeAt(job.Checkpoint); !at.IsZero() && at.Before(from) {
+	if at := c.Cache.createdAt(job.Checkpoint); !at.IsZero() && at.Before(from) {
 		from = at
 	}
 	matches, bad := c.search(ctx, job, where, from)
@@ -197,8 +197,8 @@ func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listi
 	matches := listing.Matches{}
 	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+where.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
 		id, at := post.ID.String(), ParseTime(post.Timestamp)
-		if !listing.IsOld(&since, at, time.Second) && where.Same(&post) && !listing.IsTaken(job, id) {
-			matches.Add(listing.Post{ID: id, URL: post.Permalink.Web(), At: at})
+		if !listing.IsOld(&since, at, time.Second) && where.Same(&post) && !listing.BelongsToOther(job, id) {
+			matches.Add(listing.Match{ID: id, URL: post.Permalink.Web(), At: at})
 		}
 		return ValidID(id)
 	})

@@ -27,10 +27,10 @@ func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder
 		Graph: Graph{
 			Client:  client.Client{Platform: "graph", Name: "Graph", BaseURL: server.URL, Transport: transport.New(transport.Options{})},
 			Version: "v1", Clock: clk, Errors: With(
-				Row{Code: 24, Kind: KindNotReady, Source: "this test"}, Row{Code: 100, Subcode: 4279004, Kind: KindLost, Again: true, Source: "this test"}),
+				Row{Code: 24, Kind: KindNotReady, Source: "this test"}, Row{Code: 100, Subcode: 4279004, Kind: KindLost, Retryable: true, Source: "this test"}),
 		},
 		CreateEdge: "make", PublishEdge: "publish", CreateTimeout: time.Second, PublishTimeout: time.Second, StatusFields: "status",
-		Memory: NewMemory(),
+		Cache: NewContainerCache(),
 	}, clk
 }
 
@@ -53,24 +53,24 @@ func TestDoubleCheck(t *testing.T) {
 		status  http.HandlerFunc
 		want    platforms.Outcome
 	}{
-		"published":            {"the container says so", invalid, recorder.Says(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
-		"finished":             {"it is ready to be published", invalid, recorder.Says(200, `{"status":"FINISHED"}`), platforms.Refused},
-		"in progress":          {"the same container is tried again when it is done", invalid, recorder.Says(200, `{"status":"IN_PROGRESS"}`), platforms.Refused},
-		"expired":              {"it was not published within a day", invalid, recorder.Says(200, `{"status":"EXPIRED"}`), platforms.Refused},
-		"failed":               {"it failed to be published", invalid, recorder.Says(200, `{"status":"ERROR"}`), platforms.Refused},
-		"odd":                  {"a word that is none of the graph's says nothing", invalid, recorder.Says(200, `{"status":"LATER"}`), platforms.Unknown},
-		"no word":              {"nor does an answer without one", invalid, recorder.Says(200, `{}`), platforms.Unknown},
-		"trouble":              {"nor does trouble", invalid, recorder.Says(503, ``), platforms.Unknown},
+		"published":            {"the container says so", invalid, recorder.Respond(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
+		"finished":             {"it is ready to be published", invalid, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
+		"in progress":          {"the same container is tried again when it is done", invalid, recorder.Respond(200, `{"status":"IN_PROGRESS"}`), platforms.Refused},
+		"expired":              {"it was not published within a day", invalid, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
+		"failed":               {"it failed to be published", invalid, recorder.Respond(200, `{"status":"ERROR"}`), platforms.Refused},
+		"odd":                  {"a word that is none of the graph's says nothing", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
+		"no word":              {"nor does an answer without one", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
+		"trouble":              {"nor does trouble", invalid, recorder.Respond(503, ``), platforms.Unknown},
 		"no answer":            {"nor does silence", invalid, recorder.HangUp, platforms.Unknown},
-		"unread":               {"nor does a graph that shows no such container", invalid, recorder.Says(400, unread), platforms.Unknown},
-		"not yet, and unread":  {"the same where a refusal may pass", notYet, recorder.Says(400, unread), platforms.Unknown},
-		"missing, and unread":  {"the same where the account, or the container, is missing", unread, recorder.Says(400, unread), platforms.Unknown},
-		"not yet, and ready":   {"it may pass", notYet, recorder.Says(200, `{"status":"FINISHED"}`), platforms.Refused},
-		"not yet, and expired": {"it is not published", notYet, recorder.Says(200, `{"status":"EXPIRED"}`), platforms.Refused},
+		"unread":               {"nor does a graph that shows no such container", invalid, recorder.Respond(400, unread), platforms.Unknown},
+		"not yet, and unread":  {"the same where a refusal may pass", notYet, recorder.Respond(400, unread), platforms.Unknown},
+		"missing, and unread":  {"the same where the account, or the container, is missing", unread, recorder.Respond(400, unread), platforms.Unknown},
+		"not yet, and ready":   {"it may pass", notYet, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
+		"not yet, and expired": {"it is not published", notYet, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, _ := newContainers(t, recorder.InTurn([]http.HandlerFunc{recorder.Says(400, tc.refusal), tc.status}))
+			c, _ := newContainers(t, recorder.Sequence([]http.HandlerFunc{recorder.Respond(400, tc.refusal), tc.status}))
 			got := c.Publish(t.Context(), platforms.Job{Account: platforms.Account{ID: "42"}, Checkpoint: "7"})
 			if got.Outcome != tc.want || got.Err == nil {
 				t.Errorf("%s: got %+v, want %s", tc.reason, got, tc.want)
@@ -84,7 +84,7 @@ func TestDoubleCheck(t *testing.T) {
 // answers to all of its calls, needs no word on it.
 func TestDoubleCheckOfTheUnread(t *testing.T) {
 	lost := recorder.HangUp
-	refused := recorder.Says(400, invalid)
+	refused := recorder.Respond(400, invalid)
 	tests := map[string]struct {
 		reason string
 		calls  []http.HandlerFunc
@@ -100,15 +100,15 @@ func TestDoubleCheckOfTheUnread(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			calls := recorder.InTurn(tc.calls)
+			calls := recorder.Sequence(tc.calls)
 			c, clk := newContainers(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case strings.HasSuffix(r.URL.Path, "/make"):
-					recorder.Says(200, `{"id":"7"}`)(w, r)
+					recorder.Respond(200, `{"id":"7"}`)(w, r)
 				case strings.HasSuffix(r.URL.Path, "/publish"):
 					calls(w, r)
 				default:
-					recorder.Says(400, unread)(w, r)
+					recorder.Respond(400, unread)(w, r)
 				}
 			})
 			job := platforms.Job{Account: platforms.Account{ID: "42"}}

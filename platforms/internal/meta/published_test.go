@@ -67,13 +67,13 @@ func TestPublishedContainer(t *testing.T) {
 			c, clk := newContainers(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case strings.HasSuffix(r.URL.Path, "/make"):
-					recorder.Says(200, `{"id":"7"}`)(w, r)
+					recorder.Respond(200, `{"id":"7"}`)(w, r)
 				case !strings.HasSuffix(r.URL.Path, "/posts"):
-					recorder.Says(200, `{"status":"PUBLISHED"}`)(w, r)
+					recorder.Respond(200, `{"status":"PUBLISHED"}`)(w, r)
 				case tc.posts == gone:
-					recorder.Says(503, ``)(w, r)
+					recorder.Respond(503, ``)(w, r)
 				default:
-					recorder.Says(200, `{"data":[`+tc.posts+`]}`)(w, r)
+					recorder.Respond(200, `{"data":[`+tc.posts+`]}`)(w, r)
 				}
 			})
 			clk.SetTime(noon.Add(-time.Hour))
@@ -111,11 +111,11 @@ func TestRefusalsOfThePublished(t *testing.T) {
 			c, _ := newContainers(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.Method == http.MethodPost:
-					recorder.Says(400, fmt.Sprintf(`{"error":{"code":%d,"error_subcode":%d,"message":%q}}`, row.Code, row.Subcode, row.Word))(w, r)
+					recorder.Respond(400, fmt.Sprintf(`{"error":{"code":%d,"error_subcode":%d,"message":%q}}`, row.Code, row.Subcode, row.Word))(w, r)
 				case strings.HasSuffix(r.URL.Path, "/posts"):
-					recorder.Says(200, fmt.Sprintf(`{"data":[{"id":"1","timestamp":%q}]}`, noon.Format(time.RFC3339)))(w, r)
+					recorder.Respond(200, fmt.Sprintf(`{"data":[{"id":"1","timestamp":%q}]}`, noon.Format(time.RFC3339)))(w, r)
 				default:
-					recorder.Says(200, `{"status":"PUBLISHED"}`)(w, r)
+					recorder.Respond(200, `{"status":"PUBLISHED"}`)(w, r)
 				}
 			})
 			job := platforms.Job{Account: platforms.Account{ID: "42"}, Checkpoint: "7", SearchFrom: noon}

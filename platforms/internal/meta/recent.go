@@ -19,7 +19,7 @@ func First[E any](ctx context.Context, g *Graph, path string, which platforms.Re
 		"since":  {strconv.FormatInt(which.Since.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(limit)},
 	}
-	found, bad := Read[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
+	found, bad := Get[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
 	switch {
 	case bad != nil:
 		return nil, bad.Error

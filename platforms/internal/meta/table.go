@@ -24,9 +24,9 @@ type Row struct {
 	Meaning string
 	// Error says what the error asks for, where that is not what its kind does.
 	Error *platforms.Error
-	// Again says that another container may mend it at once, or after Pause.
-	Again bool
-	Pause time.Duration
+	// Retryable says that another container may mend it at once, or after Pause.
+	Retryable bool
+	Pause     time.Duration
 	// Source is where the code is documented, or who has seen it.
 	Source string
 }

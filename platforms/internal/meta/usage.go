@@ -32,14 +32,14 @@ const (
 	longestWait = 24 * time.Hour
 )
 
-// Used is how much of its budgets of calls was used up, as an answer tells.
-type Used struct {
+// Usage is how much of its budgets of calls was used up, as an answer tells.
+type Usage struct {
 	// App and Account are percents of the app's budget and of the account's;
 	// -1 if they are not told.
 	App, Account int
-	// ShutOut is for how long the graph takes no calls of the account; zero if
+	// RetryAfter is for how long the graph takes no calls of the account; zero if
 	// it does.
-	ShutOut time.Duration
+	RetryAfter time.Duration
 }
 
 // budgets are those that Meta counts, in percent, and the minutes until access
@@ -54,9 +54,9 @@ type budgets struct {
 // most is the most used of the budgets.
 func (b budgets) most() int { return max(b.Calls.Int(), b.Time.Int(), b.CPUTime.Int(), 0) }
 
-// UsedOf reads the headers of an answer, a success or not.
-func UsedOf(h http.Header) Used {
-	used := Used{App: -1, Account: -1}
+// ParseUsage reads the headers of an answer, a success or not.
+func ParseUsage(h http.Header) Usage {
+	used := Usage{App: -1, Account: -1}
 	if app, ok := jsondoc.Decode[budgets]([]byte(h.Get(appUsageHeader))); ok {
 		used.App = app.most()
 	}
@@ -65,7 +65,7 @@ func UsedOf(h http.Header) Used {
 		for _, use := range useCases {
 			used.Account = max(used.Account, use.most())
 			if minutes := use.ShutOut.Int(); minutes > 0 && minutes <= int(longestWait/time.Minute) {
-				used.ShutOut = max(used.ShutOut, time.Duration(minutes)*time.Minute)
+				used.RetryAfter = max(used.RetryAfter, time.Duration(minutes)*time.Minute)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func UsedOf(h http.Header) Used {
 // RetryAt is when an error of a kind that passes allows the next call; zero for
 // the other kinds.
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
-	wait := UsedOf(h).ShutOut
+	wait := ParseUsage(h).RetryAfter
 	switch {
 	case kind == KindBlocked, kind == KindQuota, kind == KindApp, kind == KindPerson:
 		wait = max(wait, blockPause)
@@ -131,12 +131,12 @@ func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now 
 }
 
 // rateLimits are the budgets of calls of the app and of the account.
-func (u Used) rateLimits(now time.Time) (told []platforms.RateLimit) {
+func (u Usage) rateLimits(now time.Time) (told []platforms.RateLimit) {
 	if u.App >= 0 {
 		told = append(told, usageLimit(platforms.AppUsage, true, u.App, 0, now))
 	}
 	if u.Account >= 0 {
-		told = append(told, usageLimit(platforms.Usage, false, u.Account, u.ShutOut, now))
+		told = append(told, usageLimit(platforms.Usage, false, u.Account, u.RetryAfter, now))
 	}
 	return told
 }

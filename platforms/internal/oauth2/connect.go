@@ -78,17 +78,17 @@ func S256Hex(verifier string) string {
 // Exchange turns a code into a token with a refresh token. An answer that names no
 // scopes granted those that were requested (RFC 6749, section 5.1). Errors are
 // *platforms.Error.
-func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs Needs) (platforms.Token, error) {
+func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs RequiredScopes) (platforms.Token, error) {
 	resp, said, err := e.call(ctx, "exchange", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
 	})
 	switch {
 	case err != nil:
-		return platforms.Token{}, Lost(&e.Client, err)
+		return platforms.Token{}, ExchangeUnanswered(&e.Client, err)
 	case e.failed(resp, said):
-		return platforms.Token{}, e.codeRefused(resp, said.Error.String(), said.Description.String())
+		return platforms.Token{}, e.classifyCodeError(resp, said.Error.String(), said.Description.String())
 	}
-	token, err := Renewed(&e.Client, resp.Body, platforms.Token{Scopes: requested}, e.Clock.Now())
+	token, err := ParseToken(&e.Client, resp.Body, platforms.Token{Scopes: requested}, e.Clock.Now())
 	if err != nil {
 		return platforms.Token{}, err
 	}
@@ -102,10 +102,10 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 	return token, nil
 }
 
-// codeRefused reads an error of the endpoint about a code. Platforms do not agree
+// classifyCodeError reads an error of the endpoint about a code. Platforms do not agree
 // on its name: the description tells of the code or the verifier where it is not
 // invalid_grant.
-func (e *Endpoint) codeRefused(resp *transport.Response, code, description string) *platforms.Error {
+func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
 	switch said := strings.ToLower(description); {
@@ -116,13 +116,13 @@ func (e *Endpoint) codeRefused(resp *transport.Response, code, description strin
 	case code == "invalid_grant", strings.Contains(said, "authorization code"), strings.Contains(said, "code verifier"):
 		return BadCode(&e.Client, cause)
 	default:
-		return e.refused(resp, code, description)
+		return e.classify(resp, code, description)
 	}
 }
 
-// Lost says that the exchange of a code has no answer. If it was sent, the code may
+// ExchangeUnanswered says that the exchange of a code has no answer. If it was sent, the code may
 // be spent.
-func Lost(c *client.Client, err error) *platforms.Error {
+func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 	failure := c.Unanswered(err)
 	if !client.NotSent(err) {
 		failure.Remedy = onceMore

@@ -23,7 +23,7 @@ import (
 
 func TestNeeds(t *testing.T) {
 	t.Parallel()
-	needs := oauth2.Needs{{"read"}, {"write"}, {"publish", "draft"}}
+	needs := oauth2.RequiredScopes{{"read"}, {"write"}, {"publish", "draft"}}
 	tests := map[string]struct{ reason, granted, words string }{
 		"all":         {"nothing is missing", "read write publish", ""},
 		"alternative": {"one of several is enough", "draft write read", ""},
@@ -95,7 +95,7 @@ func TestExchange(t *testing.T) {
 					return platforms.Errorf(platforms.ClassTransient, "Acme has trouble")
 				},
 			}
-			token, err := e.Exchange(t.Context(), platforms.Code{Value: code, RedirectURI: "https://back", Verifier: verifier}, "read write", oauth2.Needs{{"read"}, {"write"}})
+			token, err := e.Exchange(t.Context(), platforms.Code{Value: code, RedirectURI: "https://back", Verifier: verifier}, "read write", oauth2.RequiredScopes{{"read"}, {"write"}})
 			if tc.class == "" {
 				if err != nil || token.Access != "a" || token.Refresh != "r" || token.Scopes != tc.scopes {
 					t.Errorf("%s: got %+v, %v", tc.reason, token, err)

@@ -82,9 +82,9 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	case err != nil:
 		return platforms.Token{}, e.Unanswered(err)
 	case e.failed(resp, said):
-		return platforms.Token{}, e.refused(resp, said.Error.String(), said.Description.String())
+		return platforms.Token{}, e.classify(resp, said.Error.String(), said.Description.String())
 	default:
-		return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
+		return ParseToken(&e.Client, resp.Body, old, e.Clock.Now())
 	}
 }
 
@@ -113,9 +113,9 @@ func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
 	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
 
-// Renewed reads the answer of a success that came now. What it leaves out stays as
+// ParseToken reads the answer of a success that came now. What it leaves out stays as
 // it was. Errors are *platforms.Error.
-func Renewed(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
+func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
 	said, _ := jsondoc.Decode[answer](body)
 	if said.AccessToken == "" {
 		return platforms.Token{}, c.NoToken()
@@ -136,8 +136,8 @@ func Renewed(c *client.Client, body []byte, old platforms.Token, now time.Time) 
 	return token, nil
 }
 
-// refused reads an error of the endpoint (RFC 6749, section 5.2).
-func (e *Endpoint) refused(resp *transport.Response, code, description string) *platforms.Error {
+// classify reads an error of the endpoint (RFC 6749, section 5.2).
+func (e *Endpoint) classify(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	switch {

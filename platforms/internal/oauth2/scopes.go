@@ -15,12 +15,12 @@ func Scopes(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// Needs are the scopes that an account has to grant: one of each entry.
-type Needs [][]string
+// RequiredScopes are the scopes that an account has to grant: one of each entry.
+type RequiredScopes [][]string
 
 // Check returns an error that names what was not granted; nil if nothing is
 // missing. Name is the platform's.
-func (n Needs) Check(name, granted string) *platforms.Error {
+func (n RequiredScopes) Check(name, granted string) *platforms.Error {
 	given := Scopes(granted)
 	var missing []string
 	for _, alternatives := range n {

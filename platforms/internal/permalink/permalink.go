@@ -40,12 +40,12 @@ type Address struct {
 	scheme, host string
 }
 
-// Is reports whether what a person entered is an address and no id.
-func Is(entered string) bool { return strings.Contains(entered, "/") }
+// IsAddress reports whether what a person entered is an address and no id.
+func IsAddress(entered string) bool { return strings.Contains(entered, "/") }
 
-// Read reads an address with or without its scheme, which browsers hide. It returns false for
+// Parse reads an address with or without its scheme, which browsers hide. It returns false for
 // what is none, and for one on the site of another platform than the own ones.
-func Read(entered string, own ...string) (Address, bool) {
+func Parse(entered string, own ...string) (Address, bool) {
 	entered = strings.TrimSpace(entered)
 	if !strings.Contains(entered, "://") {
 		entered = "https://" + entered

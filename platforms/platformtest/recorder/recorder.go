@@ -85,8 +85,8 @@ func (s *Server) Paths() []string {
 	return out
 }
 
-// Says answers with a status, a body, and headers given as names and values.
-func Says(status int, body string, headers ...string) http.HandlerFunc {
+// Respond answers with a status, a body, and headers given as names and values.
+func Respond(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
@@ -103,9 +103,9 @@ func HangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// InTurn answers each request as the next of the answers says, and those that
+// Sequence answers each request as the next of the answers says, and those that
 // follow as the last.
-func InTurn(answers []http.HandlerFunc) http.HandlerFunc {
+func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

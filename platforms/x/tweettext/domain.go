@@ -51,7 +51,7 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 // The labels are followed once for all their dots.
 func (s *scanner) chainEnd(dot int) int {
 	if dot > s.chain.last {
-		s.chain = s.follow(dot)
+		s.chain = s.chainFrom(dot)
 	}
 	if dot < s.chain.final {
 		return s.chain.end
@@ -68,8 +68,8 @@ type chain struct {
 	final, end int
 }
 
-// follow returns the run of labels that begins behind a dot.
-func (s *scanner) follow(dot int) chain {
+// chainFrom returns the run of labels that begins behind a dot.
+func (s *scanner) chainFrom(dot int) chain {
 	run := chain{last: dot, final: dot, end: -1}
 	for {
 		next, underscore := s.labelEnd(run.last + 1)

@@ -30,17 +30,17 @@ const (
 const shown = 100 * time.Millisecond
 
 // Of returns the condition that says what is known, without times. It stays the same while no correction changes.
-func Of(s apiclock.State) corev1.PodCondition {
+func Of(s apiclock.Measurement) corev1.PodCondition {
 	condition := corev1.PodCondition{Type: Type, Status: corev1.ConditionUnknown}
 	switch {
 	case !s.Measured:
 		condition.Reason = ReasonNotMeasured
 		condition.Message = "No answer of the Kubernetes API had a header Date, so that this process cannot tell the time and is not ready. " +
 			"See what stands between this pod and the Kubernetes API, such as a proxy."
-	case s.Torn:
+	case s.Inconsistent:
 		condition.Reason = ReasonServersDisagree
 		condition.Message = fmt.Sprintf("Answers of the Kubernetes API give times that are more than %s apart, so that this process cannot tell the time and is not ready. "+
-			"Mend the clocks of the control plane, or of this pod's node.", apiclock.Apart)
+			"Mend the clocks of the control plane, or of this pod's node.", apiclock.MaxSpread)
 	case s.Unsettled:
 		condition.Reason = ReasonNotSettled
 		condition.Message = fmt.Sprintf("The last answer of the Kubernetes API gives a time that differs by more than %s from what those before it gave. "+
@@ -48,7 +48,7 @@ func Of(s apiclock.State) corev1.PodCondition {
 	case s.Correction != 0:
 		condition.Status, condition.Reason = corev1.ConditionFalse, ReasonCorrected
 		condition.Message = fmt.Sprintf("The clock of this machine is %s that of the Kubernetes API. Herald goes by the latter; the store and platforms may refuse what is signed by the former. "+
-			"Mend the clock of this pod's node (chronyc tracking, timedatectl timesync-status), or of the control plane if all pods say so.", off(s.Correction))
+			"Mend the clock of this pod's node (chronyc tracking, timedatectl timesync-status), or of the control plane if all pods say so.", describeOffset(s.Correction))
 	default:
 		condition.Status, condition.Reason = corev1.ConditionTrue, ReasonAgrees
 		condition.Message = fmt.Sprintf("The clock of this machine and that of the Kubernetes API do not certainly differ by more than %s.", apiclock.Tolerance)
@@ -56,8 +56,8 @@ func Of(s apiclock.State) corev1.PodCondition {
 	return condition
 }
 
-// off says where a machine's clock is, to which a correction is added.
-func off(correction time.Duration) string {
+// describeOffset says where a machine's clock is, to which a correction is added.
+func describeOffset(correction time.Duration) string {
 	if correction < 0 {
 		return correction.Abs().Round(shown).String() + " ahead of"
 	}

@@ -16,41 +16,41 @@ import (
 func TestOf(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string
-		state  apiclock.State
+		state  apiclock.Measurement
 		status corev1.ConditionStatus
 		reason string
 		says   []string
 	}{
 		"nothing measured": {
 			"who has no time says so, and not that it is right",
-			apiclock.State{},
+			apiclock.Measurement{},
 			corev1.ConditionUnknown, ReasonNotMeasured,
 			[]string{"header Date", "not ready", "proxy"},
 		},
 		"a right clock": {
-			"that is the rule", apiclock.State{Measured: true}, corev1.ConditionTrue, ReasonAgrees, []string{"500ms"},
+			"that is the rule", apiclock.Measurement{Measured: true}, corev1.ConditionTrue, ReasonAgrees, []string{"500ms"},
 		},
 		"a minute behind": {
 			"a correction that is ahead is for a clock that is behind",
-			apiclock.State{Measured: true, Correction: 61*time.Second + 240*time.Millisecond},
+			apiclock.Measurement{Measured: true, Correction: 61*time.Second + 240*time.Millisecond},
 			corev1.ConditionFalse, ReasonCorrected,
 			[]string{"is 1m1.2s behind that of the Kubernetes API", "goes by the latter", "chronyc"},
 		},
 		"a minute ahead": {
 			"and the other way round",
-			apiclock.State{Measured: true, Correction: -61 * time.Second},
+			apiclock.Measurement{Measured: true, Correction: -61 * time.Second},
 			corev1.ConditionFalse, ReasonCorrected,
 			[]string{"is 1m1s ahead of that of the Kubernetes API", "goes by the latter", "chronyc"},
 		},
 		"another time a moment ago": {
 			"which is right is not known, whatever was corrected before",
-			apiclock.State{Measured: true, Correction: time.Minute, Unsettled: true},
+			apiclock.Measurement{Measured: true, Correction: time.Minute, Unsettled: true},
 			corev1.ConditionUnknown, ReasonNotSettled,
 			[]string{"500ms", "once the next one agrees", "control plane"},
 		},
 		"servers an hour apart": {
 			"it keeps a process from being ready, and goes before what is only unsettled",
-			apiclock.State{Measured: true, Unsettled: true, Torn: true},
+			apiclock.Measurement{Measured: true, Unsettled: true, Inconsistent: true},
 			corev1.ConditionUnknown, ReasonServersDisagree,
 			[]string{"30s apart", "not ready", "control plane"},
 		},

@@ -36,14 +36,14 @@ type Writer struct {
 	Pods Pods
 	// Pod is the name of the pod that this process runs in.
 	Pod   string
-	State func() apiclock.State
+	State func() apiclock.Measurement
 	// Clock is that of the process. Times of transitions are by it.
 	Clock clock.WithTicker
 	Log   *slog.Logger
 
-	// told is the condition that the pod has, nil if it has none. It is known once the pod was read.
-	told *corev1.PodCondition
-	read bool
+	// current is the condition that the pod has, nil if it has none. It is known once the pod was read.
+	current *corev1.PodCondition
+	read    bool
 	// failing: it was logged that the condition cannot be written.
 	failing bool
 }
@@ -84,11 +84,11 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 	want := Of(w.State())
 	want.LastTransitionTime = metav1.NewTime(w.Clock.Now())
-	if w.told != nil {
-		if w.told.Status == want.Status {
-			want.LastTransitionTime = w.told.LastTransitionTime
+	if w.current != nil {
+		if w.current.Status == want.Status {
+			want.LastTransitionTime = w.current.LastTransitionTime
 		}
-		if w.told.Status == want.Status && w.told.Reason == want.Reason && w.told.Message == want.Message {
+		if w.current.Status == want.Status && w.current.Reason == want.Reason && w.current.Message == want.Message {
 			return nil
 		}
 	}
@@ -113,10 +113,10 @@ func (w *Writer) patch(ctx context.Context, conditions ...corev1.PodCondition) e
 	if err != nil {
 		return err
 	}
-	w.read, w.told = true, nil
+	w.read, w.current = true, nil
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == Type {
-			w.told = &condition
+			w.current = &condition
 		}
 	}
 	return nil

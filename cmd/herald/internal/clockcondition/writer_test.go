@@ -86,7 +86,7 @@ type process struct {
 	*Writer
 
 	clock *clocktesting.FakeClock
-	state *apiclock.State
+	state *apiclock.Measurement
 	log   *bytes.Buffer
 }
 
@@ -95,9 +95,9 @@ var begins = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 // start returns a process in a pod that has been there for longer, or has just been made.
 func start(pod string) *process {
-	p := &process{clock: clocktesting.NewFakeClock(begins), state: &apiclock.State{Measured: true}, log: &bytes.Buffer{}}
+	p := &process{clock: clocktesting.NewFakeClock(begins), state: &apiclock.Measurement{Measured: true}, log: &bytes.Buffer{}}
 	p.Writer = &Writer{
-		Pods: podsBy(pod), Pod: pod, State: func() apiclock.State { return *p.state }, Clock: p.clock,
+		Pods: podsBy(pod), Pod: pod, State: func() apiclock.Measurement { return *p.state }, Clock: p.clock,
 		Log: slog.New(slog.NewTextHandler(p.log, nil)),
 	}
 	return p
@@ -179,9 +179,9 @@ var _ = Describe("A process in a pod", func() {
 	It("looks once a minute", func(ctx SpecContext) {
 		p := start(name)
 		var looks atomic.Int64
-		p.State = func() apiclock.State {
+		p.State = func() apiclock.Measurement {
 			looks.Add(1)
-			return apiclock.State{Measured: true}
+			return apiclock.Measurement{Measured: true}
 		}
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
@@ -204,7 +204,7 @@ var _ = Describe("A process in a pod", func() {
 		machine := clocktesting.NewFakeClock(time.Now().Add(-time.Hour))
 		measured := apiclock.New(apiclock.Options{Base: machine})
 		p.Pods = podsBy(name, func(config *rest.Config) { config.Wrap(measured.Wrap) })
-		p.State, p.Clock = measured.State, measured
+		p.State, p.Clock = measured.Measurement, measured
 		p.report(ctx)
 		got, _ := conditionOf(ctx, name)
 		Expect(got.Status).To(Equal(corev1.ConditionFalse), "the answer that it read the pod by has told it")

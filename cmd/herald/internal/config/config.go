@@ -115,7 +115,7 @@ func parse(data []byte, kind string) (config any, mistakes []Mistake) {
 		d.mistake(line, "apiVersion", fmt.Sprintf("%q is not a version that this program reads", version), "write "+configv1alpha1.APIVersion)
 	}
 	d.value(root, reflect.ValueOf(config).Elem(), "")
-	j := &judge{decoder: d}
+	j := &validator{decoder: d}
 	switch config := config.(type) {
 	case *configv1alpha1.ManagerConfiguration:
 		j.manager(config)

@@ -26,14 +26,14 @@ const longestCall = time.Minute
 // identity matches the UID of a namespace, as Kubernetes makes them.
 var identity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// judge judges values that were copied.
-type judge struct {
+// validator judges values that were copied.
+type validator struct {
 	*decoder
 }
 
-// says records a mistake about a field, at the line of the field or of the nearest section around it, unless its value
+// report records a mistake about a field, at the line of the field or of the nearest section around it, unless its value
 // is known to be wrong already.
-func (j *judge) says(path, problem, remedy string) {
+func (j *validator) report(path, problem, remedy string) {
 	if j.wrong[path] {
 		return
 	}
@@ -44,11 +44,11 @@ func (j *judge) says(path, problem, remedy string) {
 	j.mistake(j.lines[at], path, problem, remedy)
 }
 
-func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
+func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
 	// The longest name that is derived ends in -webhook-certificate, and that of a Service has 63 characters at most.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
-		j.says("releaseName", "the names of objects cannot begin with it",
+		j.report("releaseName", "the names of objects cannot begin with it",
 			fmt.Sprintf("write small letters, digits and dashes, a letter first, %d characters at most", longestRelease))
 	}
 	j.atLeast(1, map[string]int{
@@ -57,31 +57,31 @@ func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 		"concurrency.teams": c.Concurrency.Teams, "concurrency.apiKeys": c.Concurrency.APIKeys,
 	})
 	if c.Concurrency.Fetches > c.Concurrency.Media {
-		j.says("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
+		j.report("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
 	}
 	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst})
 	j.retention(&c.Retention)
 	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // not a number is no pace either
-		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
+		j.report("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
 	j.times(c)
 	j.unsaved(c.Credentials.Unsaved)
 	j.listens(&c.Common, "webhook.bindAddress", c.Webhook.BindAddress)
 	for i, host := range c.Webhook.Hosts {
 		if host == "" {
-			j.says(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
+			j.report(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
 		}
 	}
 }
 
 // unsaved judges where renewed tokens wait: a folder is of no use without a key, nor a key without a folder.
-func (j *judge) unsaved(u configv1alpha1.Unsaved) {
+func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 	const section = "credentials.unsaved"
 	switch {
 	case u.Directory != "" && u.KeyFile == "":
-		j.says(section+".keyFile", "it is missing", "name a file with 32 characters or more that are hard to guess, or remove directory")
+		j.report(section+".keyFile", "it is missing", "name a file with 32 characters or more that are hard to guess, or remove directory")
 	case u.KeyFile != "" && u.Directory == "":
-		j.says(section+".directory", "it is missing", "name a folder that outlives the process, such as an emptyDir, or remove keyFile")
+		j.report(section+".directory", "it is missing", "name a folder that outlives the process, such as an emptyDir, or remove keyFile")
 	}
 }
 
@@ -89,7 +89,7 @@ func (j *judge) unsaved(u configv1alpha1.Unsaved) {
 const longestRelease = 63 - len("-webhook-certificate")
 
 // times judges durations, each alone and with those that it must fit.
-func (j *judge) times(c *configv1alpha1.ManagerConfiguration) {
+func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 	j.positive(map[string]time.Duration{
 		"leaderElection.leaseDuration": c.LeaderElection.LeaseDuration.Duration,
 		"leaderElection.renewDeadline": c.LeaderElection.RenewDeadline.Duration,
@@ -104,43 +104,43 @@ func (j *judge) times(c *configv1alpha1.ManagerConfiguration) {
 	})
 	lease := c.LeaderElection
 	if lease.LeaseDuration.Duration <= lease.RenewDeadline.Duration {
-		j.says("leaderElection.leaseDuration", "another process could take the lease while this one still works",
+		j.report("leaderElection.leaseDuration", "another process could take the lease while this one still works",
 			fmt.Sprintf("write more than renewDeadline, which is %s", lease.RenewDeadline.Duration))
 	}
 	// client-go refuses less: it lengthens each pause by up to a fifth.
 	if 5*lease.RenewDeadline.Duration <= 6*lease.RetryPeriod.Duration {
-		j.says("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
+		j.report("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
 	}
 	if need := c.Delivery.SendWindow.Duration + longestCall + c.Delivery.RecordFor.Duration; c.ShutdownTimeout.Duration <= need {
-		j.says("shutdownTimeout", "a call under way and the record of its result could take longer",
+		j.report("shutdownTimeout", "a call under way and the record of its result could take longer",
 			fmt.Sprintf("write more than %s: delivery.sendWindow, %s for a call, and delivery.recordFor", need, longestCall))
 	}
 }
 
 // retention judges how long posts are kept, and how fast they go.
-func (j *judge) retention(r *configv1alpha1.Retention) {
+func (j *validator) retention(r *configv1alpha1.Retention) {
 	j.atLeast(1, map[string]int{"retention.postsPerSecond": r.PostsPerSecond})
 	for path, d := range map[string]time.Duration{
 		"retention.inCluster": r.InCluster.Duration, "retention.archived": r.Archived.Duration, "retention.leastInCluster": r.LeastInCluster.Duration,
 	} {
 		if d < 0 {
-			j.says(path, "it is negative", "write 0s or more")
+			j.report(path, "it is negative", "write 0s or more")
 		}
 	}
 	if r.InCluster.Duration < r.LeastInCluster.Duration {
-		j.says("retention.inCluster", "it is less than any team can have",
+		j.report("retention.inCluster", "it is less than any team can have",
 			fmt.Sprintf("write %s or more, or lower retention.leastInCluster", r.LeastInCluster.Duration))
 	}
 	if r.Archived.Duration < r.InCluster.Duration {
-		j.says("retention.archived", "a post is archived at least as long as it is in the cluster",
+		j.report("retention.archived", "a post is archived at least as long as it is in the cluster",
 			fmt.Sprintf("write %s or more; both times begin when it is finished", r.InCluster.Duration))
 	}
 }
 
-func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
+func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	j.common(&c.Common)
 	if (configv1alpha1.Endpoint{BindAddress: c.BindAddress}).Off() {
-		j.says("bindAddress", "the API would be served nowhere", "write HOST:PORT or :PORT")
+		j.report("bindAddress", "the API would be served nowhere", "write HOST:PORT or :PORT")
 	}
 	j.listens(&c.Common, "bindAddress", c.BindAddress)
 	if c.TLS != nil {
@@ -152,7 +152,7 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	}
 	for path, d := range map[string]time.Duration{"shutdown.delay": c.Shutdown.Delay.Duration, "shutdown.timeout": c.Shutdown.Timeout.Duration} {
 		if d < 0 {
-			j.says(path, "it is negative", "write 0s or more")
+			j.report(path, "it is negative", "write 0s or more")
 		}
 	}
 	j.atLeast(0, map[string]int{
@@ -160,9 +160,9 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	})
 	for i, network := range c.TrustedProxies {
 		if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Masked() != prefix {
-			j.says(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
+			j.report(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
 		} else if prefix.Bits() == 0 {
-			j.says(fmt.Sprintf("trustedProxies[%d]", i), "everybody could say who they are", "name the networks of the proxies alone")
+			j.report(fmt.Sprintf("trustedProxies[%d]", i), "everybody could say who they are", "name the networks of the proxies alone")
 		}
 	}
 	if c.Web.Enabled {
@@ -172,7 +172,7 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 
 // listens judges where a process listens: the addresses that both have and the one
 // of its own, each alone and that no two take one port.
-func (j *judge) listens(c *configv1alpha1.Common, own, address string) {
+func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 	addresses := map[string]string{
 		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
 		"profiling.bindAddress": c.Profiling.BindAddress, own: address,
@@ -187,25 +187,25 @@ func (j *judge) listens(c *configv1alpha1.Common, own, address string) {
 		for _, other := range paths[:i] {
 			otherHost, otherPort, err := net.SplitHostPort(addresses[other])
 			if err == nil && port == otherPort && (host == otherHost || host == "" || otherHost == "") {
-				j.says(path, fmt.Sprintf("%s listens on port %s already", other, port), "write another port")
+				j.report(path, fmt.Sprintf("%s listens on port %s already", other, port), "write another port")
 			}
 		}
 	}
 }
 
 // common judges what both files have.
-func (j *judge) common(c *configv1alpha1.Common) {
+func (j *validator) common(c *configv1alpha1.Common) {
 	for i, namespace := range c.Namespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			j.says(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
+			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
 		}
 	}
 	if level, known := c.Log.Level, configv1alpha1.LogLevels(); level != "" && !slices.Contains(known, level) {
-		j.says("log.level", fmt.Sprintf("%q is no level", level), "write "+strings.Join(known, ", ")+", or nothing for that of --log-level")
+		j.report("log.level", fmt.Sprintf("%q is no level", level), "write "+strings.Join(known, ", ")+", or nothing for that of --log-level")
 	}
 	j.tracing(&c.Tracing)
 	if c.Metrics.Plain && c.Metrics.CertDir != "" {
-		j.says("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
+		j.report("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
 	}
 	if m := c.Media; m != nil {
 		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the section media from an installation for text alone")
@@ -216,7 +216,7 @@ func (j *judge) common(c *configv1alpha1.Common) {
 			}
 		}
 		if m.TakeOverFrom != "" && !identity.MatchString(m.TakeOverFrom) {
-			j.says("media.takeOverFrom", fmt.Sprintf("%q is no identity of a cluster", m.TakeOverFrom), "write the UID that the manager's log and the marker in the bucket name")
+			j.report("media.takeOverFrom", fmt.Sprintf("%q is no identity of a cluster", m.TakeOverFrom), "write the UID that the manager's log and the marker in the bucket name")
 		}
 	}
 	for name, platform := range c.Platforms.Sections() {
@@ -226,26 +226,26 @@ func (j *judge) common(c *configv1alpha1.Common) {
 	}
 }
 
-func (j *judge) tracing(t *configv1alpha1.Tracing) {
+func (j *validator) tracing(t *configv1alpha1.Tracing) {
 	if t.Endpoint != "" {
 		j.webAddress("tracing.endpoint", t.Endpoint, "http://collector.observability:4318")
 	}
 	if r := t.SamplingRatio; r != nil && !(*r >= 0 && *r <= 1) { // not a number is no share either
-		j.says("tracing.samplingRatio", "it is no share", "write a number from 0 to 1, such as 0.1 for a tenth")
+		j.report("tracing.samplingRatio", "it is no share", "write a number from 0 to 1, such as 0.1 for a tenth")
 	}
 }
 
 // loginConfig judges the name of a configuration of Facebook Login for Business.
-func (j *judge) loginConfig(path string, p *configv1alpha1.Platform) {
+func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 	if path != "platforms.facebook" && (path != "platforms.instagram" || p.Login != "facebook") {
-		j.says(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
+		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
 	}
 	if strings.Trim(p.LoginConfigID, "0123456789") != "" {
-		j.says(path+".loginConfigID", "it is no id of a configuration", "write the number that stands beside the configuration in the app's settings")
+		j.report(path+".loginConfigID", "it is no id of a configuration", "write the number that stands beside the configuration in the app's settings")
 	}
 }
 
-func (j *judge) platform(path string, p *configv1alpha1.Platform) {
+func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 	for name, address := range map[string]string{
 		"apiURL": p.APIURL, "webURL": p.WebURL, "authorizeURL": p.AuthorizeURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL,
 	} {
@@ -254,46 +254,46 @@ func (j *judge) platform(path string, p *configv1alpha1.Platform) {
 		}
 	}
 	if path == "platforms.instagram" && p.Login != "" && p.Login != "instagram" && p.Login != "facebook" {
-		j.says(path+".login", "it is no way to connect an account", "write instagram or facebook")
+		j.report(path+".login", "it is no way to connect an account", "write instagram or facebook")
 	}
 	if p.LoginConfigID != "" {
 		j.loginConfig(path, p)
 	}
 	if p.TwoSteps && path != "platforms.facebook" {
-		j.says(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
+		j.report(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
 	}
 	if p.ClientSecretFile != "" && p.ClientID == "" {
-		j.says(path+".clientSecretFile", "a secret without its app", "write clientID too")
+		j.report(path+".clientSecretFile", "a secret without its app", "write clientID too")
 	}
 	if p.ListingLag.Duration < 0 {
-		j.says(path+".listingLag", "it is negative", "write 0s or more")
+		j.report(path+".listingLag", "it is negative", "write 0s or more")
 	}
 }
 
-func (j *judge) required(path, value, remedy string) {
+func (j *validator) required(path, value, remedy string) {
 	if value == "" {
-		j.says(path, "it is missing", remedy)
+		j.report(path, "it is missing", remedy)
 	}
 }
 
-func (j *judge) atLeast(least int, fields map[string]int) {
+func (j *validator) atLeast(least int, fields map[string]int) {
 	for path, n := range fields {
 		if n < least {
-			j.says(path, fmt.Sprintf("%d is too small", n), fmt.Sprintf("write %d or more", least))
+			j.report(path, fmt.Sprintf("%d is too small", n), fmt.Sprintf("write %d or more", least))
 		}
 	}
 }
 
-func (j *judge) positive(fields map[string]time.Duration) {
+func (j *validator) positive(fields map[string]time.Duration) {
 	for path, d := range fields {
 		if d <= 0 {
-			j.says(path, fmt.Sprintf("%s is too short", d), "write more than zero")
+			j.report(path, fmt.Sprintf("%s is too short", d), "write more than zero")
 		}
 	}
 }
 
 // endpoint judges where something listens.
-func (j *judge) endpoint(path, address string) {
+func (j *validator) endpoint(path, address string) {
 	if (configv1alpha1.Endpoint{BindAddress: address}).Off() {
 		return
 	}
@@ -302,24 +302,24 @@ func (j *judge) endpoint(path, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		j.says(path, fmt.Sprintf("%q is no address to listen on", address), `write HOST:PORT or :PORT with a port up to 65535, or "0" for none`)
+		j.report(path, fmt.Sprintf("%q is no address to listen on", address), `write HOST:PORT or :PORT with a port up to 65535, or "0" for none`)
 	}
 }
 
 // webAddress judges the address of something that speaks HTTP.
-func (j *judge) webAddress(path, address, example string) (u *url.URL, ok bool) {
+func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.User != nil {
-		j.says(path, "it is no address", "write one like "+example)
+		j.report(path, "it is no address", "write one like "+example)
 		return nil, false
 	}
 	return u, true
 }
 
 // store judges the address of a store, which has no path.
-func (j *judge) store(path, address string) {
+func (j *validator) store(path, address string) {
 	const example = "https://s3.example.com"
 	if u, ok := j.webAddress(path, address, example); ok && u.Path != "" && u.Path != "/" {
-		j.says(path, "it has a path", "write one like "+example+"; the bucket has a field of its own, media.bucket")
+		j.report(path, "it has a path", "write one like "+example+"; the bucket has a field of its own, media.bucket")
 	}
 }

@@ -16,15 +16,15 @@ import (
 )
 
 // web judges the web application, and what else the file says as far as it concerns it.
-func (j *judge) web(c *configv1alpha1.APIServerConfiguration) {
+func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 	if u, err := url.Parse(c.SiteURL); err == nil && u.Path != "" && u.Path != "/" {
-		j.says("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
+		j.report("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.SignInSecret)) > 0 {
-		j.says("web.signInSecret", fmt.Sprintf("%q is no name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
+		j.report("web.signInSecret", fmt.Sprintf("%q is no name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.RolePrefix)) > 0 {
-		j.says("web.rolePrefix", fmt.Sprintf("no role's name can begin with %q", c.Web.RolePrefix), "write the name of the release, such as herald")
+		j.report("web.rolePrefix", fmt.Sprintf("no role's name can begin with %q", c.Web.RolePrefix), "write the name of the release, such as herald")
 	}
 	if c.Web.OIDC != nil {
 		j.oidc(c.Web.OIDC, c.SiteURL)
@@ -32,26 +32,26 @@ func (j *judge) web(c *configv1alpha1.APIServerConfiguration) {
 }
 
 // oidc judges an OpenID Connect provider.
-func (j *judge) oidc(o *configv1alpha1.OIDC, site string) {
+func (j *validator) oidc(o *configv1alpha1.OIDC, site string) {
 	const section = "web.oidc"
 	if site == "" {
-		j.says(section, "the provider could not send people back: there is no siteURL", "write siteURL, such as https://herald.example.com")
+		j.report(section, "the provider could not send people back: there is no siteURL", "write siteURL, such as https://herald.example.com")
 	}
 	j.required(section+".clientID", o.ClientID, "write what the provider calls Herald")
 	j.required(section+".usernameClaim", o.UsernameClaim, "write the claim that names a person, such as email or sub")
 	j.required(section+".issuerURL", o.IssuerURL, "write the provider's address, such as https://accounts.example.com")
 	if o.IssuerURL != "" {
 		if u, ok := j.webAddress(section+".issuerURL", o.IssuerURL, "https://accounts.example.com"); ok && u.Scheme == "http" && !isLoopback(u) {
-			j.says(section+".issuerURL", "it is not HTTPS, so that others could let themselves in", "write an address with https://")
+			j.report(section+".issuerURL", "it is not HTTPS, so that others could let themselves in", "write an address with https://")
 		}
 	}
 	for path, prefix := range map[string]string{section + ".usernamePrefix": o.UsernamePrefix, section + ".groupsPrefix": o.GroupsPrefix} {
 		if strings.HasPrefix(prefix, "system:") || strings.HasPrefix(prefix, "herald:") {
-			j.says(path, "names that begin so belong to Kubernetes or to Herald itself", "write another one, such as oidc:")
+			j.report(path, "names that begin so belong to Kubernetes or to Herald itself", "write another one, such as oidc:")
 		}
 	}
 	if slices.Contains(o.Scopes, "") {
-		j.says(section+".scopes", "one of them is empty", "remove it")
+		j.report(section+".scopes", "one of them is empty", "remove it")
 	}
 }
 

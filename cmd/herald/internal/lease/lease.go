@@ -47,13 +47,13 @@ type Lock struct {
 	resourcelock.Interface
 
 	// watch returns the changes of the lease, its present state first.
-	watch func(context.Context) (watch.Interface, error)
-	lasts time.Duration
-	clock clock.WithDelayedExecution
+	watch    func(context.Context) (watch.Interface, error)
+	duration time.Duration
+	clock    clock.WithDelayedExecution
 
-	// patience is for how long a leader tries to renew the lease before stop is called.
-	patience time.Duration
-	stop     func()
+	// renewDeadline is for how long a leader tries to renew the lease before stop is called.
+	renewDeadline time.Duration
+	stop          func()
 
 	// writing is held while the lease is read or written.
 	writing sync.Mutex
@@ -114,8 +114,8 @@ func New(o Options) (*Lock, error) {
 		watch: func(ctx context.Context) (watch.Interface, error) {
 			return watches.Leases(o.Name.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name.Name).String()})
 		},
-		lasts: o.Times.LeaseDuration.Duration, clock: o.Clock,
-		patience: o.Times.RenewDeadline.Duration - o.Times.RetryPeriod.Duration, stop: o.Stop,
+		duration: o.Times.LeaseDuration.Duration, clock: o.Clock,
+		renewDeadline: o.Times.RenewDeadline.Duration - o.Times.RetryPeriod.Duration, stop: o.Stop,
 	}, nil
 }
 
@@ -168,13 +168,13 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record, raw, err := l.read(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
 		// A leader that another one has followed ends what it has begun as if it were told to stop.
-		l.lose(l.lastRenewed())
+		l.expire(l.lastRenewed())
 		l.set(time.Time{}, false)
 	}
 	if l.hasEnded() {
 		return &resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity()}, nil, nil
 	}
-	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" || !l.await(ctx) {
+	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" || !l.waitReleased(ctx) {
 		return record, raw, err
 	}
 	return l.read(ctx)
@@ -187,10 +187,10 @@ func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return l.Interface.Get(ctx)
 }
 
-// await returns true as soon as nobody holds the lease. It returns false if its holder
+// waitReleased returns true as soon as nobody holds the lease. It returns false if its holder
 // has not renewed it for as long as it lasts, and if it cannot be watched: then the
 // election asks again after its pause.
-func (l *Lock) await(ctx context.Context) bool {
+func (l *Lock) waitReleased(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := l.watch(ctx)
@@ -198,7 +198,7 @@ func (l *Lock) await(ctx context.Context) bool {
 		return false
 	}
 	defer changes.Stop()
-	expiry := l.clock.NewTimer(l.lasts)
+	expiry := l.clock.NewTimer(l.duration)
 	defer expiry.Stop()
 	for {
 		select {
@@ -217,7 +217,7 @@ func (l *Lock) await(ctx context.Context) bool {
 			if change.Type == watch.Deleted || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 				return true
 			}
-			expiry.Reset(l.lasts)
+			expiry.Reset(l.duration)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (l *Lock) set(renewed time.Time, holds bool) {
 	if renewed.IsZero() {
 		return
 	}
-	l.watchdog = l.clock.AfterFunc(l.patience, func() { l.lose(renewed) })
+	l.watchdog = l.clock.AfterFunc(l.renewDeadline, func() { l.expire(renewed) })
 }
 
 // lastRenewed is when this process last wrote that it leads; zero if it does not lead.
@@ -292,8 +292,8 @@ func (l *Lock) lastRenewed() time.Time {
 	return l.renewed
 }
 
-// lose stops the process if it leads and the lease has not been renewed since.
-func (l *Lock) lose(since time.Time) {
+// expire stops the process if it leads and the lease has not been renewed since.
+func (l *Lock) expire(since time.Time) {
 	l.mu.Lock()
 	current := !l.ended && !since.IsZero() && l.renewed.Equal(since)
 	if current {
@@ -313,8 +313,8 @@ func (l *Lock) Check(*http.Request) error {
 	if l.renewed.IsZero() {
 		return nil
 	}
-	if past := l.clock.Since(l.renewed) - l.lasts; past > overdue {
-		return fmt.Errorf("the lease ended at %s, and this process still leads", l.renewed.Add(l.lasts).UTC().Format(time.RFC3339))
+	if past := l.clock.Since(l.renewed) - l.duration; past > overdue {
+		return fmt.Errorf("the lease ended at %s, and this process still leads", l.renewed.Add(l.duration).UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func TestLeaseOutlived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("us")}
-			lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: fake, watch: func(context.Context) (watch.Interface, error) {
+			lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: fake, watch: func(context.Context) (watch.Interface, error) {
 				return nil, errors.New("cannot be watched")
 			}}
 			if err := lock.Check(nil); err != nil {
@@ -160,7 +160,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory, changes := &memoryLock{record: held("them")}, watch.NewFake()
-				lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
+				lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
 					return changes, tc.refuse
 				}}
 				if tc.holder != nil {
@@ -223,7 +223,7 @@ func TestLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory, stops := &memoryLock{record: held("")}, 0
 				lock := &Lock{
-					Interface: memory, lasts: lasts, patience: patience, clock: clock.RealClock{}, stop: func() { stops++ },
+					Interface: memory, duration: lasts, renewDeadline: patience, clock: clock.RealClock{}, stop: func() { stops++ },
 					watch: func(context.Context) (watch.Interface, error) { return nil, errors.New("cannot be watched") },
 				}
 				if err := lock.Update(t.Context(), held("us")); err != nil {
@@ -258,7 +258,7 @@ func TestLost(t *testing.T) {
 // What is written bears the time of the write: the election takes its own before it asks for the lease.
 func TestTimesOfWrites(t *testing.T) {
 	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("")}
-	lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: fake}
+	lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: fake}
 	for _, reason := range []string{"it is acquired", "it is renewed"} {
 		fake.Step(lasts)
 		acquired := memory.record.AcquireTime
@@ -294,7 +294,7 @@ func TestRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := &memoryLock{record: tc.stored}
-			lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: clock.RealClock{}}
+			lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: clock.RealClock{}}
 			if tc.leads {
 				lock.set(time.Now(), true)
 			}

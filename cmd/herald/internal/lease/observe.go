@@ -55,10 +55,10 @@ func (o *Observer) Holder(ctx context.Context, name types.NamespacedName) (strin
 	return "", nil
 }
 
-// Free waits until nobody holds a lease, for so long at most, and returns who holds it
+// WaitFree waits until nobody holds a lease, for so long at most, and returns who holds it
 // then; "" if it is free. Without patience it looks once, which takes as long as the lease
 // lasts.
-func (o *Observer) Free(ctx context.Context, name types.NamespacedName, patience time.Duration) (holder string, err error) {
+func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, patience time.Duration) (holder string, err error) {
 	for since := o.Clock.Now(); ; {
 		holder, err = o.Holder(ctx, name)
 		if err != nil || holder == "" || o.Clock.Since(since) >= patience {

@@ -17,24 +17,24 @@ type Watch struct {
 	// Find returns the leases that a manager may hold.
 	Find func(ctx context.Context) ([]types.NamespacedName, error)
 
-	idle map[types.NamespacedName]*coordinationv1.Lease
+	snapshot map[types.NamespacedName]*coordinationv1.Lease
 }
 
-// Begin remembers the leases as they are while nobody holds them.
-func (w *Watch) Begin(ctx context.Context) (err error) {
-	w.idle, err = w.leases(ctx)
+// Snapshot remembers the leases as they are while nobody holds them.
+func (w *Watch) Snapshot(ctx context.Context) (err error) {
+	w.snapshot, err = w.leases(ctx)
 	return err
 }
 
-// Back returns who has taken or renewed a lease since Begin, and "" if nobody has. Unlike
+// NewHolder returns who has taken or renewed a lease since Begin, and "" if nobody has. Unlike
 // Free it answers at once: whoever comes back writes the lease first.
-func (w *Watch) Back(ctx context.Context) (holder string, err error) {
+func (w *Watch) NewHolder(ctx context.Context) (holder string, err error) {
 	now, err := w.leases(ctx)
 	if err != nil {
 		return "", err
 	}
 	for name, found := range now {
-		before := w.idle[name]
+		before := w.snapshot[name]
 		if before == nil {
 			before = &coordinationv1.Lease{}
 		}

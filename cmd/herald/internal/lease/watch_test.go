@@ -46,11 +46,11 @@ func TestWatch(t *testing.T) {
 					return names, nil
 				},
 			}
-			if err := w.Begin(t.Context()); err != nil {
+			if err := w.Snapshot(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			now, err = tc.now, tc.err
-			if holder, err := w.Back(t.Context()); holder != tc.holder || !errors.Is(err, tc.err) {
+			if holder, err := w.NewHolder(t.Context()); holder != tc.holder || !errors.Is(err, tc.err) {
 				t.Errorf("%s: got holder %q, error %v; want %q, %v", tc.reason, holder, err, tc.holder, tc.err)
 			}
 		})

@@ -40,26 +40,26 @@ import (
 )
 
 const (
-	// allowedFor and deniedFor are how long an answer of the Kubernetes API holds; kube-apiserver's own webhooks take
+	// allowedTTL and deniedFor are how long an answer of the Kubernetes API holds; kube-apiserver's own webhooks take
 	// these times for granted.
-	allowedFor = time.Minute
-	deniedFor  = 10 * time.Second
-	// knownFor is how long a token that was let in is asked about before any stranger's. Kubernetes replaces the tokens
+	allowedTTL = time.Minute
+	deniedTTL  = 10 * time.Second
+	// knownTTL is how long a token that was let in is asked about before any stranger's. Kubernetes replaces the tokens
 	// of pods within an hour.
-	knownFor = time.Hour
+	knownTTL = time.Hour
 	// rememberedAllowed and rememberedDenied bound how many answers are kept. Readers of metrics are few; made-up tokens
 	// are as many as somebody likes, and push out one another alone.
 	rememberedAllowed = 128
 	rememberedDenied  = 1024
-	// questionsAMinute bounds what one address has asked about tokens that are not known.
-	questionsAMinute = 30
-	// questionsAtOnce bounds the questions about strangers, and again those about known tokens.
-	questionsAtOnce = 4
+	// reviewsPerMinute bounds what one address has asked about tokens that are not known.
+	reviewsPerMinute = 30
+	// maxConcurrentReviews bounds the questions about strangers, and again those about known tokens.
+	maxConcurrentReviews = 4
 	// logAgain is after how long a cause is logged once more, and rememberedCauses how many are told apart.
 	logAgain         = time.Minute
 	rememberedCauses = 16
-	// askWithin bounds both questions together, and the wait before them.
-	askWithin = 10 * time.Second
+	// reviewTimeout bounds both questions together, and the wait before them.
+	reviewTimeout = 10 * time.Second
 	// longestToken is what a token of Kubernetes stays far below: that of a ServiceAccount has some 1,200 bytes.
 	longestToken = 4 << 10
 )
@@ -79,7 +79,7 @@ func Filter(config *rest.Config, httpClient *http.Client) (metricsserver.Filter,
 	g := newGuard(tokens.TokenReviews(), rights.SubjectAccessReviews(), clock.RealClock{})
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			status, err := g.judge(w, r)
+			status, err := g.authorize(w, r)
 			g.log(log, err)
 			if status != http.StatusOK {
 				http.Error(w, http.StatusText(status), status)
@@ -97,8 +97,8 @@ type guard struct {
 	allowed, denied, known *cache.LRUExpireCache
 	// addresses counts the questions for strangers.
 	addresses *ratelimit.Limiter
-	// strangers and familiar hold a place for each question under way, about unknown and about known tokens.
-	strangers, familiar chan struct{}
+	// unknownSlots and familiar hold a place for each question under way, about unknown and about known tokens.
+	unknownSlots, knownSlots chan struct{}
 	// causes holds the errors that the log has of late.
 	causes *cache.LRUExpireCache
 }
@@ -107,14 +107,14 @@ func newGuard(tokens typedauthenticationv1.TokenReviewInterface, rights typedaut
 	return &guard{
 		tokens: tokens, rights: rights,
 		allowed: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), denied: cache.NewLRUExpireCacheWithClock(rememberedDenied, c),
-		known: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), addresses: ratelimit.New(questionsAMinute, c),
-		causes:    cache.NewLRUExpireCacheWithClock(rememberedCauses, c),
-		strangers: make(chan struct{}, questionsAtOnce), familiar: make(chan struct{}, questionsAtOnce),
+		known: cache.NewLRUExpireCacheWithClock(rememberedAllowed, c), addresses: ratelimit.New(reviewsPerMinute, c),
+		causes:       cache.NewLRUExpireCacheWithClock(rememberedCauses, c),
+		unknownSlots: make(chan struct{}, maxConcurrentReviews), knownSlots: make(chan struct{}, maxConcurrentReviews),
 	}
 }
 
-// question is what is asked; the token only as its hash.
-type question struct {
+// reviewKey is what is asked; the token only as its hash.
+type reviewKey struct {
 	token      [sha256.Size]byte
 	verb, path string
 }
@@ -122,28 +122,28 @@ type question struct {
 // errBusy is the cause of a 503.
 var errBusy = errors.New("too many tokens are being asked about")
 
-// judge returns the status of the answer; 200 if the request may pass. The error says why the Kubernetes API could not
+// authorize returns the status of the answer; 200 if the request may pass. The error says why the Kubernetes API could not
 // be asked.
-func (g *guard) judge(w http.ResponseWriter, r *http.Request) (int, error) {
+func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || !isToken(token) {
 		return http.StatusUnauthorized, nil
 	}
-	q := question{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: r.URL.Path}
+	q := reviewKey{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: r.URL.Path}
 	if _, ok := g.allowed.Get(q); ok {
 		return http.StatusOK, nil
 	}
 	if status, ok := g.denied.Get(q); ok {
 		return status.(int), nil //nolint:forcetypeassert // nothing else is stored
 	}
-	places := g.familiar
+	places := g.knownSlots
 	if _, ok := g.known.Get(q.token); !ok {
-		places = g.strangers
-		if allowed, _ := g.addresses.Take(request.Address(r), w.Header()); !allowed {
+		places = g.unknownSlots
+		if allowed, _ := g.addresses.Allow(request.Address(r), w.Header()); !allowed {
 			return http.StatusTooManyRequests, nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
 	select {
 	case places <- struct{}{}:
@@ -151,20 +151,20 @@ func (g *guard) judge(w http.ResponseWriter, r *http.Request) (int, error) {
 	case <-ctx.Done():
 		return http.StatusServiceUnavailable, errBusy
 	}
-	return g.ask(ctx, token, q)
+	return g.reviewAndCache(ctx, token, q)
 }
 
-// ask puts a question to the Kubernetes API and remembers the answer.
-func (g *guard) ask(ctx context.Context, token string, q question) (int, error) {
+// reviewAndCache puts a question to the Kubernetes API and remembers the answer.
+func (g *guard) reviewAndCache(ctx context.Context, token string, q reviewKey) (int, error) {
 	status, err := g.review(ctx, token, q)
 	switch {
 	case err != nil:
 		return http.StatusInternalServerError, err
 	case status == http.StatusOK:
-		g.allowed.Add(q, status, allowedFor)
-		g.known.Add(q.token, status, knownFor)
+		g.allowed.Add(q, status, allowedTTL)
+		g.known.Add(q.token, status, knownTTL)
 	default:
-		g.denied.Add(q, status, deniedFor)
+		g.denied.Add(q, status, deniedTTL)
 	}
 	return status, nil
 }
@@ -200,7 +200,7 @@ func (g *guard) log(log logr.Logger, err error) {
 }
 
 // review asks who owns a token, and whether that account may do what is asked.
-func (g *guard) review(ctx context.Context, token string, q question) (int, error) {
+func (g *guard) review(ctx context.Context, token string, q reviewKey) (int, error) {
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("cannot ask who owns a token: %w", err)

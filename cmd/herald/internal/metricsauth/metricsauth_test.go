@@ -133,7 +133,7 @@ func guarded(t *testing.T, c clock.PassiveClock) (serve func(address, header str
 		r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
 		r.RemoteAddr = address
 		r.Header.Set("Authorization", header)
-		status, err := g.judge(w, r)
+		status, err := g.authorize(w, r)
 		if err != nil {
 			t.Error(err)
 		}
@@ -153,15 +153,15 @@ func TestFlood(t *testing.T) {
 	for i := range 10_000 {
 		serve("10.0.0.2:1", token(fmt.Sprintf("unknown-%d", i)))
 	}
-	if asked := api.asked.Load() - before; asked > questionsAMinute {
-		t.Errorf("one address had %d questions put to the Kubernetes API in a minute, want at most %d", asked, questionsAMinute)
+	if asked := api.asked.Load() - before; asked > reviewsPerMinute {
+		t.Errorf("one address had %d questions put to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
 	}
 	before = api.asked.Load()
 	for i := range 2_000 {
 		serve(fmt.Sprintf("[2001:db8::%x]:1", i+1), token(fmt.Sprintf("unknown-of-a-network-%d", i)))
 	}
-	if asked := api.asked.Load() - before; asked > questionsAMinute {
-		t.Errorf("one network of 64 bits had %d questions put to the Kubernetes API in a minute, want at most %d", asked, questionsAMinute)
+	if asked := api.asked.Load() - before; asked > reviewsPerMinute {
+		t.Errorf("one network of 64 bits had %d questions put to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
 	}
 	for i := range 2_000 {
 		serve(fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), token(fmt.Sprintf("unknown-of-many-%d", i)))
@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 	if status := serve("10.0.0.1:1", prometheus); status != http.StatusOK || api.asked.Load() != before {
 		t.Errorf("made-up tokens pushed out the answer about Prometheus: %d", status)
 	}
-	c.SetTime(c.Now().Add(2 * allowedFor))
+	c.SetTime(c.Now().Add(2 * allowedTTL))
 	if status := serve("10.0.0.2:1", prometheus); status != http.StatusOK {
 		t.Errorf("a known token is asked about from an address whose limit others used up: %d", status)
 	}
@@ -189,7 +189,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 				r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
 				r.RemoteAddr = fmt.Sprintf("10.0.0.%d:1", i)
 				r.Header.Set("Authorization", token(fmt.Sprintf("unknown-%d", i)))
-				status, err := g.judge(httptest.NewRecorder(), r)
+				status, err := g.authorize(httptest.NewRecorder(), r)
 				mu.Lock()
 				g.log(logger, err)
 				mu.Unlock()
@@ -197,8 +197,8 @@ func TestQuestionsAtOnce(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if asked := g.tokens.(slow).asked.Load(); asked != questionsAtOnce {
-			t.Errorf("%d questions are under way, want %d", asked, questionsAtOnce)
+		if asked := g.tokens.(slow).asked.Load(); asked != maxConcurrentReviews {
+			t.Errorf("%d questions are under way, want %d", asked, maxConcurrentReviews)
 		}
 		for range 50 { // after askWithin, which passes at once here
 			if status := <-statuses; status != http.StatusServiceUnavailable && status != http.StatusInternalServerError {

@@ -14,17 +14,17 @@ import (
 // answerWithin bounds one request of a check.
 const answerWithin = 10 * time.Second
 
-// ErrAway says that the Kubernetes API did not answer, or not as one that works: what
+// ErrUnavailable says that the Kubernetes API did not answer, or not as one that works: what
 // may be otherwise a moment later.
-var ErrAway = errors.New("the Kubernetes API does not answer")
+var ErrUnavailable = errors.New("the Kubernetes API does not answer")
 
-// away marks an error of a request as ErrAway, unless the Kubernetes API has decided it.
-func away(err error) error {
+// asUnavailable marks an error of a request as ErrAway, unless the Kubernetes API has decided it.
+func asUnavailable(err error) error {
 	var decided apierrors.APIStatus
 	passes := !errors.As(err, &decided) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 	if !passes {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrAway, err)
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

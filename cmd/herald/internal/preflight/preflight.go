@@ -81,7 +81,7 @@ func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("ask the Kubernetes API for its version: %w", away(err))
+		return fmt.Errorf("ask the Kubernetes API for its version: %w", asUnavailable(err))
 	}
 	if err := checkVersion(serverVersion.GitVersion); err != nil {
 		return err
@@ -95,7 +95,7 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w: this account may not read %s; give it the right to (config/rbac)", ErrUnread, want.Name)
 		case err != nil:
-			return fmt.Errorf("read the resource definition %s: %w", want.Name, away(err))
+			return fmt.Errorf("read the resource definition %s: %w", want.Name, asUnavailable(err))
 		}
 		if err := json.Unmarshal(data, served); err != nil {
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
@@ -127,7 +127,7 @@ func checkServed(ctx context.Context, client rest.Interface, definitions []*apie
 			}
 			if !slices.Contains(served[path], d.Spec.Names.Plural) {
 				return fmt.Errorf("%w yet under %s/%s, though it has the resource definition; if that lasts, see the conditions of: kubectl describe crd %s",
-					ErrAway, path, d.Spec.Names.Plural, d.Name)
+					ErrUnavailable, path, d.Spec.Names.Plural, d.Name)
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func servedUnder(ctx context.Context, client rest.Interface, path string) (names
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, away(err))
+		return nil, fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, asUnavailable(err))
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(data, &list); err != nil {

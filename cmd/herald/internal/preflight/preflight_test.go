@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 			if errors.Is(err, ErrUnread) != (tt.status == http.StatusForbidden && !tt.unserved) {
 				t.Errorf("%v tells wrongly whether the definitions could be read", err)
 			}
-			if errors.Is(err, ErrAway) != tt.unserved {
+			if errors.Is(err, ErrUnavailable) != tt.unserved {
 				t.Errorf("%v tells wrongly whether to wait", err)
 			}
 		})
@@ -169,7 +169,7 @@ func TestServed(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = checkServed(t.Context(), client.RESTClient(), definitions)
-			if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) || errors.Is(err, ErrAway) != tt.away {
+			if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) || errors.Is(err, ErrUnavailable) != tt.away {
 				t.Errorf("%s: got %v", tt.reason, err)
 			}
 		})
@@ -208,7 +208,7 @@ func TestAway(t *testing.T) {
 			if tt.status == 0 {
 				server.Close()
 			}
-			if err := Check(t.Context(), &rest.Config{Host: server.URL}, crd.Definitions); errors.Is(err, ErrAway) != tt.away {
+			if err := Check(t.Context(), &rest.Config{Host: server.URL}, crd.Definitions); errors.Is(err, ErrUnavailable) != tt.away {
 				t.Errorf("%s: got %v", tt.reason, err)
 			}
 		})

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lookEvery is how often a Watch asks whether the resource definitions were changed.
-const lookEvery = 15 * time.Second
+// checkInterval is how often a Watch asks whether the resource definitions were changed.
+const checkInterval = 15 * time.Second
 
 // onlyMetadata asks the API for an object without its content.
 const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -65,7 +65,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.Clock.After(lookEvery):
+		case <-w.Clock.After(checkInterval):
 		}
 	}
 }

@@ -113,7 +113,7 @@ func TestWatch(t *testing.T) {
 	} {
 		before := compared()
 		server.set(tt.change)
-		clock.Step(lookEvery)
+		clock.Step(checkInterval)
 		if goesOn := looked(); goesOn == tt.ends {
 			t.Fatalf("%s: it goes on: %v", tt.reason, goesOn)
 		}

@@ -28,9 +28,9 @@ const (
 	atOnce = 16
 	// tries is how often an object is read and written that somebody else changes meanwhile.
 	tries = 10
-	// lookAfter is after how many objects it is looked again whether a manager works: as many
+	// checkEvery is after how many objects it is looked again whether a manager works: as many
 	// as are released in a second by default.
-	lookAfter = 200
+	checkEvery = 200
 	// fieldOwner is who changed the metadata, as managedFields tells it.
 	fieldOwner = "herald-release"
 )
@@ -42,7 +42,7 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 	if len(namespaces) == 0 || k.everywhere {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	wanted, err := r.wanted(ctx, k)
+	wanted, err := r.nameFilter(ctx, k)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -65,16 +65,16 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 // releaseIn is releaseKind for one namespace, or for all.
 func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted func(name string) bool) (found int, failed []error, err error) {
 	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(namespace)
-	err = pages.Each(ctx, func(paged context.Context, of pages.Page) (string, error) {
+	err = pages.EachPage(ctx, func(paged context.Context, of pages.Page) (string, error) {
 		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
 		}
-		held := heldOf(page.Items, wanted)
+		held := withFinalizer(page.Items, wanted)
 		found += len(held)
 		// With a context of its own: the other one has the size of the page counted.
-		for part := range slices.Chunk(held, lookAfter) {
-			if err := r.look(ctx); err != nil {
+		for part := range slices.Chunk(held, checkEvery) {
+			if err := r.checkStopped(ctx); err != nil {
 				return "", err
 			}
 			failed = append(failed, r.releaseAll(ctx, k, part)...)
@@ -84,9 +84,9 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	return found, failed, err
 }
 
-// wanted reports which objects of a kind belong to the namespaces that are released. A Team
+// nameFilter reports which objects of a kind belong to the namespaces that are released. A Team
 // says in its spec which namespace is its own.
-func (r *run) wanted(ctx context.Context, k kind) (func(name string) bool, error) {
+func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, error) {
 	if !k.everywhere || len(r.Namespaces) == 0 {
 		return func(string) bool { return true }, nil
 	}
@@ -103,7 +103,7 @@ func (r *run) wanted(ctx context.Context, k kind) (func(name string) bool, error
 // eachTeam calls f for each Team with the namespace that it names. Where the definitions are gone there are none.
 func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructured, namespace string)) error {
 	objects := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(teams))
-	return client.IgnoreNotFound(pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	return client.IgnoreNotFound(pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 		page, err := objects.List(ctx, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", err
@@ -116,8 +116,8 @@ func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructur
 	}))
 }
 
-// heldOf returns the objects that have a finalizer of Herald.
-func heldOf(items []metav1.PartialObjectMetadata, wanted func(name string) bool) (held []*metav1.PartialObjectMetadata) {
+// withFinalizer returns the objects that have a finalizer of Herald.
+func withFinalizer(items []metav1.PartialObjectMetadata, wanted func(name string) bool) (held []*metav1.PartialObjectMetadata) {
 	for i := range items {
 		if ours, _ := split(items[i].Finalizers); len(ours) > 0 && wanted(items[i].Name) {
 			held = append(held, &items[i])
@@ -129,7 +129,7 @@ func heldOf(items []metav1.PartialObjectMetadata, wanted func(name string) bool)
 // releaseAll releases objects of a kind, and returns what failed.
 func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	if r.DryRun {
-		return r.sayAll(ctx, k, held)
+		return r.reportAll(ctx, k, held)
 	}
 	var (
 		group errgroup.Group
@@ -138,32 +138,32 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 	group.SetLimit(atOnce)
 	for _, m := range held {
 		group.Go(func() error {
-			err := r.takeOff(ctx, k, m)
+			err := r.removeFinalizers(ctx, k, m)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				failed = append(failed, fmt.Errorf("cannot take the finalizer off %s %s: %w", k.name, nameOf(m), err))
 			} else {
-				r.off[k.resource]++
+				r.released[k.resource]++
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // every error is among those that failed
 	if len(held) > 0 {
-		if _, err := fmt.Fprintf(r.Out, "%s: %d so far\n", k.resource, r.off[k.resource]); err != nil {
+		if _, err := fmt.Fprintf(r.Out, "%s: %d so far\n", k.resource, r.released[k.resource]); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return failed
 }
 
-// sayAll is releaseAll for a dry run.
-func (r *run) sayAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
+// reportAll is releaseAll for a dry run.
+func (r *run) reportAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	for _, m := range held {
 		ours, _ := split(m.Finalizers)
 		does := "would take"
-		switch err := r.stays(ctx, k, m); {
+		switch err := r.checkRecorded(ctx, k, m); {
 		case errors.As(err, new(*unrecorded)):
 			does = "would not yet take"
 		case err != nil:
@@ -177,9 +177,9 @@ func (r *run) sayAll(ctx context.Context, k kind, held []*metav1.PartialObjectMe
 	return failed
 }
 
-// takeOff takes Herald's finalizers off an object as it was read. If somebody else has changed
+// removeFinalizers takes Herald's finalizers off an object as it was read. If somebody else has changed
 // it since, it is read again. An object that is gone has none.
-func (r *run) takeOff(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
+func (r *run) removeFinalizers(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
 	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(m.Namespace)
 	var conflict error
 	for range tries {
@@ -187,7 +187,7 @@ func (r *run) takeOff(ctx context.Context, k kind, m *metav1.PartialObjectMetada
 		if len(ours) == 0 {
 			return nil
 		}
-		if err := r.stays(ctx, k, m); err != nil {
+		if err := r.checkRecorded(ctx, k, m); err != nil {
 			return err
 		}
 		change, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": others}})
@@ -196,7 +196,7 @@ func (r *run) takeOff(ctx context.Context, k kind, m *metav1.PartialObjectMetada
 		}
 		_, conflict = objects.Patch(ctx, m.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldOwner})
 		if conflict == nil {
-			r.went(k, m)
+			r.recordGone(k, m)
 		}
 		if !apierrors.IsConflict(conflict) {
 			return client.IgnoreNotFound(conflict)

@@ -31,22 +31,22 @@ func (u *unrecorded) Error() string {
 		"or run this again after %s, when the manager would give it up too; or run it with --without-records, which lets it go now", u.until.UTC().Format(time.RFC3339))
 }
 
-// stays returns why a post keeps its finalizer, and nil if it goes. One that is being deleted
+// checkRecorded returns why a post keeps its finalizer, and nil if it goes. One that is being deleted
 // is gone with its finalizer, so that nobody can write its record any more. As long as the
 // manager would wait for that, so does this, which has no bucket: for an hour at most, and not
 // where the namespace goes too.
-func (r *run) stays(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
+func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
 	if k.resource != posts || r.WithoutRecords || m.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	until := m.DeletionTimestamp.Add(record.PromiseEnds)
+	until := m.DeletionTimestamp.Add(record.WriteTimeout)
 	if !r.Clock.Now().Before(until) {
 		return nil
 	}
-	if kept, err := r.keepsRecords(m.Namespace); err != nil || !kept {
+	if kept, err := r.hasRecords(m.Namespace); err != nil || !kept {
 		return err
 	}
-	if ends, err := r.ends(ctx, m.Namespace); err != nil || ends {
+	if ends, err := r.isTerminating(ctx, m.Namespace); err != nil || ends {
 		return err
 	}
 	whole, err := r.dynamic.Resource(v1alpha1.GroupVersion.WithResource(posts)).Namespace(m.Namespace).Get(ctx, m.Name, metav1.GetOptions{})
@@ -57,43 +57,43 @@ func (r *run) stays(ctx context.Context, k kind, m *metav1.PartialObjectMetadata
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &post); err != nil {
 		return fmt.Errorf("it is no post that this program knows, which has to be as new as Herald was: %w", err)
 	}
-	if record.Needed(&post) || r.Clock.Now().Before(posting.KeyHeldUntil(&post)) {
+	if record.Required(&post) || r.Clock.Now().Before(posting.KeyExpiresAt(&post)) {
 		return &unrecorded{until}
 	}
 	return nil
 }
 
-// went notes a post that is gone with its finalizer.
-func (r *run) went(k kind, m *metav1.PartialObjectMetadata) {
+// recordGone notes a post that is gone with its finalizer.
+func (r *run) recordGone(k kind, m *metav1.PartialObjectMetadata) {
 	if k.resource != posts || m.DeletionTimestamp.IsZero() {
 		return
 	}
-	if kept, err := r.keepsRecords(m.Namespace); err == nil && !kept {
+	if kept, err := r.hasRecords(m.Namespace); err == nil && !kept {
 		return // The records of a Team that goes are to go with it.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.gone = append(r.gone, nameOf(m))
+	r.goneNames = append(r.goneNames, nameOf(m))
 }
 
-// tellGone names posts that are gone.
-func (r *run) tellGone() error {
-	if len(r.gone) == 0 {
+// reportGone names posts that are gone.
+func (r *run) reportGone() error {
+	if len(r.goneNames) == 0 {
 		return nil
 	}
-	slices.Sort(r.gone)
-	names := strings.Join(r.gone[:min(len(r.gone), told)], ", ")
-	if more := len(r.gone) - told; more > 0 {
+	slices.Sort(r.goneNames)
+	names := strings.Join(r.goneNames[:min(len(r.goneNames), maxNamed)], ", ")
+	if more := len(r.goneNames) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	_, err := fmt.Fprintf(r.Out, "%d posts that were being deleted are gone: %s. What of them went out in the last minute before the manager stopped, "+
-		"or while the bucket did not answer, has no record: created again, it is published again\n", len(r.gone), names)
+		"or while the bucket did not answer, has no record: created again, it is published again\n", len(r.goneNames), names)
 	return err
 }
 
-// keepsRecords reports whether posts of a namespace leave records: those of a Team do, until
+// hasRecords reports whether posts of a namespace leave records: those of a Team do, until
 // it is deleted itself.
-func (r *run) keepsRecords(namespace string) (bool, error) {
+func (r *run) hasRecords(namespace string) (bool, error) {
 	owned, err := r.owned()
 	return owned[namespace], err
 }
@@ -112,10 +112,10 @@ func (r *run) readOwned(ctx context.Context) (map[string]bool, error) {
 	return owned, nil
 }
 
-// ends reports whether a namespace is being deleted, as it was when it was first asked for.
-func (r *run) ends(ctx context.Context, namespace string) (bool, error) {
+// isTerminating reports whether a namespace is being deleted, as it was when it was first asked for.
+func (r *run) isTerminating(ctx context.Context, namespace string) (bool, error) {
 	r.mu.Lock()
-	ends, known := r.ending[namespace]
+	ends, known := r.terminating[namespace]
 	r.mu.Unlock()
 	if known {
 		return ends, nil
@@ -131,6 +131,6 @@ func (r *run) ends(ctx context.Context, namespace string) (bool, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ending[namespace] = ends
+	r.terminating[namespace] = ends
 	return ends, nil
 }

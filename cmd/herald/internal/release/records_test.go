@@ -113,7 +113,7 @@ func TestStays(t *testing.T) {
 			if tc.kind != "" {
 				of.resource = tc.kind
 			}
-			err = r.stays(t.Context(), of, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team-acme", Name: "p", DeletionTimestamp: tc.deleted}})
+			err = r.checkRecorded(t.Context(), of, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team-acme", Name: "p", DeletionTimestamp: tc.deleted}})
 			if stays := errors.As(err, new(*unrecorded)); stays != tc.stays || (err != nil) != (tc.stays || tc.fails) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}

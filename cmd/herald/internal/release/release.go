@@ -35,8 +35,8 @@ const (
 	// rounds is how often all objects are read at most. The first round takes finalizers
 	// off, the last one finds none; those between are for what was made meanwhile.
 	rounds = 5
-	// told is how many objects are named of those whose finalizer could not be taken off.
-	told = 10
+	// maxNamed is how many objects are named of those whose finalizer could not be taken off.
+	maxNamed = 10
 
 	posts = "posts"
 	teams = "teams"
@@ -66,9 +66,9 @@ type Options struct {
 	WithoutRecords bool
 	// Clock tells how long posts have been deleted.
 	Clock clock.PassiveClock
-	// Working returns who works as Herald's manager again, and "" if nobody does. It is asked
+	// ActiveManager returns who works as Herald's manager again, and "" if nobody does. It is asked
 	// before each page of objects is released; nil has nobody look.
-	Working func(ctx context.Context) (holder string, err error)
+	ActiveManager func(ctx context.Context) (holder string, err error)
 	// Rate is how many requests a second are made at most; 0 leaves it to the API.
 	Rate int
 	// Out is told what is done.
@@ -81,16 +81,16 @@ type run struct {
 
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
-	// off counts the objects that were released, by the resource.
-	off map[string]int
+	// released counts the objects that were released, by the resource.
+	released map[string]int
 	// owned are the namespaces of Teams that are not being deleted.
 	owned func() (map[string]bool, error)
 
 	mu sync.Mutex
-	// ending remembers of namespaces whether they are being deleted.
-	ending map[string]bool
-	// gone are posts that went with their finalizer.
-	gone []string
+	// terminating remembers of namespaces whether they are being deleted.
+	terminating map[string]bool
+	// goneNames are posts that went with their finalizer.
+	goneNames []string
 }
 
 // Run takes the finalizers off. It returns no error only if no object has one any more, or
@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.all(ctx), r.tellGone())
+	return errors.Join(r.all(ctx), r.reportGone())
 }
 
 // all reads and releases until nothing is left.
@@ -127,7 +127,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Rate == 0 {
 		config.QPS = -1
 	}
-	config.Wrap(pages.Count)
+	config.Wrap(pages.WrapTransport)
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
@@ -136,7 +136,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for Teams: %w", err)
 	}
-	r := &run{Options: o, metadata: meta, dynamic: whole, off: map[string]int{}, ending: map[string]bool{}}
+	r := &run{Options: o, metadata: meta, dynamic: whole, released: map[string]int{}, terminating: map[string]bool{}}
 	r.owned = sync.OnceValues(func() (map[string]bool, error) { return r.readOwned(ctx) })
 	return r, nil
 }
@@ -157,7 +157,7 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 		return found, nil
 	}
 	many := len(failed)
-	failed = append(failed[:min(many, told)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; mend what the errors say, and run this again: what is done stays done", many, found, r.where()))
+	failed = append(failed[:min(many, maxNamed)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; mend what the errors say, and run this again: what is done stays done", many, found, r.where()))
 	return found, errors.Join(failed...)
 }
 
@@ -171,7 +171,7 @@ func (r *run) sum() error {
 func (r *run) done() string {
 	var done []string
 	for _, k := range kinds() {
-		done = append(done, fmt.Sprintf("%s %d", k.resource, r.off[k.resource]))
+		done = append(done, fmt.Sprintf("%s %d", k.resource, r.released[k.resource]))
 	}
 	return strings.Join(done, ", ")
 }
@@ -185,12 +185,12 @@ func (s *Stopped) Error() string {
 		"scales it up again, such as a GitOps tool, and run this again", s.holder, s.done)
 }
 
-// look returns a Stopped if a manager works again.
-func (r *run) look(ctx context.Context) error {
-	if r.Working == nil {
+// checkStopped returns a Stopped if a manager works again.
+func (r *run) checkStopped(ctx context.Context) error {
+	if r.ActiveManager == nil {
 		return nil
 	}
-	holder, err := r.Working(ctx)
+	holder, err := r.ActiveManager(ctx)
 	if err == nil && holder != "" {
 		err = &Stopped{holder, r.done()}
 	}

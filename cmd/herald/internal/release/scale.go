@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lookEvery is the pause between two looks whether pods have ended.
-const lookEvery = time.Second
+// pollInterval is the pause between two looks whether pods have ended.
+const pollInterval = time.Second
 
 // Scaler stops the pods of Deployments. Every field is required.
 type Scaler struct {
@@ -47,15 +47,15 @@ func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duratio
 	}
 	until := s.Clock.Now().Add(patience)
 	for _, name := range names {
-		if err := s.ended(ctx, name, selectors[name], until); err != nil {
+		if err := s.waitPodsEnded(ctx, name, selectors[name], until); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ended waits until the pods of a Deployment have ended.
-func (s *Scaler) ended(ctx context.Context, name, selector string, until time.Time) error {
+// waitPodsEnded waits until the pods of a Deployment have ended.
+func (s *Scaler) waitPodsEnded(ctx context.Context, name, selector string, until time.Time) error {
 	for selector != "" {
 		left, err := s.pods(ctx, selector)
 		switch {
@@ -70,7 +70,7 @@ func (s *Scaler) ended(ctx context.Context, name, selector string, until time.Ti
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("stopped while pods of Deployment %s/%s were ending: %w", s.Namespace, name, ctx.Err())
-		case <-s.Clock.After(lookEvery):
+		case <-s.Clock.After(pollInterval):
 		}
 	}
 	return nil

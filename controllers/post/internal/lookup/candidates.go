@@ -25,9 +25,9 @@ type Candidates struct {
 	Err    error
 }
 
-// listedFor is how many posts are asked for: twice those that are kept, since some belong to
+// listLimit is how many posts are asked for: twice those that are kept, since some belong to
 // other posts.
-const listedFor = 2 * v1alpha1.MostCandidates
+const listLimit = 2 * v1alpha1.MostCandidates
 
 // Candidates lists, side by side, the posts that the accounts of targets have published since
 // the calls in doubt. Those that are known to belong to other targets are left out.
@@ -43,7 +43,7 @@ func (l *Lookups) Candidates(ctx context.Context, f *delivery.Facts, targets []i
 }
 
 func (l *Lookups) candidates(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) ([]v1alpha1.Candidate, error) {
-	asked, err := l.reach(ctx, f, t)
+	asked, err := l.newAccountQuery(ctx, f, t)
 	if err != nil {
 		return nil, err
 	}
@@ -51,25 +51,25 @@ func (l *Lookups) candidates(ctx context.Context, f *delivery.Facts, t *v1alpha1
 	if err := l.load(ctx, f.Connections[f.Post.Spec.Targets[t.Index].ConnectionRef.Name], since); err != nil {
 		return nil, err
 	}
-	posts, err := asked.list(ctx, platforms.Recent{Since: since, Limit: listedFor})
+	posts, err := asked.list(ctx, platforms.Recent{Since: since, Limit: listLimit})
 	if err != nil {
 		return nil, err
 	}
 	var out []v1alpha1.Candidate
 	for i := range posts {
-		if c, fits := candidate(&posts[i]); fits && !l.belongs(f.Post, t, asked.account.ID, c.ExternalID) {
+		if c, fits := candidate(&posts[i]); fits && !l.ownedByOther(f.Post, t, asked.account.ID, c.ExternalID) {
 			out = append(out, c)
 		}
 	}
 	return out, nil
 }
 
-// belongs reports whether a post of an account is known to be another target's, or an earlier
+// ownedByOther reports whether a post of an account is known to be another target's, or an earlier
 // card of this one.
-func (l *Lookups) belongs(post *v1alpha1.Post, t *v1alpha1.TargetStatus, account, externalID string) bool {
+func (l *Lookups) ownedByOther(post *v1alpha1.Post, t *v1alpha1.TargetStatus, account, externalID string) bool {
 	self := owner{post.UID, t.Index}
 	return externalID == t.ExternalID || slices.ContainsFunc(t.Cards, func(c v1alpha1.CardStatus) bool { return c.ExternalID == externalID }) ||
-		l.Owners.ownedByOther(t.Platform, account, externalID, self) || l.Owners.toldOfOther(post.Namespace, t.Platform, externalID, self)
+		l.Owners.ownedByOther(t.Platform, account, externalID, self) || l.Owners.unconfirmedByOther(post.Namespace, t.Platform, externalID, self)
 }
 
 // candidate is a listed post as the status has it. It reports false for an id that the

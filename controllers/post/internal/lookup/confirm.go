@@ -24,7 +24,7 @@ import (
 // confirmed.
 func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
 	found := delivery.Confirmation{ExternalID: r.ExternalID}
-	asked, unreachable := l.reach(ctx, f, t)
+	asked, unreachable := l.newAccountQuery(ctx, f, t)
 	if r.ExternalURL != "" {
 		var err error
 		if found, err = asked.read(ctx, r.ExternalURL, unreachable); err != nil {
@@ -40,33 +40,33 @@ func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.Ta
 	defer cancel()
 	switch whose, err := to.Confirm(ctx, asked.account, found.ExternalID); {
 	case err != nil:
-	case whose == platforms.Own:
+	case whose == platforms.OwnershipConfirmed:
 		found.AccountID = asked.account.ID
-	case whose == platforms.Foreign:
+	case whose == platforms.OwnershipForeign:
 		found.Refused = fmt.Sprintf("%s says that post %q is not one of account %s; answer with the account's own post, or that nothing was sent",
 			t.Platform, found.ExternalID, asked.account.ID)
 	}
 	return found
 }
 
-// question is what a platform is asked about a target that only a person can settle.
-type question struct {
+// accountQuery is what a platform is asked about a target that only a person can settle.
+type accountQuery struct {
 	facts   *delivery.Facts
 	target  *v1alpha1.TargetStatus
 	account platforms.Account
 	timeout time.Duration
 }
 
-// reach prepares to ask the platform of a target as its account. The error says why it cannot
+// newAccountQuery prepares to ask the platform of a target as its account. The error says why it cannot
 // be asked, in words for people; the question knows then what is known without asking.
-func (l *Lookups) reach(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (question, error) {
+func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (accountQuery, error) {
 	var name string
 	if int(t.Index) < len(f.Post.Spec.Targets) {
 		name = f.Post.Spec.Targets[t.Index].ConnectionRef.Name
 	}
 	conn := f.Connections[name]
 	timing, known := f.Timing(t.Platform)
-	q := question{facts: f, target: t, timeout: timing.CallTimeout}
+	q := accountQuery{facts: f, target: t, timeout: timing.CallTimeout}
 	if t.Attempt != nil {
 		q.account.ID = t.Attempt.AccountID
 	}
@@ -92,7 +92,7 @@ func (l *Lookups) reach(ctx context.Context, f *delivery.Facts, t *v1alpha1.Targ
 
 // since is the earliest time at which the post in doubt can have been published. A copy from
 // a backup, for which no call is known, was due at its time.
-func (q *question) since() time.Time {
+func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
 	}
@@ -100,9 +100,9 @@ func (q *question) since() time.Time {
 }
 
 const (
-	// earlier is how much further back a post is looked for by its address: Meta does not say
+	// lookback is how much further back a post is looked for by its address: Meta does not say
 	// whether it lists the time of the container, which may be a day older.
-	earlier = 24 * time.Hour
+	lookback = 24 * time.Hour
 	// mostByAddress is among how many posts it is looked for: one page of every platform's list.
 	mostByAddress = 100
 	// longestShown is how much of an address a message repeats, in characters: what to do
@@ -112,13 +112,13 @@ const (
 
 // read finds the post of an address. unreachable says why the platform cannot be asked, if
 // so. The error is for the person who named the address.
-func (q *question) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
+func (q *accountQuery) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
 	shown := text.Truncate(address, longestShown)
-	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostReader)
+	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)
 	if !reads {
 		return found, fmt.Errorf("%q cannot be read as an address of %s; answer with the id of the post", shown, q.target.Platform)
 	}
-	named, ok := reader.ReadPost(q.account, address)
+	named, ok := reader.ParsePost(q.account, address)
 	if !ok {
 		return found, fmt.Errorf("%q names no post of %s; answer with %s", shown, q.target.Platform.Title(), reader.PostHint())
 	}
@@ -142,16 +142,16 @@ func (q *question) read(ctx context.Context, address string, unreachable error) 
 var errUnlisted = errors.New("the account's latest posts have no such address")
 
 // byCode looks for the post with a code in its address among the account's.
-func (q *question) byCode(ctx context.Context, reader platforms.PostReader, code string, unreachable error) (none platforms.ListedPost, _ error) {
+func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, code string, unreachable error) (none platforms.ListedPost, _ error) {
 	if unreachable != nil {
 		return none, unreachable
 	}
-	posts, err := q.list(ctx, platforms.Recent{Since: q.since().Add(-earlier), Limit: mostByAddress})
+	posts, err := q.list(ctx, platforms.Recent{Since: q.since().Add(-lookback), Limit: mostByAddress})
 	if err != nil {
 		return none, err
 	}
 	for i := range posts {
-		if named, ok := reader.ReadPost(q.account, posts[i].URL); ok && named.Code == code {
+		if named, ok := reader.ParsePost(q.account, posts[i].URL); ok && named.Code == code {
 			return posts[i], nil
 		}
 	}
@@ -160,7 +160,7 @@ func (q *question) byCode(ctx context.Context, reader platforms.PostReader, code
 
 // list lists posts of the account: of a tree whose first card is out, those that hang from
 // others.
-func (q *question) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
+func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
 	lister, lists := q.facts.Platforms[q.target.Platform].(platforms.Lister)
 	if !lists {
 		return nil, fmt.Errorf("%s lists no posts", q.target.Platform)

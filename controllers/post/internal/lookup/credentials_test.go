@@ -51,7 +51,7 @@ func TestUnusableCredentials(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"},
 			}},
 		}
-		a := l.Ask(t.Context(), f, []int{0})[0]
+		a := l.Lookup(t.Context(), f, []int{0})[0]
 		if a.Err == nil || a.Err.Class != tc.class || a.Last != tc.last || !strings.Contains(a.Err.Problem, tc.err.Error()) {
 			t.Errorf("%s: got %+v, last %t; want %s, last %t", tc.reason, a.Err, a.Last, tc.class, tc.last)
 		}

@@ -76,7 +76,7 @@ func TestFinish(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"},
 				}},
 			}
-			a := l.Ask(t.Context(), f, []int{0})[0]
+			a := l.Lookup(t.Context(), f, []int{0})[0]
 			if a.Err != nil || a.Note != tc.want || len(finished) != tc.finished {
 				t.Errorf("note %q, finished %q, %v: %s", a.Note, finished, a.Err, tc.reason)
 			}

@@ -50,7 +50,7 @@ type reading struct {
 // processes, are known.
 func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
 	oldest := o.Start()
-	if horizon := o.clock.Now().Add(-remembered); horizon.After(oldest) {
+	if horizon := o.clock.Now().Add(-ownershipTTL); horizon.After(oldest) {
 		oldest = horizon
 	}
 	o.mu.Lock()
@@ -79,7 +79,7 @@ func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *r
 		under = &flight{current: &reading{since: since, done: make(chan struct{})}}
 		o.flights[namespace] = under
 		// Others wait for it, whatever becomes of the one that began it.
-		go o.fly(context.WithoutCancel(ctx), namespace, under)
+		go o.runFlight(context.WithoutCancel(ctx), namespace, under)
 		return under.current
 	case under.next == nil:
 		under.next = &reading{since: since, done: make(chan struct{})}
@@ -89,8 +89,8 @@ func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *r
 	return under.next
 }
 
-// fly carries out readings of a namespace until nobody waits for another one.
-func (o *Owners) fly(ctx context.Context, namespace string, under *flight) {
+// runFlight carries out readings of a namespace until nobody waits for another one.
+func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight) {
 	for current := under.current; current != nil; {
 		current.err = o.read(ctx, namespace, current.since)
 		o.mu.Lock()
@@ -111,14 +111,14 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	for _, selected := range selectors(since, o.clock.Now()) {
-		err := pages.Each(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+		err := pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
 			var page v1alpha1.PostList
 			err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: selected},
 				client.Limit(of.Limit), client.Continue(of.Continue))
 			if err != nil {
 				return "", fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
 			}
-			o.take(page.Items, since)
+			o.addPublishedSince(page.Items, since)
 			return page.Continue, nil
 		})
 		if err != nil {
@@ -128,8 +128,8 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	return nil
 }
 
-// take remembers the ids of posts that were published since a time.
-func (o *Owners) take(posts []v1alpha1.Post, since time.Time) {
+// addPublishedSince remembers the ids of posts that were published since a time.
+func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range posts {
@@ -196,7 +196,7 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	}
 	namespaces := []string{conn.Namespace}
 	for i := range all.Items {
-		if reached(&all.Items[i]) {
+		if wasVerified(&all.Items[i]) {
 			namespaces = append(namespaces, all.Items[i].Namespace)
 		}
 	}
@@ -209,10 +209,10 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	return group.Wait() //nolint:wrapcheck // it says which namespace
 }
 
-// reached reports whether the platform ever confirmed the account of a connection to be that of its
+// wasVerified reports whether the platform ever confirmed the account of a connection to be that of its
 // credentials. Anybody may name an account; nothing was published through a connection that names
 // another one's, and its namespace must not hold up that one's lookups. One that was refused later
 // may have published before.
-func reached(conn *v1alpha1.Connection) bool {
+func wasVerified(conn *v1alpha1.Connection) bool {
 	return conn.Status.ConnectedAt != nil || conn.Status.Confirmed()
 }

@@ -42,9 +42,9 @@ type Lookups struct {
 	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
 }
 
-// Ask asks about the open attempts of targets, side by side, and returns the answers
+// Lookup asks about the open attempts of targets, side by side, and returns the answers
 // in the order of the targets.
-func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*delivery.LookupAnswer {
+func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) []*delivery.LookupAnswer {
 	answers := make([]*delivery.LookupAnswer, len(targets))
 	var asked sync.WaitGroup
 	for n, i := range targets {
@@ -53,8 +53,8 @@ func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*
 		asked.Go(func() {
 			ctx, span := tracing.Child(ctx, "look up")
 			defer span.End()
-			a.LookupResult, a.Err = l.ask(ctx, f, a)
-			a.Last = f.NamespaceEnds || a.Err != nil && errors.Is(a.Err.Err, errGone)
+			a.LookupResult, a.Err = l.lookupTarget(ctx, f, a)
+			a.Last = f.NamespaceTerminating || a.Err != nil && errors.Is(a.Err.Err, errNoAccess)
 			trace(span, posting.Target(f.Post, i), a)
 		})
 	}
@@ -79,19 +79,19 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errGone is the cause of an answer that there is none, and will be none: the account that
+// errNoAccess is the cause of an answer that there is none, and will be none: the account that
 // was called has no connection any more, or its credentials are deleted.
-var errGone = errors.New("gone")
+var errNoAccess = errors.New("gone")
 
-// gone is such an answer.
-func gone(format string, args ...any) *platforms.Error {
+// noAccess is such an answer.
+func noAccess(format string, args ...any) *platforms.Error {
 	err := platforms.Errorf(platforms.ClassReconnect, format, args...)
-	err.Err = errGone
+	err.Err = errNoAccess
 	return err
 }
 
-// ask asks about the open attempt of one target.
-func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
+// lookupTarget asks about the open attempt of one target.
+func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
 	t := posting.Target(f.Post, a.Target)
 	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
 	conn := f.Connections[name]
@@ -100,9 +100,9 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	case !known:
 		return none, platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)
 	case conn == nil:
-		return none, gone("connection %q does not exist any more", name)
+		return none, noAccess("connection %q does not exist any more", name)
 	case conn.Spec.Platform != t.Platform || !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
-		return none, gone("connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
+		return none, noAccess("connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
 	}
 	to, _ := f.Platforms[t.Platform].(platforms.Publisher)
 	job, err := l.job(ctx, f, t, conn, to)
@@ -114,7 +114,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	defer cancel()
 	result, failed := to.Lookup(ctx, job)
 	if failed == nil && result.Matches == 1 && !result.Certain {
-		if l.Owners.toldOfOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
+		if l.Owners.unconfirmedByOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
 			return none, platforms.Errorf(platforms.ClassUnknown, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
 		}
 		if err := l.ambiguous(ctx, f, t); err != nil {
@@ -125,7 +125,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 		if result.Matches == 1 && result.Certain {
 			l.finish(ctx, to, job, &result)
 		}
-		result.Refused = ratelimit.Believe(result.Refused, job.Account.Token, l.Clock.Now())
+		result.Refused = ratelimit.Sanitize(result.Refused, job.Account.Token, l.Clock.Now())
 		return result, nil
 	}
 	var problem *platforms.Error
@@ -135,7 +135,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, a *delivery.Lookup
 	if problem.Class == platforms.ClassRefresh || problem.Class == platforms.ClassReconnect {
 		l.Refused(ctx, conn, t.Attempt.ID)
 	}
-	return none, ratelimit.Believe(problem, job.Account.Token, l.Clock.Now())
+	return none, ratelimit.Sanitize(problem, job.Account.Token, l.Clock.Now())
 }
 
 // finish has a platform do what is left for a post that it named, before that is
@@ -157,7 +157,7 @@ func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platfo
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
 	token, err := l.Token(ctx, conn)
 	if apierrors.IsNotFound(err) {
-		return job, gone("the credentials of connection %q cannot be used: %v", conn.Name, err)
+		return job, noAccess("the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	if credentials.ReasonOf(err) == credentials.Unverified {
 		// Another account would not show the post, which then would be sent again.
@@ -184,15 +184,15 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	if err := l.load(ctx, conn, job.SearchFrom); err != nil {
 		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the account cannot be read: %v", err)
 	}
-	job.Taken = func(externalID string) bool {
+	job.BelongsToOther = func(externalID string) bool {
 		return l.Owners.ownedByOther(conn.Spec.Platform, conn.Spec.AccountID, externalID, owner{f.Post.UID, t.Index})
 	}
 	return job, nil
 }
 
-// Take makes what a lookup found the target's own. What another target took between
+// Claim makes what a lookup found the target's own. What another target took between
 // the lookup and now is that one's, unless the platform itself named it.
-func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
+func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	t := posting.Target(post, a.Target)
 	self := owner{post.UID, t.Index}
 	switch result := &a.LookupResult; {
@@ -240,11 +240,11 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	texts := post
 	for n := range post.Status.Targets {
 		t := &post.Status.Targets[n]
-		if t == self || !l.mayBe(f, t, self) {
+		if t == self || !l.mayMatch(f, t, self) {
 			continue
 		}
-		if !cached.Whole(texts) {
-			live, err := l.whole(ctx, post)
+		if !cached.IsComplete(texts) {
+			live, err := l.fetchFull(ctx, post)
 			if live == nil {
 				return false, err
 			}
@@ -257,9 +257,9 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	return false, nil
 }
 
-// whole reads a post from the API server of which the cache does not keep the texts; nil
+// fetchFull reads a post from the API server of which the cache does not keep the texts; nil
 // if it is gone, or another one has its name.
-func (l *Lookups) whole(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var live v1alpha1.Post
 	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -292,12 +292,12 @@ func accountKey(t *v1alpha1.TargetStatus) string {
 // accountName names an account in the indexes.
 func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
-// mayBe reports whether the call of another target to the same account may have made
+// mayMatch reports whether the call of another target to the same account may have made
 // what is found now, and will tell itself what it has made.
-func (l *Lookups) mayBe(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
+func (l *Lookups) mayMatch(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
 	if t.Platform != self.Platform || !attempt.IsOpen(t.Attempt) || t.Attempt.AccountID != self.Attempt.AccountID {
 		return false
 	}
 	timing, ok := f.Timing(t.Platform)
-	return t.Attempt.OperationID != "" || ok && !attempt.Quiet(t.Attempt, timing, l.Clock.Now())
+	return t.Attempt.OperationID != "" || ok && !attempt.CallFinished(t.Attempt, timing, l.Clock.Now())
 }

@@ -22,12 +22,12 @@ type Owners struct {
 	reader client.Reader
 	clock  clock.Clock
 
-	mu        sync.Mutex
-	startedAt time.Time
-	byID      map[externalKey]ownership
-	told      map[toldKey]ownership
-	loaded    map[string]time.Time
-	pruned    time.Time
+	mu          sync.Mutex
+	startedAt   time.Time
+	byID        map[externalKey]ownership
+	unconfirmed map[unconfirmedKey]ownership
+	loaded      map[string]time.Time
+	pruned      time.Time
 	// flights are the readings that are under way, by namespace.
 	flights map[string]*flight
 }
@@ -39,11 +39,11 @@ type externalKey struct {
 	account, id string
 }
 
-// toldKey is an id that a person told for a post of a namespace, and the platform did not
+// unconfirmedKey is an id that a person told for a post of a namespace, and the platform did not
 // confirm. It takes nothing away from others, whose namespaces are not concerned. But it
 // may be true: what is found under it for another post of the namespace is not certainly
 // that one's.
-type toldKey struct {
+type unconfirmedKey struct {
 	namespace string
 	platform  v1alpha1.Platform
 	id        string
@@ -63,8 +63,8 @@ type ownership struct {
 
 // Bounds of what is remembered and read.
 const (
-	remembered = 24 * time.Hour
-	pruneEvery = 10 * time.Minute
+	ownershipTTL = 24 * time.Hour
+	pruneEvery   = 10 * time.Minute
 
 	// successionTime covers the call (60 s at most) and the patience of its
 	// record (60 s) of a process that was replaced.
@@ -75,7 +75,7 @@ const (
 func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	return &Owners{
 		reader: reader, clock: clk, pruned: clk.Now(),
-		byID: map[externalKey]ownership{}, told: map[toldKey]ownership{}, loaded: map[string]time.Time{}, flights: map[string]*flight{},
+		byID: map[externalKey]ownership{}, unconfirmed: map[unconfirmedKey]ownership{}, loaded: map[string]time.Time{}, flights: map[string]*flight{},
 	}
 }
 
@@ -90,23 +90,23 @@ func (o *Owners) Start() time.Time {
 	return o.startedAt
 }
 
-// Note remembers the platform ids that a post owns.
-func (o *Owners) Note(post *v1alpha1.Post) {
+// Record remembers the platform ids that a post owns.
+func (o *Owners) Record(post *v1alpha1.Post) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.add(post)
 	if now := o.clock.Now(); now.Sub(o.pruned) > pruneEvery {
 		o.pruned = now
 		for key, known := range o.byID {
-			if now.Sub(known.at) > remembered {
+			if now.Sub(known.at) > ownershipTTL {
 				delete(o.byID, key)
 				// What was read may be incomplete from here on.
 				clear(o.loaded)
 			}
 		}
-		for key, known := range o.told {
-			if now.Sub(known.at) > remembered {
-				delete(o.told, key)
+		for key, known := range o.unconfirmed {
+			if now.Sub(known.at) > ownershipTTL {
+				delete(o.unconfirmed, key)
 				clear(o.loaded)
 			}
 		}
@@ -135,16 +135,16 @@ func (o *Owners) add(post *v1alpha1.Post) {
 func (o *Owners) addID(post *v1alpha1.Post, target *v1alpha1.TargetStatus, id string, unconfirmed bool, self ownership) {
 	switch {
 	case unconfirmed:
-		o.told[toldKey{post.Namespace, target.Platform, id}] = self
+		o.unconfirmed[unconfirmedKey{post.Namespace, target.Platform, id}] = self
 	case target.Attempt != nil && target.Attempt.AccountID != "":
 		// What no call to an account stands behind is nobody's.
-		o.note(externalKey{target.Platform, target.Attempt.AccountID, id}, self)
+		o.recordOwner(externalKey{target.Platform, target.Attempt.AccountID, id}, self)
 	}
 }
 
-// note makes a post the own of a target, unless it is another one's already. The lock is
+// recordOwner makes a post the own of a target, unless it is another one's already. The lock is
 // held.
-func (o *Owners) note(key externalKey, self ownership) {
+func (o *Owners) recordOwner(key externalKey, self ownership) {
 	if known, ok := o.byID[key]; ok && known.owner != self.owner {
 		return
 	}
@@ -159,12 +159,12 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	return ok && known.owner != self
 }
 
-// toldOfOther reports whether a person told a platform id for another target of the
+// unconfirmedByOther reports whether a person told a platform id for another target of the
 // namespace, and the platform did not confirm it.
-func (o *Owners) toldOfOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
+func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, ok := o.told[toldKey{namespace, platform, externalID}]
+	known, ok := o.unconfirmed[unconfirmedKey{namespace, platform, externalID}]
 	return ok && known.owner != self
 }
 

@@ -31,7 +31,7 @@ func (finding) Capabilities() platforms.Capabilities {
 }
 
 func (p finding) Lookup(_ context.Context, job platforms.Job) (platforms.LookupResult, error) {
-	if job.Taken(p.shows) {
+	if job.BelongsToOther(p.shows) {
 		return platforms.LookupResult{}, nil
 	}
 	return platforms.LookupResult{Matches: 1, ExternalID: p.shows}, nil
@@ -72,7 +72,7 @@ func TestTold(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).
 				WithIndex(&v1alpha1.Connection{}, accountIndex, connectedAccount).WithObjects(self).Build()
 			owners := NewOwners(&team{}, clocktesting.NewFakeClock(clk.Now()))
-			owners.Note(tc.told)
+			owners.Record(tc.told)
 			l := &Lookups{
 				Client: c, APIReader: c, Clock: clk, Owners: owners, Preparer: &prepare.Preparer{},
 				Token: func(context.Context, *v1alpha1.Connection) (platforms.Token, error) { return platforms.Token{}, nil },
@@ -82,7 +82,7 @@ func TestTold(t *testing.T) {
 				Post: self, Now: clk.Now(), Connections: map[string]*v1alpha1.Connection{"page": conn},
 				Platforms: platforms.Registry{v1alpha1.PlatformX: finding{shows: "1991"}},
 			}
-			a := l.Ask(t.Context(), f, []int{0})[0]
+			a := l.Lookup(t.Context(), f, []int{0})[0]
 			got := taken
 			switch {
 			case a.Err != nil:

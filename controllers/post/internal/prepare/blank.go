@@ -19,7 +19,7 @@ func (p *Preparer) Blank(ctx context.Context, t *Target) (names []string) {
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	ctx, cancel := context.WithTimeout(ctx, thumbnailLookupTimeout)
 	defer cancel()
 	images := to.Capabilities().Images
 	for _, name := range posting.MediaNames(&t.Post.Spec) {
@@ -28,11 +28,11 @@ func (p *Preparer) Blank(ctx context.Context, t *Target) (names []string) {
 			continue
 		}
 		file := platforms.FileOf(m)
-		if images.Takes(&file) {
+		if images.Accepts(&file) {
 			continue
 		}
 		source := rendition.Source{Key: store.Key(m), ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
-		if r, err := p.o.Renditions.Find(ctx, source, target(images.For(&file))); err == nil && r.Blank {
+		if r, err := p.o.Renditions.Find(ctx, source, renditionTarget(images.For(&file))); err == nil && r.Blank {
 			names = append(names, file.Name)
 		}
 	}

@@ -43,27 +43,27 @@ type converter struct {
 	converting func(share float64)
 }
 
-// renditionLasts is for how long renditions are taken to be there without a look.
+// renditionTTL is for how long renditions are taken to be there without a look.
 // They last as long as their image; a publisher that misses one makes it again.
-const renditionLasts = 24 * time.Hour
+const renditionTTL = 24 * time.Hour
 
-// lasts is how long what is prepared is kept: renditions are prepared for every
+// ttl is how long what is prepared is kept: renditions are prepared for every
 // platform.
-func (c converter) lasts() time.Duration {
-	if lasts := c.to.Capabilities().PreparedLasts; lasts > 0 {
+func (c converter) ttl() time.Duration {
+	if lasts := c.to.Capabilities().PreparedTTL; lasts > 0 {
 		return lasts
 	}
-	return renditionLasts
+	return renditionTTL
 }
 
 // Prepares reports whether something precedes the visible call of a content.
 func (c converter) Prepares(content platforms.Content) bool {
 	capabilities := c.to.Capabilities()
-	if c.thumbnails != nil && wantsPicture(capabilities, &content) {
+	if c.thumbnails != nil && usesThumbnail(capabilities, &content) {
 		return true
 	}
 	for i := range content.Media {
-		if !capabilities.Images.Takes(&content.Media[i]) || c.converts && c.convertsVideo(&content.Media[i]) {
+		if !capabilities.Images.Accepts(&content.Media[i]) || c.converts && c.convertsVideo(&content.Media[i]) {
 			return true
 		}
 	}
@@ -83,7 +83,7 @@ func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint s
 		return "", err
 	}
 	if c.publishFetches(&job.Content) {
-		if err := keepVerified(ctx, &job.Content); err != nil {
+		if err := ensureVerified(ctx, &job.Content); err != nil {
 			return "", err
 		}
 	}
@@ -92,7 +92,7 @@ func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint s
 			return checkpoint, err
 		}
 	}
-	c.makeThumbnail(ctx, &job.Content)
+	c.ensureThumbnail(ctx, &job.Content)
 	return checkpoint, nil
 }
 
@@ -126,11 +126,11 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 			}
 			continue
 		}
-		if images.Takes(file) || !ok {
+		if images.Accepts(file) || !ok {
 			continue
 		}
 		source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
-		r, err := get(ctx, source, target(images.For(file)))
+		r, err := get(ctx, source, renditionTarget(images.For(file)))
 		if err != nil {
 			return unconverted(file, err)
 		}
@@ -142,9 +142,9 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 	return nil
 }
 
-// keepVerified sees to it that the addresses of the files, which Publish asks for,
+// ensureVerified sees to it that the addresses of the files, which Publish asks for,
 // can be had at once.
-func keepVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
+func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
 	for i := range content.Media {
 		file := &content.Media[i]
 		original, ok := file.Bytes.(stored)
@@ -158,8 +158,8 @@ func keepVerified(ctx context.Context, content *platforms.Content) *platforms.Er
 	return nil
 }
 
-// target says what a rendition for a platform must be.
-func target(l platforms.ImageLimits) rendition.Target {
+// renditionTarget says what a rendition for a platform must be.
+func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
 	for _, mimeType := range l.Types {
 		t.Types = append(t.Types, string(mimeType))
@@ -169,7 +169,7 @@ func target(l platforms.ImageLimits) rendition.Target {
 
 // unconverted says why there is no rendition of a file.
 func unconverted(file *platforms.File, err error) *platforms.Error {
-	var problem *rendition.Problem
+	var problem *rendition.ConversionError
 	switch {
 	case errors.As(err, &problem):
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}

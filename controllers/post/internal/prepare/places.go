@@ -25,14 +25,14 @@ func (t *Target) waiter() dispatch.Waiter {
 	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
 }
 
-// enter takes a place for a preparation, and returns what gives it back: among the few
+// acquireSlot takes a place for a preparation, and returns what gives it back: among the few
 // of its account for a text, among the uploads for files, which take longer and
 // more of the network. It returns nil if none is free; the post is woken when one is.
-func (p *Preparer) enter(t *Target, files bool) (leave func()) {
+func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	w := t.waiter()
 	if files {
 		w.ID = uploadID(w.ID, t.Index)
-		if len(p.uploads.Enter(w, []string{w.ID})) == 0 {
+		if len(p.uploads.TryAcquire(w, []string{w.ID})) == 0 {
 			return nil
 		}
 		return func() { p.uploads.Done(w.ID) }
@@ -47,16 +47,16 @@ func (p *Preparer) enter(t *Target, files bool) (leave func()) {
 // uploadID names the waiter of a target of a post.
 func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
 
-// Pass lets others have the places that were kept for a post and that it did not
+// ReleaseUnused lets others have the places that were kept for a post and that it did not
 // take in a pass. Targets that an edit took out of the post are among them; post is
 // nil for one that is gone.
-func (p *Preparer) Pass(key string, post *v1alpha1.Post) {
+func (p *Preparer) ReleaseUnused(key string, post *v1alpha1.Post) {
 	targets := maxTargets
 	if post != nil {
 		targets = max(len(post.Spec.Targets), len(post.Status.Targets))
 	}
 	for i := range targets {
-		p.uploads.Pass(uploadID(key, i))
+		p.uploads.ReturnWake(uploadID(key, i))
 	}
-	p.lanes.Pass(key)
+	p.lanes.ReturnWake(key)
 }

@@ -26,9 +26,9 @@ const progressEvery = 15 * time.Second
 // preparation is what is made for one target before its visible call. It holds no
 // gate: it may take long, and it disturbs no other post.
 type preparation struct {
-	uid     types.UID
-	hash    string
-	begunAt time.Time
+	uid       types.UID
+	hash      string
+	startedAt time.Time
 	// ahead is set if it began before the post's time.
 	ahead bool
 	// failures counts the failures in a row before it.
@@ -52,7 +52,7 @@ type preparation struct {
 // adopted is a preparation that another process made and the post remembers.
 func adopted(uid types.UID, hash string, result Prepared, at time.Time) *preparation {
 	p := &preparation{
-		uid: uid, hash: hash, begunAt: at, endedAt: at, ahead: true, result: result, stop: func() {}, done: make(chan struct{}),
+		uid: uid, hash: hash, startedAt: at, endedAt: at, ahead: true, result: result, stop: func() {}, done: make(chan struct{}),
 	}
 	close(p.done)
 	return p
@@ -81,16 +81,16 @@ func (p *preparation) progress() Prepared {
 	return p.part
 }
 
-// found keeps what the Secret has of an earlier preparation.
-func (p *preparation) found(part Prepared) {
+// restore keeps what the Secret has of an earlier preparation.
+func (p *preparation) restore(part Prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.part = part
 }
 
-// note keeps how far it has come, and reports whether that is worth recording: the
+// recordProgress keeps how far it has come, and reports whether that is worth recording: the
 // last time was long enough ago.
-func (p *preparation) note(part Prepared, now time.Time) (due bool) {
+func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.part = part
@@ -100,26 +100,26 @@ func (p *preparation) note(part Prepared, now time.Time) (due bool) {
 	return due
 }
 
-// Memory is what a process remembers of the preparations of one post, by target.
+// Preparations is what a process remembers of the preparations of one post, by target.
 // What takes long is recorded in the post as well; the rest is lost with the
 // process, which leaves an orphan on the platform that is never visible. The passes
 // over one post come one after another, so that it needs no lock.
-type Memory struct{ byTarget map[int]*preparation }
+type Preparations struct{ byTarget map[int]*preparation }
 
 // Empty reports whether nothing is remembered.
-func (m *Memory) Empty() bool { return len(m.byTarget) == 0 }
+func (m *Preparations) Empty() bool { return len(m.byTarget) == 0 }
 
-// known returns the preparation of a target for this content; nil if there is none.
-func (m *Memory) known(t *Target, hash string) *preparation {
+// get returns the preparation of a target for this content; nil if there is none.
+func (m *Preparations) get(t *Target, hash string) *preparation {
 	if p := m.byTarget[t.Index]; p != nil && p.uid == t.Post.UID && p.hash == hash {
 		return p
 	}
 	return nil
 }
 
-// put remembers a preparation in the place of what was known of its target, which
+// set remembers a preparation in the place of what was known of its target, which
 // is stopped.
-func (m *Memory) put(target int, p *preparation) {
+func (m *Preparations) set(target int, p *preparation) {
 	if m.byTarget[target] != p {
 		m.Drop(target)
 	}
@@ -130,7 +130,7 @@ func (m *Memory) put(target int, p *preparation) {
 }
 
 // Drop forgets the preparation of a target, and stops it if it is under way.
-func (m *Memory) Drop(target int) {
+func (m *Preparations) Drop(target int) {
 	if p := m.byTarget[target]; p != nil {
 		p.stop()
 	}
@@ -138,14 +138,14 @@ func (m *Memory) Drop(target int) {
 }
 
 // DropAll forgets every preparation, and stops those under way.
-func (m *Memory) DropAll() {
+func (m *Preparations) DropAll() {
 	for target := range m.byTarget {
 		m.Drop(target)
 	}
 }
 
-// Secrets reports whether an upload is known to be kept in a Secret.
-func (m *Memory) Secrets() bool {
+// HasSecret reports whether an upload is known to be kept in a Secret.
+func (m *Preparations) HasSecret() bool {
 	for _, p := range m.byTarget {
 		if p.progress().Secret != "" {
 			return true

@@ -132,8 +132,8 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 	}
 }
 
-// needed returns what prepares a target; false if nothing precedes its call.
-func (p *Preparer) needed(t *Target) (converter, bool) {
+// converterFor returns what prepares a target; false if nothing precedes its call.
+func (p *Preparer) converterFor(t *Target) (converter, bool) {
 	c, ok := p.converter(t.Conn.Spec.Platform)
 	c.converts = t.Converts
 	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
@@ -141,23 +141,23 @@ func (p *Preparer) needed(t *Target) (converter, bool) {
 
 // State tells how far the preparation of a target is. What was prepared for another
 // content is forgotten.
-func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparation {
-	c, needed := p.needed(t)
+func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Preparation {
+	c, needed := p.converterFor(t)
 	if !needed {
 		return delivery.Preparation{State: delivery.PreparationNotNeeded}
 	}
 	hash := delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
-	known := m.known(t, hash)
+	known := m.get(t, hash)
 	if known == nil {
 		m.Drop(t.Index)
 	}
-	state := delivery.Preparation{State: delivery.PreparationMissing, Hash: hash, Lasts: c.lasts()}
-	if known == nil || known.ready() && now.Sub(known.endedAt) >= c.keptFor() {
+	state := delivery.Preparation{State: delivery.PreparationMissing, Hash: hash, TTL: c.ttl()}
+	if known == nil || known.ready() && now.Sub(known.endedAt) >= c.reusableFor() {
 		return state
 	}
 	part := known.progress()
 	state.State = delivery.PreparationRunning
-	state.BegunAt, state.Ahead, state.Failures = known.begunAt, known.ahead, known.failures
+	state.BegunAt, state.Ahead, state.Failures = known.startedAt, known.ahead, known.failures
 	state.Checkpoint, state.Secret, state.SecretHash = part.Checkpoint, part.Secret != "", hashOf(hash, part)
 	if !known.finished() {
 		state.Converted, state.Converting = known.converted.percent()
@@ -175,9 +175,9 @@ func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparati
 	return state
 }
 
-// keptFor is how long a preparation is taken for good without asking again: what is
+// reusableFor is how long a preparation is taken for good without asking again: what is
 // left then suffices for the tries that follow.
-func (c converter) keptFor() time.Duration { return c.lasts() * 3 / 4 }
+func (c converter) reusableFor() time.Duration { return c.ttl() * 3 / 4 }
 
 // Result is what is ready for the call of a target.
 type Result struct {
@@ -193,9 +193,9 @@ type Result struct {
 }
 
 // Result returns what is ready for the call of a target; nil if nothing precedes it.
-func (p *Preparer) Result(m *Memory, t *Target) *Result {
+func (p *Preparer) Result(m *Preparations, t *Target) *Result {
 	known := m.byTarget[t.Index]
-	if _, needed := p.needed(t); !needed || known == nil || !known.finished() {
+	if _, needed := p.converterFor(t); !needed || known == nil || !known.finished() {
 		return nil
 	}
 	return &Result{Prepared: known.result, SecretHash: hashOf(known.hash, known.result), Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
@@ -204,7 +204,7 @@ func (p *Preparer) Result(m *Memory, t *Target) *Result {
 // Cards starts what precedes the next cards of targets, and waits for all together
 // no longer than patience. It returns what is ready for each; nil for one that is
 // not. What takes longer goes on, and its end wakes the post.
-func (p *Preparer) Cards(ctx context.Context, m *Memory, targets []*Target, wait time.Duration) []*Result {
+func (p *Preparer) Cards(ctx context.Context, m *Preparations, targets []*Target, wait time.Duration) []*Result {
 	ready := make([]*Result, len(targets))
 	timer := p.o.Clock.NewTimer(wait)
 	defer timer.Stop()

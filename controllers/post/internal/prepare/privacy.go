@@ -26,9 +26,9 @@ type privacy struct {
 	// media returns what the team has decided; nil is nothing.
 	media func(ctx context.Context) (v1alpha1.TeamMedia, error)
 
-	mu    sync.Mutex
-	asked bool
-	keep  bool
+	mu           sync.Mutex
+	loaded       bool
+	keepLocation bool
 }
 
 // privacyIn returns the rule for the files of a job in a namespace.
@@ -40,28 +40,28 @@ func (p *Preparer) privacyIn(namespace string) *privacy {
 	return rule
 }
 
-// keeps reports whether the team has files sent with the place.
-func (r *privacy) keeps(ctx context.Context) (bool, error) {
+// keepsLocation reports whether the team has files sent with the place.
+func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked || r.media == nil {
-		return r.keep, nil
+	if r.loaded || r.media == nil {
+		return r.keepLocation, nil
 	}
 	decided, err := r.media(ctx)
 	if err != nil {
 		return false, fmt.Errorf("cannot tell whether the team has places sent with its files: %w", err)
 	}
-	r.asked, r.keep = true, decided.KeepLocation
-	return r.keep, nil
+	r.loaded, r.keepLocation = true, decided.KeepLocation
+	return r.keepLocation, nil
 }
 
 // patches returns what takes the place out of a file; nothing if it stays, or there is none.
 func (r *privacy) patches(ctx context.Context, s stored) (location.Patches, error) {
-	if keep, err := r.keeps(ctx); err != nil || keep || r.finder == nil {
+	if keep, err := r.keepsLocation(ctx); err != nil || keep || r.finder == nil {
 		return location.Patches{}, err
 	}
 	found, err := r.finder.Find(ctx, location.File{Key: s.key, ETag: s.etag, MIMEType: string(s.mimeType), Size: s.size})
-	if problem, ok := errors.AsType[*location.Problem](err); ok {
+	if problem, ok := errors.AsType[*location.UnreadableError](err); ok {
 		return location.Patches{}, &platforms.FileAtFault{
 			Problem: problem.Message,
 			Remedy:  "export it again, or let your team send places with its files: spec.media.keepLocation of its Team",

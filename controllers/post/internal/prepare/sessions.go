@@ -64,12 +64,12 @@ type sessionOwner struct {
 	// target is the index in spec.targets, and hash that of its content.
 	target int
 	hash   string
-	// noted is the hash of the session that the post's status remembers; empty if
+	// recordedHash is the hash of the session that the post's status remembers; empty if
 	// there is none.
-	noted string
-	// found is the checkpoint that was found in the Secret; what another
+	recordedHash string
+	// foundCheckpoint is the checkpoint that was found in the Secret; what another
 	// process has put there since is not replaced.
-	found string
+	foundCheckpoint string
 }
 
 func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
@@ -78,7 +78,7 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 		target: target, hash: hash,
 	}
 	if t := posting.Target(post, target); t != nil && t.Prepared != nil {
-		owner.noted = t.Prepared.SecretHash
+		owner.recordedHash = t.Prepared.SecretHash
 	}
 	return owner
 }
@@ -92,15 +92,17 @@ func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int)
 		return Session{}, err
 	}
 	for _, key := range []string{keyOf(target), replacedKeyOf(target)} {
-		if kept := sessionIn(secret, key); owner.remembers(&kept) {
+		if kept := decodeSession(secret, key); owner.matches(&kept) {
 			return kept, nil
 		}
 	}
 	return Session{}, nil
 }
 
-// remembers reports whether a session is the one that the post's status remembers.
-func (o *sessionOwner) remembers(kept *Session) bool { return o.noted != "" && kept.hash() == o.noted }
+// matches reports whether a session is the one that the post's status remembers.
+func (o *sessionOwner) matches(kept *Session) bool {
+	return o.recordedHash != "" && kept.hash() == o.recordedHash
+}
 
 // keyOf is the key of a target's upload in the Secret. replacedKeyOf is that of the upload
 // whose place it took: a claim that remembers that one may be on its way while another
@@ -122,10 +124,10 @@ func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error)
 	if err != nil || secret == nil {
 		return Session{}, err
 	}
-	return sessionIn(secret, keyOf(owner.target)), nil
+	return decodeSession(secret, keyOf(owner.target)), nil
 }
 
-func sessionIn(secret *corev1.Secret, key string) (kept Session) {
+func decodeSession(secret *corev1.Secret, key string) (kept Session) {
 	if json.Unmarshal(secret.Data[key], &kept) != nil {
 		return Session{}
 	}
@@ -160,8 +162,8 @@ func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) e
 		if secret == nil {
 			err = s.client.Create(ctx, secretOf(owner.post, key, data))
 		} else {
-			kept := sessionIn(secret, key)
-			if kept.Checkpoint != owner.found && kept.ContentHash == owner.hash {
+			kept := decodeSession(secret, key)
+			if kept.Checkpoint != owner.foundCheckpoint && kept.ContentHash == owner.hash {
 				return errOtherSession
 			}
 			if secret.Data == nil {
@@ -207,8 +209,8 @@ func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
 // Discard stops what is being prepared for a post that needs nothing more, and
 // removes what was kept of it. What cannot be removed now goes with the post, which
 // owns the Secret.
-func (p *Preparer) Discard(ctx context.Context, m *Memory, post *v1alpha1.Post, secretKept bool) error {
-	kept := secretKept || m.Secrets()
+func (p *Preparer) Discard(ctx context.Context, m *Preparations, post *v1alpha1.Post, secretKept bool) error {
+	kept := secretKept || m.HasSecret()
 	m.DropAll()
 	if !kept {
 		return nil
@@ -216,8 +218,8 @@ func (p *Preparer) Discard(ctx context.Context, m *Memory, post *v1alpha1.Post, 
 	return p.sessions.remove(ctx, post)
 }
 
-// KeepsSecret reports whether a Secret of uploads is known to exist.
-func KeepsSecret(status *v1alpha1.PostStatus) bool {
+// HasUploadSecret reports whether a Secret of uploads is known to exist.
+func HasUploadSecret(status *v1alpha1.PostStatus) bool {
 	for i := range status.Targets {
 		if p := status.Targets[i].Prepared; p != nil && p.Secret {
 			return true

@@ -37,7 +37,7 @@ func TestRemembers(t *testing.T) {
 			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Prepared: &v1alpha1.Prepared{SecretHash: tc.noted}}}}}
 			post.Spec.Targets = make([]v1alpha1.PostTarget, 1)
 			owner := ownerOf(post, 0, "content")
-			if owner.remembers(&tc.kept) != tc.want {
+			if owner.matches(&tc.kept) != tc.want {
 				t.Errorf("%s: remembered is %v", tc.reason, !tc.want)
 			}
 		})
@@ -61,7 +61,7 @@ func TestReplacedSession(t *testing.T) {
 	for i, now := range []Prepared{first, {"a", "https://upload.example/?id=a&from=1"}, first, second} {
 		owner := ownerOf(post, 0, "content")
 		if i > 0 {
-			owner.found = "a"
+			owner.foundCheckpoint = "a"
 		}
 		if err := p.sessions.store(t.Context(), owner, now); err != nil {
 			t.Fatal(err)

@@ -18,35 +18,35 @@ import (
 )
 
 const (
-	// within bounds one preparation, and slowest is how many bytes of its files a
+	// baseTimeout bounds one preparation, and slowest is how many bytes of its files a
 	// second are waited for beside that.
-	within  = time.Minute
-	slowest = 128 << 10
+	baseTimeout       = time.Minute
+	minBytesPerSecond = 128 << 10
 )
 
 // Start adopts what the post remembers of the preparation of a target, or begins
 // it. It does not wait: the end of a preparation wakes the post. If the account, or
 // the team, has as many under way as it may, nothing is begun, and the post is woken
 // when there is a place.
-func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time) {
-	c, needed := p.needed(&t)
+func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now time.Time) {
+	c, needed := p.converterFor(&t)
 	if !needed {
 		return
 	}
 	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
-	before := m.known(&t, hash)
+	before := m.get(&t, hash)
 	if before == nil {
-		if known := p.adopt(ctx, &t, hash, now, c.keptFor()); known != nil {
-			m.put(t.Index, known)
+		if known := p.adopt(ctx, &t, hash, now, c.reusableFor()); known != nil {
+			m.set(t.Index, known)
 			return
 		}
 	}
-	leave := p.enter(&t, len(job.Content.Media) > 0)
+	leave := p.acquireSlot(&t, len(job.Content.Media) > 0)
 	if leave == nil {
 		return
 	}
 	begun := &preparation{
-		uid: t.Post.UID, hash: hash, begunAt: now, savedAt: now, ahead: posting.Wait(t.Post, now) > 0, part: begunBefore(before, &t, hash),
+		uid: t.Post.UID, hash: hash, startedAt: now, savedAt: now, ahead: posting.UntilDue(t.Post, now) > 0, part: previousProgress(before, &t, hash),
 		done: make(chan struct{}),
 	}
 	if before != nil && before.finished() && before.err != nil {
@@ -54,21 +54,21 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	}
 	begun.upload = uploadOf(&t, &job.Content, begun)
 	owner := ownerOf(t.Post, t.Index, hash)
-	limit := patience(&job.Content)
-	if p.o.Thumbnails != nil && wantsPicture(c.to.Capabilities(), &job.Content) {
-		limit += thumbnailWithin
+	limit := timeoutFor(&job.Content)
+	if p.o.Thumbnails != nil && usesThumbnail(c.to.Capabilities(), &job.Content) {
+		limit += thumbnailTimeout
 	}
 	limit += c.conversionTime(&job.Content)
 	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
-	m.put(t.Index, begun)
-	p.began(&t, begun.upload)
+	m.set(t.Index, begun)
+	p.trackUpload(&t, begun.upload)
 	go func() {
 		defer begun.stop()
 		ctx, span := tracing.Child(ctx, "prepare")
-		begun.result, begun.err = p.make(ctx, c, job, begun, owner, t.Wake)
+		begun.result, begun.err = p.runPreparation(ctx, c, job, begun, owner, t.Wake)
 		trace(span, &t, begun.err)
 		begun.endedAt = p.o.Clock.Now()
-		p.ended(&t, begun.upload, begun.err == nil, begun.endedAt)
+		p.finishUpload(&t, begun.upload, begun.err == nil, begun.endedAt)
 		close(begun.done)
 		leave()
 		if begun.ahead && begun.err == nil {
@@ -106,8 +106,8 @@ func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.T
 	return adopted(t.Post.UID, hash, result, noted.MadeAt.Time)
 }
 
-// begunBefore is what is known to be there of a target's preparation.
-func begunBefore(before *preparation, t *Target, hash string) Prepared {
+// previousProgress is what is known to be there of a target's preparation.
+func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	if before != nil && before.progress().Checkpoint != "" {
 		return before.progress()
 	}
@@ -118,10 +118,10 @@ func begunBefore(before *preparation, t *Target, hash string) Prepared {
 	return Prepared{Checkpoint: attempt.Checkpoint(status.Attempt, hash)}
 }
 
-// make does the work of a preparation, going on from where an earlier one stood.
-func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
+// runPreparation does the work of a preparation, going on from where an earlier one stood.
+func (p *Preparer) runPreparation(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
 	c.converting = func(share float64) {
-		if begun.converted.note(share) {
+		if begun.converted.update(share) {
 			wake()
 		}
 	}
@@ -133,49 +133,49 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 		}
 		switch {
 		case kept.ContentHash != owner.hash:
-		case owner.remembers(&kept):
+		case owner.matches(&kept):
 			part = Prepared{kept.Checkpoint, kept.Secret}
-			begun.found(part)
+			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
 			// Nothing was made visible by it: the claim of the call would have
 			// remembered it. A claim that is on its way finds it as the replaced one.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
-		owner.found = kept.Checkpoint
+		owner.foundCheckpoint = kept.Checkpoint
 	}
 	job.Checkpoint, job.Secret = part.Checkpoint, part.Secret
-	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
+	job.StoreCheckpoint = func(ctx context.Context, checkpoint, secret string) error {
 		now := Prepared{checkpoint, secret}
 		fresh := secret != "" && now != part
 		if fresh {
 			if err := p.sessions.store(ctx, owner, now); err != nil {
 				return err
 			}
-			owner.found = checkpoint
+			owner.foundCheckpoint = checkpoint
 			p.o.Failpoint(PointAfterSecret)
 		}
 		part = now
 		p.o.Failpoint(PointAfterPart)
 		// What is stored is used again only when the post's status remembers it.
-		if begun.note(now, p.o.Clock.Now()) || fresh {
+		if begun.recordProgress(now, p.o.Clock.Now()) || fresh {
 			wake()
 		}
 		return nil
 	}
 	checkpoint, err := c.Prepare(ctx, job)
-	err = ratelimit.Believe(err, job.Account.Token, p.o.Clock.Now())
+	err = ratelimit.Sanitize(err, job.Account.Token, p.o.Clock.Now())
 	if checkpoint == part.Checkpoint {
 		return part, err
 	}
 	return Prepared{Checkpoint: checkpoint}, err
 }
 
-// patience is how long a preparation may take.
-func patience(c *platforms.Content) time.Duration {
+// timeoutFor is how long a preparation may take.
+func timeoutFor(c *platforms.Content) time.Duration {
 	var bytes int64
 	for i := range c.Media {
 		bytes += c.Media[i].Size
 	}
-	return within + time.Duration(bytes/slowest)*time.Second
+	return baseTimeout + time.Duration(bytes/minBytesPerSecond)*time.Second
 }

@@ -29,16 +29,16 @@ type Thumbnails interface {
 }
 
 const (
-	// thumbnailWithin is how long a preparation waits for its thumbnail: as
+	// thumbnailTimeout is how long a preparation waits for its thumbnail: as
 	// long for others to have theirs as for its own.
-	thumbnailWithin = 2 * time.Minute
-	// thumbnailFound is how long a publication waits for word of one.
-	thumbnailFound = 2 * time.Second
+	thumbnailTimeout = 2 * time.Minute
+	// thumbnailLookupTimeout is how long a publication waits for word of one.
+	thumbnailLookupTimeout = 2 * time.Second
 )
 
-// wantsPicture reports whether a moment of the video was chosen as thumbnail of
+// usesThumbnail reports whether a moment of the video was chosen as thumbnail of
 // which the platform wants a picture.
-func wantsPicture(capabilities platforms.Capabilities, c *platforms.Content) bool {
+func usesThumbnail(capabilities platforms.Capabilities, c *platforms.Content) bool {
 	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
 
@@ -54,13 +54,13 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 	return rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}, at
 }
 
-// makeThumbnail has the picture made, if one is wanted. A video goes out
+// ensureThumbnail has the picture made, if one is wanted. A video goes out
 // without one as well.
-func (c converter) makeThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
+func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, thumbnailWithin)
+	ctx, cancel := context.WithTimeout(ctx, thumbnailTimeout)
 	defer cancel()
 	source, at := moment(content)
 	if _, err := c.thumbnails.Make(ctx, source, at); err != nil {
@@ -70,10 +70,10 @@ func (c converter) makeThumbnail(ctx context.Context, content *platforms.Content
 
 // addThumbnail hands out the picture that was made.
 func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
+	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	ctx, cancel := context.WithTimeout(ctx, thumbnailLookupTimeout)
 	defer cancel()
 	source, at := moment(content)
 	r, err := c.thumbnails.Find(ctx, source, at)
@@ -106,18 +106,18 @@ func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bo
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)
 	switch {
-	case !ok || !wantsPicture(to.Capabilities(), &job.Content):
+	case !ok || !usesThumbnail(to.Capabilities(), &job.Content):
 		return ""
 	case uncertain:
 		return whyLostAnswer
 	case p.o.Thumbnails == nil:
 		return whyNoProgram
 	}
-	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	ctx, cancel := context.WithTimeout(ctx, thumbnailLookupTimeout)
 	defer cancel()
 	source, at := moment(&job.Content)
 	_, err := p.o.Thumbnails.Find(ctx, source, at)
-	problem := new(thumbnail.Problem)
+	problem := new(thumbnail.ExtractError)
 	switch {
 	case err == nil:
 		return ""

@@ -20,10 +20,10 @@ import (
 
 // upload is a preparation with files, as it is measured.
 type upload struct {
-	kind    forecast.Kind
-	bytes   int64
-	begunAt time.Time
-	sent    *sent
+	kind      forecast.Kind
+	bytes     int64
+	startedAt time.Time
+	sent      *sent
 	// whole is set if nothing of it was there before, so that it tells how fast uploads go.
 	whole bool
 }
@@ -33,7 +33,7 @@ func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
 	if len(c.Media) == 0 {
 		return nil
 	}
-	u := &upload{kind: kindOf(t.Conn.Spec.Platform, c), bytes: bytesOf(c), begunAt: begun.begunAt, sent: &sent{}, whole: begun.part == Prepared{}}
+	u := &upload{kind: kindOf(t.Conn.Spec.Platform, c), bytes: bytesOf(c), startedAt: begun.startedAt, sent: &sent{}, whole: begun.part == Prepared{}}
 	if original, ok := c.Media[0].Bytes.(stored); ok {
 		u.sent = original.sent
 	}
@@ -59,8 +59,8 @@ func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
 	return &sent{all: p.o.Sent(platform)}
 }
 
-// began and ended bracket an upload; nil is a text, which is not measured.
-func (p *Preparer) began(t *Target, u *upload) {
+// trackUpload and ended bracket an upload; nil is a text, which is not measured.
+func (p *Preparer) trackUpload(t *Target, u *upload) {
 	if u == nil {
 		return
 	}
@@ -69,12 +69,12 @@ func (p *Preparer) began(t *Target, u *upload) {
 	p.underWay[t.uploadID()] = u
 }
 
-func (p *Preparer) ended(t *Target, u *upload, done bool, now time.Time) {
+func (p *Preparer) finishUpload(t *Target, u *upload, done bool, now time.Time) {
 	if u == nil {
 		return
 	}
 	if done && u.whole {
-		p.pace.Note(u.kind, u.bytes, now.Sub(u.begunAt), now)
+		p.pace.Observe(u.kind, u.bytes, now.Sub(u.startedAt), now)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.Nam
 	for i, late := range forecast.Late(pending.uploads, p.o.MaxUploads, now) {
 		of := &pending.of[i]
 		outlook := outlooks[of.OutlookKey]
-		outlook.Bytes += of.left
+		outlook.Bytes += of.remaining
 		if late && of.scheduled {
 			outlook.Late++
 		}
@@ -146,7 +146,7 @@ type pending struct {
 type pendingUpload struct {
 	OutlookKey
 
-	left      int64
+	remaining int64
 	scheduled bool
 }
 
@@ -183,7 +183,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	u := forecast.Upload{Team: post.Namespace, Due: posting.Due(post), From: l.now}
 	if post.Spec.ScheduledAt != nil {
 		facts := delivery.Facts{Post: post, Now: l.now, Settings: *l.settings, Media: media}
-		u.From = facts.AheadFrom(i, c.lasts())
+		u.From = facts.AheadFrom(i, c.ttl())
 	}
 	left := bytesOf(&content)
 	rate, ok := l.rates[kindOf(platform, &content)]
@@ -191,10 +191,10 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 		rate = delivery.ExpectedRate
 	}
 	if running, sent := l.p.running(uploadID(client.ObjectKeyFromObject(post).String(), i)); running != nil {
-		u.UnderWay, u.Takes = true, forecast.Left(left, sent, l.now.Sub(running.begunAt), rate)
+		u.UnderWay, u.Duration = true, forecast.Left(left, sent, l.now.Sub(running.startedAt), rate)
 		left = max(left-sent, 0)
 	} else {
-		u.Takes = forecast.Takes(left, rate)
+		u.Duration = forecast.TransferTime(left, rate)
 	}
 	l.uploads = append(l.uploads, u)
 	l.of = append(l.of, pendingUpload{OutlookKey{post.Namespace, platform}, left, post.Spec.ScheduledAt != nil})

@@ -20,10 +20,10 @@ import (
 // Conversions converts videos; see transcode.Maker.
 type Conversions interface {
 	// Find returns the conversion of a video, or store.ErrNotFound.
-	Find(ctx context.Context, source rendition.Source, t transcode.Target) (rendition.Rendition, error)
+	Find(ctx context.Context, source rendition.Source, t transcode.Profile) (rendition.Rendition, error)
 	// Make returns the conversion of a video, and makes it if there is none. done is called
 	// now and then with the share that is done, from 0 to 1.
-	Make(ctx context.Context, source transcode.Source, t transcode.Target, done func(share float64)) (rendition.Rendition, error)
+	Make(ctx context.Context, source transcode.Source, t transcode.Profile, done func(share float64)) (rendition.Rendition, error)
 	// Forget has Find look for a conversion anew.
 	Forget(r rendition.Rendition)
 }
@@ -44,7 +44,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 	capabilities := c.to.Capabilities()
 	wanted := capabilities.ForConversion().Conversion(file)
 	source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
-	target := transcode.Target{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
+	target := transcode.Profile{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
 	r, err := c.conversions.Find(ctx, source, target)
 	if errors.Is(err, store.ErrNotFound) {
 		r, err = c.conversions.Make(ctx, transcode.Source{Source: source, Duration: file.Duration}, target, done)
@@ -61,7 +61,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 
 // videoUnconverted says why there is no conversion of a video.
 func videoUnconverted(file *platforms.File, err error) *platforms.Error {
-	problem := new(transcode.Problem)
+	problem := new(transcode.TranscodeError)
 	switch {
 	case errors.As(err, &problem) && problem.Final:
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the video %q %s", file.Name, problem.Message)}
@@ -83,7 +83,7 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	for i := range content.Media {
 		file := &content.Media[i]
 		if original, ok := file.Bytes.(stored); ok && original.converts && c.convertsVideo(file) {
-			all += 2 * transcode.Within(file.Duration)
+			all += 2 * transcode.TimeoutFor(file.Duration)
 		}
 	}
 	return all
@@ -92,9 +92,9 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 // tenths is how much of a conversion is done, in tenths; zero while none is under way.
 type tenths struct{ done atomic.Int32 }
 
-// note notes a share from 0 to 1, and reports whether that is another tenth than before: each
+// update notes a share from 0 to 1, and reports whether that is another tenth than before: each
 // is a write to the post.
-func (t *tenths) note(share float64) (changed bool) {
+func (t *tenths) update(share float64) (changed bool) {
 	const ten = 10
 	now := int32(share*ten) + 1
 	return t.done.Swap(now) != now

@@ -57,8 +57,8 @@ type Publisher struct {
 	Claims    *dispatch.CongestionWindow
 	// Owners knows which platform ids belong to which target.
 	Owners Owners
-	// Held returns what moves the deadlines of a namespace's posts.
-	Held func(ctx context.Context, namespace string) *delivery.Held
+	// DeadlineShift returns what moves the deadlines of a namespace's posts.
+	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called when a status was stored, with what it was before.
 	Changed func(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus)
 	// ClaimExpired is called when a claim was not stored within SendWindow, so that nothing is sent.
@@ -70,8 +70,8 @@ type Publisher struct {
 
 // Owners knows which platform ids belong to which target of which post.
 type Owners interface {
-	// Note remembers the platform ids in a post.
-	Note(post *v1alpha1.Post)
+	// Record remembers the platform ids in a post.
+	Record(post *v1alpha1.Post)
 	// Reserve makes a platform id of an account a target's own before that is written
 	// anywhere.
 	Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool
@@ -116,8 +116,8 @@ func results(batch []*Delivery) []delivery.Result {
 	return all
 }
 
-// Pass is the pass over the post that is published.
-type Pass interface {
+// Hooks is the pass over the post that is published.
+type Hooks interface {
 	// Job returns what is published next for a delivery, of this version of the post.
 	Job(post *v1alpha1.Post, d *Delivery) platforms.Job
 	// ContentHash identifies that.
@@ -143,15 +143,15 @@ type Pass interface {
 type run struct {
 	*Publisher
 
-	pass   Pass
-	post   *v1alpha1.Post
-	memory *Memory
+	hooks Hooks
+	post  *v1alpha1.Post
+	cache *WriteCache
 }
 
 // Publish claims deliveries in one write, sends them side by side, each exactly
 // once, and records what came of them. post is brought up to what is stored.
-func (p *Publisher) Publish(ctx context.Context, pass Pass, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
-	r := &run{Publisher: p, pass: pass, post: post, memory: memory}
+func (p *Publisher) Publish(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
+	r := &run{Publisher: p, hooks: pass, post: post, cache: memory}
 	if err := r.secure(ctx); err != nil {
 		return err
 	}
@@ -191,13 +191,13 @@ var ErrWithheld = errors.New("nothing may be claimed any more")
 // that was read. It is never retried: whatever the error, nothing is sent. It waits for
 // its turn first, since the time in which the calls must begin counts from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
-	ended, err := r.Claims.Enter(ctx)
+	ended, err := r.Claims.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot claim the delivery: %w", err)
 	}
 	written := false
 	defer func() { ended(written) }()
-	if r.pass.Withheld(ctx) {
+	if r.hooks.Withheld(ctx) {
 		return ErrWithheld
 	}
 	if err := r.open(r.post, deliveries); err != nil {
@@ -206,26 +206,26 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	ctx, span := tracing.Child(ctx, "claim")
 	defer span.End()
 	span.Number(tracing.Targets, len(deliveries))
-	err = r.storeClaim(ctx, r.post, r.memory, deliveries)
+	err = r.storeClaim(ctx, r.post, r.cache, deliveries)
 	written = err == nil || mayHaveLanded(err)
 	if err != nil {
 		span.Fail(string(apierrors.ReasonForError(err)))
 		return err
 	}
-	r.pass.Claimed(deliveries)
+	r.hooks.Claimed(deliveries)
 	return nil
 }
 
 // open enters into a post that deliveries are about to be sent.
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
-	claims := make([]delivery.Claiming, len(deliveries))
+	claims := make([]delivery.TargetClaim, len(deliveries))
 	for i, d := range deliveries {
 		d.Attempt = r.NewID()
-		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", SecretHash: d.SecretHash, Claim: attempt.Claim{
-			ID: d.Attempt, ContentHash: r.pass.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.SendWindow,
+		claims[i] = delivery.TargetClaim{Target: d.Target, Secret: d.Secret != "", SecretHash: d.SecretHash, Claim: attempt.Claim{
+			ID: d.Attempt, ContentHash: r.hooks.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.SendWindow,
 		}}
 	}
-	return delivery.EnterClaims(post, claims, r.Clock.Now())
+	return delivery.RecordClaims(post, claims, r.Clock.Now())
 }
 
 // sendAndRecord makes the claimed calls side by side and records their results as
@@ -242,8 +242,8 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		for _, d := range claimed {
 			calls.Go(func() {
 				d.Result = r.traced(detached, &post, d)
-				r.pass.Answered(d)
-				if !goesOn(&post, d) {
+				r.hooks.Answered(d)
+				if !hasNextCard(&post, d) {
 					r.Scheduler.Release(r.key(), d.Gate())
 				}
 				ended <- d
@@ -263,7 +263,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 			calls.Wait()
 			close(ended)
 			for d := range ended {
-				r.memory.Keep(d.result())
+				r.cache.AddResult(d.result())
 			}
 			return err
 		}
@@ -341,12 +341,12 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.To.Capabilities().CallTimeout)
 	defer cancel()
-	job := r.pass.Job(post, d)
+	job := r.hooks.Job(post, d)
 	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
-	if err := r.pass.Ready(ctx, d, &job); err != nil {
-		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.Believe(err, d.Token, r.Clock.Now())}
+	if err := r.hooks.Ready(ctx, d, &job); err != nil {
+		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.Sanitize(err, d.Token, r.Clock.Now())}
 	}
-	result := ratelimit.BelieveResult(d.To.Publish(ctx, job), d.Token, r.Clock.Now())
+	result := ratelimit.SanitizeResult(d.To.Publish(ctx, job), d.Token, r.Clock.Now())
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// It may have been refused because the platform forgot what was prepared.
 		// The next attempt verifies that first.
@@ -362,9 +362,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	return result
 }
 
-// goesOn reports whether the card that a delivery published is followed by another
+// hasNextCard reports whether the card that a delivery published is followed by another
 // one. The account's gate is kept for it: nothing comes between the cards of a tree.
-func goesOn(post *v1alpha1.Post, d *Delivery) bool {
+func hasNextCard(post *v1alpha1.Post, d *Delivery) bool {
 	a := posting.Target(post, d.Target).Attempt
 	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)
 }

@@ -23,17 +23,17 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Memory is what a process remembers of one post to record it: its last write, and
+// WriteCache is what a process remembers of one post to record it: its last write, and
 // what it could not write. The passes over one post come one after another, so that
 // it needs no lock.
-type Memory struct {
-	delivery.Memory
+type WriteCache struct {
+	delivery.Unrecorded
 	// written is the resourceVersion of our last write.
 	written string
 }
 
 // Stale reports whether a copy from the cache is older than our last write.
-func (m *Memory) Stale(post *v1alpha1.Post) bool {
+func (m *WriteCache) Stale(post *v1alpha1.Post) bool {
 	if m.written == "" {
 		return false
 	}
@@ -44,18 +44,20 @@ func (m *Memory) Stale(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Wrote remembers that this version of a post was written by this process.
-func (m *Memory) Wrote(post *v1alpha1.Post) { m.written = post.ResourceVersion }
+// RecordWrite remembers that this version of a post was written by this process.
+func (m *WriteCache) RecordWrite(post *v1alpha1.Post) { m.written = post.ResourceVersion }
 
 // Empty reports whether nothing is remembered.
-func (m *Memory) Empty() bool { return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0 }
+func (m *WriteCache) Empty() bool {
+	return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0
+}
 
 // storeClaim stores the attempts of deliveries: one write under the resourceVersion
 // that was read, never retried. Once begun, it outlives ctx: the API server may store
 // what is cut off, and the next process would be in doubt about a call that was never
 // made. After an error that leaves open whether it landed, and if it was not stored
 // whole, the attempts are remembered as never sent.
-func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
+func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped before claiming the delivery: %w", err)
 	}
@@ -68,8 +70,8 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 	defer cancel()
 	err = p.Client.Status().Update(writing, post)
 	if err == nil {
-		memory.Wrote(post)
-		if err = requireKept(written, post); err == nil {
+		memory.RecordWrite(post)
+		if err = verifyStored(written, post); err == nil {
 			return nil
 		}
 	}
@@ -78,7 +80,7 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 	}
 	if mayHaveLanded(err) {
 		for _, d := range deliveries {
-			memory.KeepUnsent(d.Attempt, p.Clock.Now())
+			memory.AddUnsent(d.Attempt, p.Clock.Now())
 		}
 	}
 	return fmt.Errorf("cannot claim the delivery: %w", err)
@@ -88,9 +90,9 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 var ErrDropped = errors.New("the Kubernetes API dropped part of the record of the delivery, so that nothing was sent: the resource definition " +
 	"posts.social.herald.dev that it serves is older than this program; apply that of this version")
 
-// requireKept refuses to go on with a claim of which the answer to its write lacks something: an API server drops fields
+// verifyStored refuses to go on with a claim of which the answer to its write lacks something: an API server drops fields
 // that its resource definition does not know, without an error. What is not recorded would be sent again.
-func requireKept(written []byte, post *v1alpha1.Post) error {
+func verifyStored(written []byte, post *v1alpha1.Post) error {
 	stored, err := json.Marshal(post.Status.Targets)
 	if err != nil || bytes.Equal(stored, written) {
 		return err
@@ -108,26 +110,26 @@ func requireKept(written []byte, post *v1alpha1.Post) error {
 	if err := errors.Join(json.Unmarshal(written, &asked), json.Unmarshal(stored, &got)); err != nil {
 		return err
 	}
-	if !holds(got, asked) {
+	if !contains(got, asked) {
 		return ErrDropped
 	}
 	return nil
 }
 
-// holds reports whether a JSON value has all that another one has.
-func holds(value, other any) bool {
+// contains reports whether a JSON value has all that another one has.
+func contains(value, other any) bool {
 	switch other := other.(type) {
 	case map[string]any:
 		object, ok := value.(map[string]any)
 		for name, field := range other {
-			ok = ok && holds(object[name], field)
+			ok = ok && contains(object[name], field)
 		}
 		return ok
 	case []any:
 		list, ok := value.([]any)
 		ok = ok && len(list) == len(other)
 		for i := 0; ok && i < len(other); i++ {
-			ok = holds(list[i], other[i])
+			ok = contains(list[i], other[i])
 		}
 		return ok
 	default:
@@ -151,16 +153,16 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 		next = nil
 	}
 	if len(next) == 0 {
-		if err := r.Record(detached, r.post, r.memory, results(batch)); err != nil {
+		if err := r.Record(detached, r.post, r.cache, results(batch)); err != nil {
 			return nil, err
 		}
 	}
 	r.Failpoint(PointAfterRecord)
 	if len(next) > 0 {
-		r.pass.Claimed(next)
+		r.hooks.Claimed(next)
 		r.Failpoint(PointAfterClaim)
 	}
-	r.pass.Recorded(detached, batch)
+	r.hooks.Recorded(detached, batch)
 	r.releaseTrees(batch, next)
 	return next, nil
 }
@@ -172,8 +174,8 @@ func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 		return nil
 	}
 	recorded := r.post.DeepCopy()
-	r.enter(ctx, recorded, results(batch))
-	return r.pass.Next(ctx, recorded, batch)
+	r.applyResults(ctx, recorded, results(batch))
+	return r.hooks.Next(ctx, recorded, batch)
 }
 
 // recordAndClaim records a batch and claims the next cards in one write, which is
@@ -184,19 +186,19 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 	span.Number(tracing.Targets, len(batch))
 	r.Failpoint(PointBeforeClaim)
 	post := r.post.DeepCopy()
-	r.enter(ctx, post, results(batch))
+	r.applyResults(ctx, post, results(batch))
 	if err := r.open(post, next); err != nil {
 		r.log(ctx, post).Error(err, "cannot go on with a tree")
 		return false
 	}
-	if err := r.storeClaim(ctx, post, r.memory, next); err != nil {
+	if err := r.storeClaim(ctx, post, r.cache, next); err != nil {
 		span.Fail(string(apierrors.ReasonForError(err)))
 		r.log(ctx, post).Info("the next card is not claimed together with the record of the one before", "error", err.Error())
 		return false
 	}
 	r.Changed(ctx, post, &r.post.Status)
 	*r.post = *post
-	r.Owners.Note(r.post)
+	r.Owners.Record(r.post)
 	return true
 }
 
@@ -226,7 +228,7 @@ func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 // Record enters results into a post and stores it, trying for as long as
 // Options.RecordFor; then the results are kept in memory for the next pass. post is
 // brought up to what is stored.
-func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
+func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
 	ctx, span := tracing.Child(ctx, "record")
@@ -242,7 +244,7 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Mem
 		case <-p.Clock.After(pause):
 		case <-ctx.Done():
 			for _, r := range results {
-				memory.Keep(r)
+				memory.AddResult(r)
 			}
 			span.Fail(string(apierrors.ReasonForError(err)))
 			return fmt.Errorf("cannot record results: %w", err)
@@ -252,14 +254,14 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Mem
 
 // tryRecord stores results once; after a conflict it takes the post as it stands now
 // and enters them there.
-func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
+func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	for {
 		next := post.DeepCopy()
-		p.enter(ctx, next, results)
+		p.applyResults(ctx, next, results)
 		err := p.Client.Status().Update(ctx, next)
 		switch {
 		case err == nil:
-			p.stored(ctx, post, next, memory)
+			p.applyStored(ctx, post, next, memory)
 			return nil
 		case apierrors.IsNotFound(err):
 			p.log(ctx, post).Info("the post was removed while it was being published")
@@ -289,42 +291,42 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 	return &fresh, nil
 }
 
-// enter enters results into a post. One that comes too late is only logged.
-func (p *Publisher) enter(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
-	if err := delivery.EnterResults(post, results, p.Held(ctx, post.Namespace), p.Clock.Now()); err != nil {
+// applyResults enters results into a post. One that comes too late is only logged.
+func (p *Publisher) applyResults(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
+	if err := delivery.RecordResults(post, results, p.DeadlineShift(ctx, post.Namespace), p.Clock.Now()); err != nil {
 		p.log(ctx, post).Info("a result is not recorded", "error", err.Error())
 	}
 }
 
-func (p *Publisher) stored(ctx context.Context, post, next *v1alpha1.Post, memory *Memory) {
+func (p *Publisher) applyStored(ctx context.Context, post, next *v1alpha1.Post, memory *WriteCache) {
 	p.Changed(ctx, next, &post.Status)
 	*post = *next
-	memory.Wrote(post)
-	p.Owners.Note(post)
+	memory.RecordWrite(post)
+	p.Owners.Record(post)
 }
 
 // recordIDs is the last resort when the API server refuses the full status: the ids
 // of what was published, and the names of what platforms work on, are written alone
 // onto the post as it stands. What is not among these is looked up.
-func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result, refused error) error {
+func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, refused error) error {
 	p.log(ctx, post).Error(refused, "the status was refused; writing alone what only this process knows")
 	fresh, err := p.live(ctx, post)
 	if fresh == nil {
 		return err
 	}
-	for _, target := range delivery.EnterIDs(fresh, results, p.Clock.Now()) {
+	for _, target := range delivery.RecordIDs(fresh, results, p.Clock.Now()) {
 		p.log(ctx, post).Info("a result is not recorded; the platform is asked about it", "target", target)
 	}
 	if err := p.Client.Status().Update(ctx, fresh); err != nil {
 		return err
 	}
-	p.stored(ctx, post, fresh, memory)
+	p.applyStored(ctx, post, fresh, memory)
 	return nil
 }
 
 // Write stores the status of a post with what Describe derives of it, unless it says
 // the same as stored.
-func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memory, stored *v1alpha1.PostStatus) (changed bool, err error) {
+func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, stored *v1alpha1.PostStatus) (changed bool, err error) {
 	delivery.Describe(post, p.Clock.Now())
 	if v1alpha1.SemanticEqual(*stored, post.Status) {
 		return false, nil
@@ -333,6 +335,6 @@ func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memo
 		return false, fmt.Errorf("cannot write the status: %w", err)
 	}
 	p.Changed(ctx, post, stored)
-	memory.Wrote(post)
+	memory.RecordWrite(post)
 	return true, nil
 }

@@ -44,7 +44,7 @@ func TestRequireKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.drop(&answered.Status.Targets[0])
-			if got := requireKept(written, answered); !errors.Is(got, tt.want) {
+			if got := verifyStored(written, answered); !errors.Is(got, tt.want) {
 				t.Errorf("%v, want %v (%s)", got, tt.want, tt.reason)
 			}
 		})

@@ -132,9 +132,9 @@ func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
 		doc.Kind = meanings[row.Kind]
 	}
 	switch {
-	case row.Again && row.Pause > 0:
+	case row.Retryable && row.Pause > 0:
 		doc.Also = fmt.Sprintf("makes what was refused again at once, after a pause of %s", row.Pause)
-	case row.Again:
+	case row.Retryable:
 		doc.Also = "makes what was refused again at once"
 	case row.Kind == meta.KindUnavailable:
 		doc.Also = "after the visible call, looks for the post first"
