@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/web/signin"
 )
 
@@ -82,7 +82,7 @@ func logged(path string) string {
 type serverLog struct {
 	slog.Handler
 
-	lines *strangers.LogLimiter
+	lines *anonymous.LogLimiter
 }
 
 // Handle writes a line, unless one like it was written of late: one that is the same up to its first digit.

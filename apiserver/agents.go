@@ -10,11 +10,11 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -27,7 +27,7 @@ type agents struct {
 
 // newAgents returns the authorization server; nil if it is not wanted.
 func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessions *session.Manager, checker *access.Checker,
-	guard *strangers.Guard,
+	guard *anonymous.Guard,
 ) (*agents, error) {
 	wanted := config.Web.Agents
 	if wanted == nil || !config.MCP { // tokens are good there alone

@@ -6,7 +6,7 @@ package apiserver
 import (
 	"net"
 
-	"github.com/herald-social/herald/apiserver/strangers"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/internal/connlimit"
 )
 
@@ -15,7 +15,7 @@ const maxProbes = 64
 
 // newConnections bounds the connections of the API. Each bound that is reached leaves one line of log a minute for each address.
 func newConnections(config *Config) *connlimit.Pool {
-	lines := strangers.NewLogLimiter(config.Clock)
+	lines := anonymous.NewLogLimiter(config.Clock)
 	return connlimit.New(connlimit.Options{
 		Total: config.MaxConnections, PerAddress: config.MaxConnectionsPerAddress, Idle: idleTimeout, Peer: config.Proxies.Peer, Clock: watchClock,
 		Reached: func(bound connlimit.Bound, peer string) {

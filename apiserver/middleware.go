@@ -15,9 +15,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/tracing"
 )
@@ -39,7 +39,7 @@ type observer struct {
 	proxies request.Proxies
 	clock   clock.PassiveClock
 	log     *slog.Logger
-	lines   *strangers.LogLimiter
+	lines   *anonymous.LogLimiter
 }
 
 // ServeHTTP serves the request with next.

@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // observe serves handler behind the observer, as every request is.
@@ -28,7 +28,7 @@ func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, l
 	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
 	log = &bytes.Buffer{}
 	server = httptest.NewServer(&observer{
-		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: strangers.NewLogLimiter(clock.RealClock{}),
+		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)), lines: anonymous.NewLogLimiter(clock.RealClock{}),
 	})
 	t.Cleanup(server.Close)
 	return server, log, m

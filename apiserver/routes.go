@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/docs"
 	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // site is everything below the site's address. Paths are compared as they are:
@@ -27,7 +27,7 @@ type site struct {
 	// web serves everything else, and bounds strangers itself; nil without the web application.
 	web http.Handler
 	// guard bounds strangers at pages and at paths where there is nothing, and signedIn says who is none.
-	guard    *strangers.Guard
+	guard    *anonymous.Guard
 	signedIn func(*http.Request) bool
 }
 
@@ -86,7 +86,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Load balancers ask for the health, all from one address.
 	if path != healthPath && !s.signedIn(r) {
-		if allowed, wait := s.guard.Allow(r, strangers.Pages); !allowed {
+		if allowed, wait := s.guard.Allow(r, anonymous.Pages); !allowed {
 			rest.WriteTooMany(w, r, wait)
 			return
 		}

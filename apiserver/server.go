@@ -21,17 +21,17 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/archived"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/internal/connlimit"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/probes"
@@ -232,8 +232,8 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 // limitsOf are the limits on what clients cost.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
-		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Anonymous: strangers.New(config.RequestsPerMinute, config.Clock),
-		Bodies: intake.New(intake.MaxBytes),
+		Teams: ratelimit.New(config.RequestsPerMinute, config.Clock), Anonymous: anonymous.New(config.RequestsPerMinute, config.Clock),
+		Bodies: bodylimit.New(bodylimit.MaxBytes),
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	if err != nil {
 		return err
 	}
-	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), strangers.NewLogLimiter(s.config.Clock)}, slog.LevelWarn)
+	errorLog := slog.NewLogLogger(serverLog{s.config.Log.Handler(), anonymous.NewLogLimiter(s.config.Clock)}, slog.LevelWarn)
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler:           handler,
@@ -262,7 +262,7 @@ func (s *Server) setHandlers(service *bridge.Service, limits rest.Limits, m *met
 	}
 	s.api = server(&observer{
 		next: site, metrics: m, tracer: s.config.Tracer, proxies: s.config.Proxies, clock: s.config.Clock,
-		log: s.config.Log, lines: strangers.NewLogLimiter(s.config.Clock),
+		log: s.config.Log, lines: anonymous.NewLogLimiter(s.config.Clock),
 	})
 	s.connections = newConnections(&s.config)
 	s.api.ConnState, s.api.ConnContext = s.connections.State, s.connections.Context

@@ -17,15 +17,15 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 	webpages "github.com/herald-social/herald/apiserver/web"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -44,7 +44,7 @@ type WebConfig struct {
 	// Platforms are those whose accounts people may connect, with the secrets of their apps.
 	Platforms platforms.Registry
 	// Apps are these apps, with which credentials are marked that they obtained.
-	Apps appseal.Apps
+	Apps appid.Apps
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty
 	// without a store.
 	StoreOrigins string
@@ -150,7 +150,7 @@ func consentOrigins(registry platforms.Registry) []string {
 
 // guarded puts before the pages what stands before all of them: each request has its session,
 // those without one are counted by address, and no other site sends a form here.
-func (w *web) guarded(pages *webpages.Site, guard *strangers.Guard, siteURL string) (http.Handler, error) {
+func (w *web) guarded(pages *webpages.Site, guard *anonymous.Guard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
 	// A proxy may change the host that requests are for.
@@ -166,7 +166,7 @@ func (w *web) guarded(pages *webpages.Site, guard *strangers.Guard, siteURL stri
 		}
 		own.ServeHTTP(out, r)
 	})
-	counted := w.sessions.Handler(guard.Handler(strangers.Pages, clean, pages.TooMany))
+	counted := w.sessions.Handler(guard.Handler(anonymous.Pages, clean, pages.TooMany))
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		pages.Guard(out.Header())
 		counted.ServeHTTP(out, r)

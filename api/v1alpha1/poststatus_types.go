@@ -70,7 +70,7 @@ type Prepared struct {
 	// +kubebuilder:validation:MaxLength=64
 	SecretHash string `json:"secretHash,omitempty"`
 
-	// madeAt is when it was made or, while complete is not set, last worked on.
+	// createdAt is when it was made or, while complete is not set, last worked on.
 	// +required
 	MadeAt Time `json:"madeAt"`
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -221,7 +221,7 @@ func describe(f *flow, connection *v1alpha1.Connection) []any {
 func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
 	if mark := s.Apps.Sign(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {
-		annotations = map[string]string{appseal.Annotation: mark}
+		annotations = map[string]string{appid.Annotation: mark}
 	}
 	err := s.Secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -30,7 +30,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
 )
@@ -91,7 +91,7 @@ type Config struct {
 	// have an app, can be connected.
 	Platforms platforms.Registry
 	// Apps are the installation's apps, by whose OAuth the accounts are connected.
-	Apps appseal.Apps
+	Apps appid.Apps
 	// Owner finds the team that owns a namespace; nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionClient

@@ -30,7 +30,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -158,10 +158,10 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 }
 
 // apps are the installation's on each platform.
-func apps() appseal.Apps {
-	all := appseal.Apps{}
+func apps() appid.Apps {
+	all := appid.Apps{}
 	for platform := range registry {
-		all[platform] = appseal.App{ID: "herald", Secret: func() string { return appSecret }}
+		all[platform] = appid.App{ID: "herald", Secret: func() string { return appSecret }}
 	}
 	return all
 }

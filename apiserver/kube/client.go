@@ -23,7 +23,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kubehttp"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/quota"
 )
 
@@ -66,7 +66,7 @@ func newClient(config *rest.Config, userAgent, path string, group schema.GroupVe
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
-	cfg.Wrap(pages.WrapTransport)
+	cfg.Wrap(pager.WrapTransport)
 	httpClient, err := kubehttp.NewClient(cfg)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 )
 
 // PostFeed feeds the index of posts from a watch. It keeps no post: each one is
@@ -53,7 +53,7 @@ func (f *PostFeed) Synced() <-chan struct{} { return f.reflectors.synced }
 
 // Subscribe returns a channel that receives after the watch reported a change of a post: once
 // for several changes that nobody has received yet. stop ends it. ok is false if
-// maxFollowers follow already.
+// maxSubscribers follow already.
 func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, stop func(), ok bool) {
 	return f.subscribers.subscribe(postKey{namespace, name})
 }
@@ -86,7 +86,7 @@ var (
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}
-	err := pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	err := pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
 		var page v1alpha1.PostList
 		options := metav1.ListOptions{Limit: of.Limit, Continue: of.Continue}
 		err := s.feed.client.Get().Namespace(s.namespace).Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/cachetransform"
 )
 
 // scopes are the namespaces that are watched one by one: an installation for single namespaces
@@ -50,7 +50,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 		contact := &contact{clock: clock}
 		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-		_ = shared.SetTransform(cached.Transform) // it fails once the informer runs
+		_ = shared.SetTransform(cachetransform.Transform) // it fails once the informer runs
 		w.informers = append(w.informers, informer{shared, contact})
 	}
 	return w

@@ -26,10 +26,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -163,7 +163,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuseHost refuses a request for another host than this machine.
 func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
-	if allowed, wait := h.REST.Guard().Allow(r, strangers.Programs); !allowed {
+	if allowed, wait := h.REST.Guard().Allow(r, anonymous.Programs); !allowed {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}
@@ -172,7 +172,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 
 // preflight says which requests pages of other sites may send.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
-	if pass, wait := h.REST.Guard().Allow(r, strangers.Preflights); !pass {
+	if pass, wait := h.REST.Guard().Allow(r, anonymous.Preflights); !pass {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}

@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
-	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 // Paths below the site's address.
@@ -117,7 +117,7 @@ type Config struct {
 	// LoopbackClients lets metadata documents of clients be fetched from this machine, also by plain HTTP. It is for trials.
 	LoopbackClients bool
 	// Anonymous counts what is asked without a code or a token that was made here; nil counts nothing.
-	Anonymous *strangers.Guard
+	Anonymous *anonymous.Guard
 	// Roots are the authorities to trust when such documents are fetched; nil for those of the system.
 	Roots *x509.CertPool
 	Clock clock.Clock

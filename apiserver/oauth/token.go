@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/strangers"
 )
 
 const (
@@ -148,7 +148,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			known = tooManyf(wait, "too many requests from this address have failed")
 		}
 	case known.status < http.StatusInternalServerError:
-		if wrong := s.stranger(r, strangers.OAuth); wrong != nil {
+		if wrong := s.stranger(r, anonymous.OAuth); wrong != nil {
 			known = wrong
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // stranger counts a request, unless it has shown a code or a token that was made here; it is not nil if there are too many.
-func (s *Server) stranger(r *http.Request, door strangers.Surface) *problem {
+func (s *Server) stranger(r *http.Request, door anonymous.Surface) *problem {
 	if request.From(r.Context()).Authenticated {
 		return nil
 	}

@@ -74,7 +74,7 @@ type Index struct {
 	// changed holds the namespaces whose Tally may have changed since it was asked for.
 	changed map[string]struct{}
 	// retains says that finished posts stay on the lists when they leave the cluster, and left
-	// counts those that did; see KeepLeaving.
+	// counts those that did; see RetainDeleted.
 	retains     bool
 	retainedSeq uint64
 }

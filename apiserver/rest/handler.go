@@ -21,13 +21,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/cost"
-	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
@@ -59,9 +59,9 @@ type Limits struct {
 	// agents and people together.
 	Teams *ratelimit.Limiter
 	// Anonymous counts requests without a good token, by address.
-	Anonymous *strangers.Guard
+	Anonymous *anonymous.Guard
 	// Bodies has room for bodies of requests.
-	Bodies *intake.Limiter
+	Bodies *bodylimit.Limiter
 }
 
 // Handler serves everything below Prefix.
@@ -221,7 +221,7 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); !ok || known.Code != bridge.CodeUnauthorized {
 		return err
 	}
-	allowed, wait := h.limits.Anonymous.Allow(r, strangers.Programs)
+	allowed, wait := h.limits.Anonymous.Allow(r, anonymous.Programs)
 	if allowed {
 		return err
 	}
@@ -233,7 +233,7 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 }
 
 // Guard counts what strangers ask of this handler.
-func (h *Handler) Guard() *strangers.Guard { return h.limits.Anonymous }
+func (h *Handler) Guard() *anonymous.Guard { return h.limits.Anonymous }
 
 // wholeSeconds rounds up, to one at least.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 )
 
 const draftForX = `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"}]}`
@@ -19,7 +19,7 @@ const draftForX = `{"category":"text","draft":true,"targets":[{"connection_id":"
 // one that is there.
 func TestRepeatedHeaders(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
+	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
 	for name, tc := range map[string]struct {
 		reason string
 		header http.Header
@@ -54,7 +54,7 @@ func TestRepeatedHeaders(t *testing.T) {
 // TestJSONAsAllowed takes what RFC 8259 lets clients send, whichever program wrote it.
 func TestJSONAsAllowed(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
+	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
 	size := func(number string) string {
 		return `{"mime_type":"image/png","name":"a.png","size_bytes":` + number + `}`
 	}

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/request"
 )
 
 // TestIgnored shows that a client learns of fields and parameters that had no effect.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	handler := serving(Limits{Bodies: intake.New(intake.MaxBytes)})
+	handler := serving(Limits{Bodies: bodylimit.New(bodylimit.MaxBytes)})
 	target := func(fields string) string {
 		return `{"category":"text","draft":true,"targets":[{"connection_id":"x-1","caption":"hi"` + fields + `}]}`
 	}

@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/cost"
-	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/person"
 )
 
@@ -36,8 +36,8 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 		r.Form = r.PostForm
 	}
 	switch {
-	case errors.Is(err, intake.ErrFull):
-		w.Header().Set("Retry-After", intake.RetryAfter)
+	case errors.Is(err, bodylimit.ErrFull):
+		w.Header().Set("Retry-After", bodylimit.RetryAfter)
 		return done, &bridge.Error{Code: bridge.CodeRateLimited, Message: "too much is being sent at this moment; send the form again in a second"}
 	case err != nil:
 		return done, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}

@@ -15,7 +15,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/apiserver/intake"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
@@ -47,7 +47,7 @@ func TestHostileForms(t *testing.T) {
 		"parts":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Site{Config: Config{Bodies: intake.New(intake.MaxBytes)}}
+			s := &Site{Config: Config{Bodies: bodylimit.New(bodylimit.MaxBytes)}}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(tc.body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			if tc.kind != "" {
@@ -75,7 +75,7 @@ func TestHostileForms(t *testing.T) {
 func TestFullForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = intake.New(intake.MaxBytes)
+	w.site.Bodies = bodylimit.New(bodylimit.MaxBytes)
 	form := url.Values{"category": {"text"}, "caption": {"hi"}, "when": {"draft"}, "target": {"our-x"}, "key": {"k"}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
@@ -96,7 +96,7 @@ func TestFullForms(t *testing.T) {
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.site.Bodies = intake.New(intake.MaxBytes)
+	w.site.Bodies = bodylimit.New(bodylimit.MaxBytes)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxForm)))
 	_, done, err := w.site.Bodies.Read(httptest.NewRecorder(), r, acme, maxForm)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bodylimit"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/httpcode"
-	"github.com/herald-social/herald/apiserver/intake"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
@@ -60,7 +60,7 @@ type Config struct {
 	// Teams counts what is asked for in the name of each team, and what each person asks for; nil counts nothing.
 	Teams *ratelimit.Limiter
 	// Bodies has room for forms; nil has room for all.
-	Bodies *intake.Limiter
+	Bodies *bodylimit.Limiter
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the pages where people let Herald into their accounts. Simulated platforms have no HTTPS and

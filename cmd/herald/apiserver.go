@@ -27,7 +27,7 @@ import (
 	apirest "github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/headroom"
+	"github.com/herald-social/herald/internal/gctuner"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -198,7 +198,7 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 // sets GOGC. It runs after the start, whose garbage does not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
-		headroom.SetMinHeapGrowth(apiserverHeadroom)
+		gctuner.SetMinHeapGrowth(apiserverHeadroom)
 	}
 }
 

@@ -35,10 +35,10 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/controllers/team"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/kubehttp"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/probes"
 	"github.com/herald-social/herald/internal/transport"
 )
@@ -204,14 +204,14 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
 	// Finished posts are not cached: they cost no memory. Of large objects of teams, the cache
 	// keeps what is read.
-	options.Cache.DefaultTransform = cached.Transform
+	options.Cache.DefaultTransform = cachetransform.Transform
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 		// So far as they are teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
-	options.Cache.DefaultNamespaces = cached.ByNamespace(c.Namespaces)
+	options.Cache.DefaultNamespaces = cachetransform.ByNamespace(c.Namespaces)
 	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
@@ -243,7 +243,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 		return nil, err
 	}
 	config := rest.CopyConfig(cluster.Config)
-	config.Wrap(pages.WrapTransport)
+	config.Wrap(pager.WrapTransport)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/internal/rollback"
 )
 
 // storeCredentials is the file that media.credentialsFile names.
@@ -86,11 +86,11 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 
 // addRollbackDetector returns what tells whether the cluster was put back to an earlier state, and adds what counts for that to the manager; nil
 // without a store, where nothing could tell.
-func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rewound.Status, error), error) {
+func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
 	if files.Absent() {
 		return nil, nil //nolint:nilnil // without a store nothing is noticed, which is no error
 	}
-	counter := rewound.New(rewound.Options{
+	counter := rollback.New(rollback.Options{
 		Documents: files, Cluster: installation.Cluster(mgr.GetAPIReader()), Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
 		Lease: types.NamespacedName{Namespace: namespace, Name: release + "-clock"}, Clock: now, Registerer: metrics.Registry,
 	})

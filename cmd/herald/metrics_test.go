@@ -33,7 +33,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/installation"
-	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/unlisted"
 )
@@ -66,7 +66,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
 	installation.NewWatch(nil, clock.RealClock{}, manager)
-	rewound.New(rewound.Options{Registerer: manager})
+	rollback.New(rollback.Options{Registerer: manager})
 	team.NewMetrics(manager)
 	retention.NewMetrics(manager)
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, newLeaderMetric(nil, nil))

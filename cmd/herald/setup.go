@@ -19,15 +19,15 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/archive"
-	"github.com/herald-social/herald/internal/brake"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/media/transcode"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
@@ -35,13 +35,13 @@ import (
 
 // setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, stop *brake.Switch, now *apiclock.Clock,
+	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, stop *suspend.Switch, now *apiclock.Clock,
 ) error {
 	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(cached.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
+	if err := errors.Join(cachetransform.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
 		return err
 	}
 	return setupControllers(ctx, mgr, c, namespace, registry, apps, identity, tracer, teams, stop, now)
@@ -50,7 +50,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, apps appseal.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *brake.Switch, now *apiclock.Clock,
+	registry platforms.Registry, apps appid.Apps, identity string, tracer *tracing.Tracer, teams *quota.Teams, stop *suspend.Switch, now *apiclock.Clock,
 ) error {
 	files, err := openStore(c.Media)
 	if err != nil {

@@ -36,8 +36,8 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/distinct"
-	"github.com/herald-social/herald/internal/passlog"
+	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 )
@@ -84,7 +84,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader, Owned and Clock")
 	}
-	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},
@@ -98,7 +98,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.APIKeyList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles, ReconciliationTimeout: deadline.APIKey, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "apikey")).
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "apikey")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)

@@ -35,10 +35,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/distinct"
-	"github.com/herald-social/herald/internal/passlog"
+	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
@@ -94,7 +94,7 @@ type Options struct {
 	Namespaces configv1alpha1.Namespaces
 	// Spool keeps renewed tokens over the end of the process until they are stored; nil keeps
 	// none.
-	Spool *safe.Spool
+	Spool *spool.Spool
 	// Grace is how long the manager takes to stop at most: as long renewed tokens are stored.
 	Grace time.Duration
 	// MaxConcurrentReconciles is how many connections are examined at once, most of
@@ -110,7 +110,7 @@ type Reconciler struct {
 	// unsaved holds renewed tokens that could not be stored yet, by the name of the
 	// working copy that they belong into.
 	unsaved sync.Map
-	// inherited are those of a process before this one, and leftAll is false if some of them could
+	// inherited are those of a process before this one, and inheritedAll is false if some of them could
 	// not be read so far.
 	inherited    []unsaved
 	inheritedAll bool
@@ -134,7 +134,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
@@ -152,7 +152,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.ConnectionList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32), ReconciliationTimeout: deadline.Connection, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "connection"))
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "connection"))
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.

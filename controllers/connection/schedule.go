@@ -29,12 +29,12 @@ const (
 	maxBackoff = 10 * time.Minute
 
 	// Secrets are not watched. A missing or invalid one is read again after
-	// secretSoonest, backing off to secretLatest; one whose account needs other
-	// credentials, every secretLatest.
+	// secretMinBackoff, backing off to secretMaxBackoff; one whose account needs other
+	// credentials, every secretMaxBackoff.
 	secretMinBackoff = 2 * time.Second
 	secretMaxBackoff = time.Minute
 
-	// renewRetryPause bounds how soon a failed renewal is tried again, and renewSoonest
+	// renewRetryPause bounds how soon a failed renewal is tried again, and minRenewPause
 	// how soon a new token is renewed.
 	renewRetryPause = 15 * time.Second
 	minRenewPause   = 2 * time.Second

@@ -14,7 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/credentials/safe"
+	"github.com/herald-social/herald/internal/credentials/spool"
 	"github.com/herald-social/herald/internal/retries"
 )
 
@@ -26,13 +26,13 @@ func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	if pending.inherited || before.Refresh == "" || before.Refresh == renewed.Refresh {
 		return
 	}
-	if err := r.Spool.Save(safe.UnsavedToken{Account: safe.AccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
+	if err := r.Spool.Save(spool.UnsavedToken{Account: spool.AccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is in memory alone until it is stored; see to the folder credentials.unsaved.directory")
 	}
 }
 
 // discardSaved forgets a renewed token, which is stored, or of no use any more.
-func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account safe.Account) {
+func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account spool.Account) {
 	r.unsaved.Delete(key)
 	if err := r.Spool.Remove(account); err != nil {
 		// The next start finds that the working copy holds it, or a newer one.

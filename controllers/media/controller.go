@@ -36,10 +36,10 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/passlog"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/internal/sweeps"
@@ -104,7 +104,7 @@ type Options struct {
 	// Retention says how long a rejected Media stays: as long as a finished post.
 	Retention retention.Policy
 	// MayDelete returns an error if nothing may be removed from the store that another cluster
-	// may have put there, *installation.OthersError if it is another's. What was stored for
+	// may have put there, *installation.ForeignBucketError if it is another's. What was stored for
 	// a Media of this cluster goes with it all the same. Without it all may be removed.
 	MayDelete func(ctx context.Context) error
 	// Namespaces are those that this installation serves. Files of others stay in the
@@ -151,7 +151,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{Options: o, fetchSlots: newFetchSlots(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
@@ -175,7 +175,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.Client, func() client.ObjectList { return &v1alpha1.MediaList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16), ReconciliationTimeout: deadline.Media, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "media")).
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "media")).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cached"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -38,7 +38,7 @@ func mediaOf() handler.EventHandler {
 // watched; the sweep reads them before anything is deleted.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
-	inBucket := client.MatchingFields{cached.MediaIndex: cached.MediaBucket(m.Name)}
+	inBucket := client.MatchingFields{cachetransform.MediaIndex: cachetransform.MediaBucket(m.Name)}
 	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 // mediaNames are the names of the Media of a post, which is read from the API server if the
 // cache does not keep them.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
-	if cached.HasMediaRefs(post) {
+	if cachetransform.HasMediaRefs(post) {
 		return posting.MediaNames(&post.Spec), nil
 	}
 	var live v1alpha1.Post
@@ -74,7 +74,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 // refer to, finished ones too.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
-	err := pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
 		var posts v1alpha1.PostList
 		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)

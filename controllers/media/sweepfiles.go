@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/namespaces"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 )
 
 // maxOrphans is how many files one sweep deletes at most: if it is ever wrong, people
@@ -213,7 +213,7 @@ func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error)
 // the API server has them.
 func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
 	uids := map[string]bool{}
-	err := pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
 		list := metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
 		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
@@ -35,7 +35,7 @@ import (
 // and no other; if it is told the same, all wait.
 type appLimits struct {
 	client client.Reader
-	apps   appseal.Apps
+	apps   appid.Apps
 
 	mu     sync.Mutex
 	limits map[v1alpha1.Platform]*appLimit
@@ -43,7 +43,7 @@ type appLimits struct {
 
 // probeTimeout is how long the posts of an app wait for the one that asks. It may have to
 // wait for its turn, upload its files, and be answered; longer than this, and others ask
-// as well: twice as many each time, up to mostAsk.
+// as well: twice as many each time, up to maxProbes.
 const (
 	probeTimeout = 2 * time.Minute
 	maxProbes    = 1 << 20

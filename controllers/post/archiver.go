@@ -32,8 +32,8 @@ const (
 	defaultUnderway = time.Minute
 	// maxRetryPause bounds the pause between two tries.
 	maxRetryPause = time.Minute
-	// recordsPerSecond and keptInARow are how many records a second, and in a row, are written as their
-	// posts are finished. Those of a burst come keptLater, and up to keptSpread more, after it: the
+	// recordsPerSecond and recordsBurst are how many records a second, and in a row, are written as their
+	// posts are finished. Those of a burst come burstDelay, and up to burstSpread more, after it: the
 	// deliveries shall have the processors and the store to themselves. Both are within the minute
 	// in which a finished post has its record; bursts of more than some thousands take longer, by
 	// what archivers keep in a second.

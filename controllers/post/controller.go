@@ -36,15 +36,15 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/apiclock"
-	"github.com/herald-social/herald/internal/appseal"
-	"github.com/herald-social/herald/internal/brake"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/deadline"
 	"github.com/herald-social/herald/internal/dispatch"
-	"github.com/herald-social/herald/internal/distinct"
-	"github.com/herald-social/herald/internal/passlog"
+	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
-	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/internal/rollback"
+	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
@@ -92,7 +92,7 @@ type Options struct {
 	Tokens Tokens
 	// Apps are the installation's own apps. What a platform says of the limits of an app
 	// is believed of these; nil believes nothing of that kind.
-	Apps appseal.Apps
+	Apps appid.Apps
 	// Files reads the media files of posts.
 	Files Files
 	// Renditions converts images that a platform does not take.
@@ -112,7 +112,7 @@ type Options struct {
 	// Suspension tells whether the team of a namespace is suspended, and when it was; nil if
 	// none ever is. Brake suspends all teams; nil never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
-	SuspendAll *brake.Switch
+	SuspendAll *suspend.Switch
 	// Clock is the time, and Leaps tells when timers for one have become wrong; nil if they never do.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
@@ -123,7 +123,7 @@ type Options struct {
 	Records *Records
 	// Rollback tells whether the cluster was put back to an earlier state. It may wait until that is
 	// known; nil if it never is.
-	Rollback func(ctx context.Context) (rewound.Status, error)
+	Rollback func(ctx context.Context) (rollback.Status, error)
 	// Plans are what teams may do only so often; nil sets no limits.
 	Plans *Plans
 	// Events tells the owner of a post what happened to it; nil tells nothing.
@@ -233,7 +233,7 @@ func New(o Options) (*Reconciler, error) {
 		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
 	}
 	o.setDefaults()
-	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
 		o:          o,
 		scheduler:  dispatch.NewScheduler(o.MaxConcurrentReconciles),
@@ -297,7 +297,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: deadline.Post, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "post")).
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "post")).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}

@@ -26,7 +26,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/internal/retries"
 )
 
@@ -112,7 +112,7 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 
 // list sees all finished posts, and returns from which version on changes follow.
 func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
-	err = pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+	err = pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
 			return "", fmt.Errorf("cannot list finished posts: %w", err)

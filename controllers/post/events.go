@@ -34,7 +34,7 @@ const (
 	// writes of posts.
 	allWarningsPerSecond = 20
 	allWarningsBurst     = 500
-	// A team receives lastBurst final events at once, and then lastPerSecond a second. All teams together receive 40 a second, a
+	// A team receives finalBurst final events at once, and then finalPerSecond a second. All teams together receive 40 a second, a
 	// sixth of the 250 writes a second of the benchmark B2: 3.4 million targets a day. The last of B2's 10,000 final events
 	// is written four minutes after the posts were due.
 	finalPerSecond    = 20

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
@@ -103,7 +103,7 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 	r, err := New(Options{
 		Client: c, APIReader: c, Platforms: platforms.Registry{v1alpha1.PlatformYouTube: videos{}}, Tokens: noTokens{}, Owned: everywhere, Files: &store.Store{},
 		Renditions: &rendition.Renderer{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
-		Apps: appseal.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}},
+		Apps: appid.Apps{v1alpha1.PlatformYouTube: {ID: "herald"}, v1alpha1.PlatformX: {ID: "herald"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func (rs *records) requireMinAge(ctx context.Context, post *v1alpha1.Post) error
 var ErrNotRecorded = errors.New("no record is kept, since no Team owns the namespace, the Team is being deleted, or there is no bucket")
 
 // SaveRecord keeps the record of a finished post as it stands. It is for those who delete
-// the post, and must not where the error is ErrNotKept: they go another way than through its
+// the post, and must not where the error is ErrNotRecorded: they go another way than through its
 // deletion.
 func (r *Reconciler) SaveRecord(ctx context.Context, post *v1alpha1.Post) error {
 	kept, err := r.records.save(ctx, post)

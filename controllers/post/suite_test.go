@@ -40,8 +40,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/appseal"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/cachetransform"
 	"github.com/herald-social/herald/internal/media/decode"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
@@ -171,7 +171,7 @@ func (f fast) Capabilities() platforms.Capabilities {
 // app is the client id of Herald's app on X, and apps marks its tokens.
 const app = "herald"
 
-var apps = appseal.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
+var apps = appid.Apps{v1alpha1.PlatformX: {ID: app, Secret: func() string { return "the app's secret" }}}
 
 // tokens hands out the tokens that were put into Secrets, and tells by their marks which
 // are of Herald's app.
@@ -184,7 +184,7 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	}
 	access := string(secret.Data[v1alpha1.CredentialsAccessToken])
 	return platforms.Token{
-		Access: access, App: apps.Identify(conn.Spec.Platform, secret.Annotations[appseal.Annotation], access, ""),
+		Access: access, App: apps.Identify(conn.Spec.Platform, secret.Annotations[appid.Annotation], access, ""),
 	}, nil
 }
 
@@ -211,7 +211,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		Scheme:  scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cached.Transform, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: cachetransform.Transform, ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -252,7 +252,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 	}
 	r, err := post.New(options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(cached.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
+	Expect(cachetransform.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}
@@ -317,7 +317,7 @@ func (t team) byOAuth(ctx context.Context, name string) {
 	GinkgoHelper()
 	var secret corev1.Secret
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &secret)).To(Succeed())
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appseal.Annotation, apps.Sign(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, appid.Annotation, apps.Sign(v1alpha1.PlatformX, string(secret.Data[v1alpha1.CredentialsAccessToken]), ""))
 	Expect(k8s.Update(ctx, &secret)).To(Succeed())
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var conn v1alpha1.Connection

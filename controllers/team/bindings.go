@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/cachetransform"
 )
 
 // RoleBindings says which role bindings the manager's cache holds: those that the
@@ -40,7 +40,7 @@ func named(name string) cache.ByObject {
 // these have a cache of their own.
 func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, byNamespace func(func(client.Object) string) handler.EventHandler) error {
 	credentials, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cached.ByNamespace(r.Namespaces),
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: cachetransform.ByNamespace(r.Namespaces),
 		ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}: named(r.Names.CredentialsBinding), &rbacv1.ClusterRole{}: named(r.Names.CredentialsRole),
 		},

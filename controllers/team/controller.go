@@ -37,13 +37,13 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/distinct"
-	"github.com/herald-social/herald/internal/passlog"
+	"github.com/herald-social/herald/internal/eventrecorder"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/retries"
+	"github.com/herald-social/herald/internal/suspend"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch;patch
@@ -104,10 +104,10 @@ type Options struct {
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.UsageStore
-	// SuspendAll suspends all teams; nil never does. KeepSuspensions is for how long after a
+	// SuspendAll suspends all teams; nil never does. SuspensionRetention is for how long after a
 	// suspension, in which the team was not suspended, deadlines of posts may depend on it: the
 	// starting deadline of posts.
-	SuspendAll          *brake.Switch
+	SuspendAll          *suspend.Switch
 	SuspensionRetention time.Duration
 	// Records are what the archive holds of teams; nil where there is no bucket.
 	Records Records
@@ -137,7 +137,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	o.Events = distinct.New(o.Events, o.Client.Scheme(), o.Clock)
+	o.Events = eventrecorder.New(o.Events, o.Client.Scheme(), o.Clock)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
@@ -160,7 +160,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
 		Watches(&corev1.ResourceQuota{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(wantedQuota)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 4), ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "team"))
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "team"))
 	if r.tracksUsage() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WatchesMetadata(&v1alpha1.Usage{}, r.enqueueCounted(), builder.WithPredicates(countsXPosts))

@@ -34,8 +34,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
-	"github.com/herald-social/herald/internal/brake"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/suspend"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -52,7 +52,7 @@ var (
 	serial    atomic.Int64
 	// held is what the archive holds, and stop the brake of all teams.
 	held archives
-	stop = &brake.Switch{}
+	stop = &suspend.Switch{}
 )
 
 // The manager's account and names, as config/rbac has them.

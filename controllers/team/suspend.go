@@ -22,7 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/deadline"
-	"github.com/herald-social/herald/internal/passlog"
+	"github.com/herald-social/herald/internal/logconstructor"
 	"github.com/herald-social/herald/internal/retries"
 	"github.com/herald-social/herald/posting/suspension"
 )
@@ -38,7 +38,7 @@ func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: deadline.Team, RateLimiter: retries.Limiter()}).
-		WithLogConstructor(passlog.ForController(mgr.GetLogger(), "team-suspension"))
+		WithLogConstructor(logconstructor.ForController(mgr.GetLogger(), "team-suspension"))
 	if r.SuspendAll != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))
 	}

@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	findings, err := score(versions[0], renderings)
 	fmt.Printf("kube-score: %d findings, for which there are %d explanations\n", len(findings), len(explained))
-	return errors.Join(append(problems, err, judge(findings, explained))...)
+	return errors.Join(append(problems, err, checkFindings(findings, explained))...)
 }
 
 // rendering is what one set of values makes of the chart, or a folder of kustomize.

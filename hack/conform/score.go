@@ -121,8 +121,8 @@ func wordsOf(comments []scorecard.TestScoreComment) string {
 	return strings.Join(out, "; ")
 }
 
-// judge tells which findings nothing explains, and which explanations are for nothing any more.
-func judge(findings []finding, explained []explanation) error {
+// checkFindings tells which findings nothing explains, and which explanations are for nothing any more.
+func checkFindings(findings []finding, explained []explanation) error {
 	used := map[string]bool{}
 	var problems []string
 	for _, f := range findings {

@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 		if row.objects != nil {
 			explained = []explanation{{Check: "pod-probes", Objects: row.objects, Reason: "a test"}}
 		}
-		err := judge(row.findings, explained)
+		err := checkFindings(row.findings, explained)
 		if row.wrong == "" && err != nil {
 			t.Errorf("%s: %v", row.reason, err)
 		}

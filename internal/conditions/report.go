@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/distinct"
+	"github.com/herald-social/herald/internal/eventrecorder"
 	"github.com/herald-social/herald/internal/text"
 )
 
@@ -76,7 +76,7 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	if slices.Contains(r.Normal, ready.Reason) {
 		kind = corev1.EventTypeNormal
 	}
-	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, distinct.MaxNote))
+	r.Events.Eventf(obj, nil, kind, ready.Reason, r.Action, "%s", text.TruncateBytes(ready.Message, eventrecorder.MaxNote))
 	return nil
 }
 

@@ -37,7 +37,7 @@ type Bound string
 
 // The bounds.
 const (
-	// BoundPerAddress is that of one address, OfAll that of all, and OfHeaders that of long headers that are not finished.
+	// BoundPerAddress is that of one address, BoundTotal that of all, and BoundHeaders that of long headers that are not finished.
 	BoundPerAddress Bound = "address"
 	BoundTotal      Bound = "all"
 	BoundHeaders    Bound = "headers"

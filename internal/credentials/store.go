@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 )
 
 // Pauses between two tries of a write that must not be lost.
@@ -36,7 +36,7 @@ type Store struct {
 	writer client.Writer
 	clock  clock.Clock
 	holder string
-	apps   appseal.Apps
+	apps   appid.Apps
 	claims *claims
 }
 
@@ -46,7 +46,7 @@ type Store struct {
 // that run at once must not share it. A holder that survives a restart lets the new
 // process continue its own claims at once. The apps are those of the installation, by
 // whose marks it is known which tokens are theirs.
-func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps appseal.Apps) *Store {
+func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps appid.Apps) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps, claims: newClaims(c)}
 }
 
@@ -167,7 +167,7 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 // the copy is as it was read. The error is Conflict if it is not.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
-	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, appseal.Annotation: nil}
+	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, appid.Annotation: nil}
 	for key, value := range next.Annotations {
 		annotations[key] = value
 	}
@@ -306,7 +306,7 @@ func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal
 		"metadata": map[string]any{
 			"resourceVersion": renewal.Before.Version,
 			"annotations": map[string]any{
-				ClaimAnnotation: nil, RenewedAnnotation: now.UTC().Format(time.RFC3339), appseal.Annotation: mark,
+				ClaimAnnotation: nil, RenewedAnnotation: now.UTC().Format(time.RFC3339), appid.Annotation: mark,
 			},
 		},
 		"data": encode(renewal.Token),

@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 )
 
 // ClaimAnnotation marks a Secret whose token is being renewed. It says by which
@@ -89,7 +89,7 @@ func (c Credentials) Lifetime() time.Duration {
 
 // decode reads a Secret of an account on a platform. It drops blanks around the values: a Secret made from a
 // file ends in a newline.
-func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps) (Credentials, error) {
+func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appid.Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
 		Token: Token{
@@ -114,7 +114,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps appseal.Apps
 	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
 		return Credentials{}, err
 	}
-	c.Token.App = apps.Identify(platform, secret.Annotations[appseal.Annotation], c.Token.Access, c.Token.Refresh)
+	c.Token.App = apps.Identify(platform, secret.Annotations[appid.Annotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
 		c.RenewedAt = at.UTC()

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/appseal"
+	"github.com/herald-social/herald/internal/appid"
 )
 
 // WorkingType is the type of the Secrets in which Herald keeps the tokens that it works
@@ -214,7 +214,7 @@ func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance,
 		}
 	}
 	if mark := s.mark(conn.Spec.Platform, token); mark != "" {
-		secret.Annotations[appseal.Annotation] = mark
+		secret.Annotations[appid.Annotation] = mark
 	}
 	if !renewedAt.IsZero() {
 		secret.Annotations[RenewedAnnotation] = renewedAt.UTC().Format(time.RFC3339)

@@ -77,7 +77,7 @@ func New(documents Documents, own func(ctx context.Context) (string, error), fro
 
 // MayDelete returns nil if this installation may remove what it finds without an owner in
 // the bucket: the marker is its own, or there is none and it writes one, or it is of the
-// cluster from which a person takes over. A marker of another cluster is an *OthersError.
+// cluster from which a person takes over. A marker of another cluster is an *ForeignBucketError.
 // Who asks deletes nothing after any error. Without a store there is nothing to delete, and
 // no error.
 //

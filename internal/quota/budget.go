@@ -21,7 +21,7 @@ var ErrRecentlyWritten = errors.New("another process has just written this Usage
 
 // RecordBudget stores how much a team uses of its budget, unless it is stored already. Several
 // processes count the same: one that finds that it was written less than apart ago writes
-// nothing, and Count returns ErrLater.
+// nothing, and Count returns ErrRecentlyWritten.
 func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
 	stored, err := s.Read(ctx, namespace, v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var _ platforms.Connector = (*Platform)(nil)
 
-// instagramScopes and linkedNeeds are the permissions of the two logins without which
+// instagramScopes and facebookScopes are the permissions of the two logins without which
 // nothing can be published (Instagram Platform, "Content Publishing").
 var (
 	instagramScopes = oauth2.RequiredScopes{{"instagram_business_basic"}, {"instagram_business_content_publish"}}

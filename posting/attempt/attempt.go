@@ -226,7 +226,7 @@ func CallFinished(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 // moment before, so that the platform may work on them for as long as a call
 // may take. The end of a call is told by the clock of the process that made it,
 // which may be behind that of the one that looks up; where no process saw the
-// end, quietAt includes the margin already.
+// end, callFinishedAt includes the margin already.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	from := callFinishedAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {

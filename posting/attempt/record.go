@@ -20,10 +20,10 @@ const (
 
 // Record enters the result of the call of attempt id into the entry. cards is
 // how many cards the tree has, 0 or 1 for anything else: a target is posted
-// when its last card is. It returns ErrNotOurs, and changes nothing, if the
+// when its last card is. It returns ErrSuperseded, and changes nothing, if the
 // entry does not speak of this attempt any more. Entering the same result
 // twice changes nothing. A result that comes after the attempt was closed as
-// unknown is entered if it EndsUnknown.
+// unknown is entered if it ResolvesUnknown.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/installation"
-	"github.com/herald-social/herald/internal/rewound"
+	"github.com/herald-social/herald/internal/rollback"
 )
 
 // What is published between the backup and the loss is due these times after it was made: the
@@ -233,7 +233,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 		d.goesOn(ctx, tm)
 		Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "it took too long, and the call can not be cut off")
 		killed := points.once(post.PointAfterAnswer, func() { m.kill() })
-		d.told(ctx, tm, func(g Gomega, bucket rewound.Count) { g.Expect(bucket.Number).To(BeNumerically(">", counted)) })
+		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) { g.Expect(bucket.Number).To(BeNumerically(">", counted)) })
 		Eventually(killed).Should(BeClosed())
 		replaceControlPlane(ctx, func(data string) {
 			Expect(os.RemoveAll(data)).To(Succeed())
@@ -241,7 +241,7 @@ var _ = Describe("The drill of a restore", Serial, func() {
 		})
 		m = startManager()
 		// The bucket is told last: what is created from then on is not from before.
-		d.told(ctx, tm, func(g Gomega, bucket rewound.Count) {
+		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
 			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes keeps seconds")
@@ -283,22 +283,22 @@ var _ = Describe("The drill of a restore", Serial, func() {
 })
 
 // count is what the cluster has counted. The kubeconfig of the managers names no namespace.
-func (d *drilled) count(ctx context.Context, g Gomega) (count rewound.Count) {
+func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	var lease coordinationv1.Lease
 	g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-clock"}, &lease)).To(Succeed())
-	g.Expect(json.Unmarshal([]byte(lease.Annotations[rewound.Annotation]), &count)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(lease.Annotations[rollback.Annotation]), &count)).To(Succeed())
 	return count
 }
 
 // told waits until the bucket was told what is wanted. A manager that is killed before has counted
 // nothing that outlives the cluster.
-func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rewound.Count)) {
+func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
-	key := rewound.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
+	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
 	Eventually(func(g Gomega) {
 		data, _, err := shelfOf(tm).bucket.ReadDocument(ctx, key, "", 1<<10)
 		g.Expect(err).NotTo(HaveOccurred())
-		var count rewound.Count
+		var count rollback.Count
 		g.Expect(json.Unmarshal(data, &count)).To(Succeed())
 		wanted(g, count)
 	}).Should(Succeed())

@@ -33,8 +33,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/cached"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/cachetransform"
+	"github.com/herald-social/herald/internal/pager"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/envtest"
 )
@@ -92,7 +92,7 @@ var modes = []struct {
 	// older marks what an earlier version did, for figures beside those of this one.
 	older bool
 }{
-	{name: "the manager's cache", do: cacheAll(cached.Transform), bound: measured{24, 128}},
+	{name: "the manager's cache", do: cacheAll(cachetransform.Transform), bound: measured{24, 128}},
 	{name: "one reading of all posts, as the sweep and the lookup do", do: readAll, bound: measured{24, 128}},
 	{name: "the apiserver's feed", do: feedAll, bound: measured{24, 128}},
 	{name: "before: the manager's cache", do: cacheAll(nil), older: true},
@@ -120,13 +120,13 @@ func cacheAll(transform func(any) (any, error)) func(context.Context, *rest.Conf
 }
 
 func readAll(ctx context.Context, config *rest.Config) (any, error) {
-	config.Wrap(pages.WrapTransport)
+	config.Wrap(pager.WrapTransport)
 	reader, err := client.New(config, client.Options{Scheme: scheme()})
 	if err != nil {
 		return nil, err
 	}
 	seen := 0
-	err = pages.EachPage(ctx, func(ctx context.Context, page pages.Page) (string, error) {
+	err = pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {
 		var list v1alpha1.PostList
 		if err := reader.List(ctx, &list, client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", err

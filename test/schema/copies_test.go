@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/cached"
+	"github.com/herald-social/herald/internal/cachetransform"
 )
 
 // What the manager's cache keeps of a large post lacks its texts. Every way of writing that
@@ -29,9 +29,9 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 		Expect(k8s.Create(ctx, post)).To(Succeed())
 		kept = &v1alpha1.Post{}
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), kept)).To(Succeed())
-		_, err := cached.Transform(kept)
+		_, err := cachetransform.Transform(kept)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cached.IsComplete(kept)).To(BeFalse())
+		Expect(cachetransform.IsComplete(kept)).To(BeFalse())
 		Expect(kept.Spec.Targets[0].Caption).To(BeEmpty())
 	})
 	AfterEach(func(ctx SpecContext) {
@@ -39,7 +39,7 @@ var _ = Describe("A copy of a Post that lacks its texts", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), now)).To(Succeed())
 		Expect(now.Spec).To(Equal(post.Spec), "the post is what it was")
 		Expect(now.Annotations).To(Equal(post.Annotations))
-		Expect(cached.IsComplete(now)).To(BeTrue())
+		Expect(cachetransform.IsComplete(now)).To(BeTrue())
 		now.Finalizers = nil
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		Expect(k8s.Delete(ctx, now)).To(Succeed())

@@ -12,10 +12,10 @@ import (
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
 
+	"github.com/herald-social/herald/apiserver/anonymous"
 	"github.com/herald-social/herald/apiserver/person"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/strangers"
 	"github.com/herald-social/herald/apiserver/web/session"
 )
 
@@ -85,13 +85,13 @@ type Handlers struct {
 	Options
 
 	limit    *ratelimit.Limiter
-	refusals *strangers.LogLimiter
+	refusals *anonymous.LogLimiter
 	provider *provider
 }
 
 // New returns the handlers. It asks no provider yet.
 func New(o Options) *Handlers {
-	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: strangers.NewLogLimiter(o.Clock)}
+	h := &Handlers{Options: o, limit: ratelimit.New(linkTries, o.Clock), refusals: anonymous.NewLogLimiter(o.Clock)}
 	if o.OIDC != nil {
 		h.provider = newProvider(o.OIDC, o.SiteURL+callbackPath, o.Clock)
 	}

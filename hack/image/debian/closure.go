@@ -64,7 +64,7 @@ func collect(packages []*Package, architecture, program string, read linkage) (t
 			c.owner[name] = p
 		}
 	}
-	if err := c.follow(program); err != nil {
+	if err := c.addProgram(program); err != nil {
 		return nil, nil, err
 	}
 	for _, p := range packages {
@@ -77,10 +77,10 @@ func collect(packages []*Package, architecture, program string, read linkage) (t
 	return c.files, used, nil
 }
 
-// follow takes in a program and all it needs.
-func (c *closure) follow(program string) error {
+// addProgram takes in a program and all it needs.
+func (c *closure) addProgram(program string) error {
 	type need struct{ name, by string }
-	content, err := c.take(program, program, 0o755)
+	content, err := c.addFile(program, program, 0o755)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *closure) follow(program string) error {
 		if !found {
 			return fmt.Errorf("no package has %s, the loader of %s", loader, program)
 		}
-		if _, err := c.take(where, loader, 0o755); err != nil {
+		if _, err := c.addFile(where, loader, 0o755); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (c *closure) follow(program string) error {
 		if !found {
 			return fmt.Errorf("no package has %s, which %s needs", next.name, next.by)
 		}
-		content, err := c.take(where, target, 0o644)
+		content, err := c.addFile(where, target, 0o644)
 		if err != nil {
 			return err
 		}
@@ -148,8 +148,8 @@ func (c *closure) find(name string) (string, bool) {
 	return slices.Min(elsewhere), true
 }
 
-// take puts the file at a path, or that to which the link there leads, into the image, and returns its content.
-func (c *closure) take(from, to string, mode fs.FileMode) ([]byte, error) {
+// addFile puts the file at a path, or that to which the link there leads, into the image, and returns its content.
+func (c *closure) addFile(from, to string, mode fs.FileMode) ([]byte, error) {
 	// As many links as Linux follows.
 	const maxLinks = 40
 	name := from

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/isolate"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/media/transcode"
@@ -32,6 +32,6 @@ func Main(args []string) int {
 		return transcode.Exec(args[len(transcode.Child):])
 	default:
 		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
-		return confine.ExitNotStarted
+		return isolate.ExitNotStarted
 	}
 }

@@ -46,7 +46,7 @@ const (
 type Options struct {
 	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
-	// StallTimeout is how long a server is waited for that sends fewer than LeastSpeed bytes a second; defaults to Patience.
+	// StallTimeout is how long a server is waited for that sends fewer than MinSpeed bytes a second; defaults to Patience.
 	StallTimeout time.Duration
 	// Allow returns an error for an address that must not be connected to;
 	// defaults to publicaddr.Check.

@@ -14,7 +14,7 @@ import (
 const (
 	// MinSpeed is how many bytes a second a server has to send, on average.
 	MinSpeed = 16 << 10
-	// DefaultStallTimeout is how long a download may stay below LeastSpeed.
+	// DefaultStallTimeout is how long a download may stay below MinSpeed.
 	DefaultStallTimeout = 30 * time.Second
 )
 

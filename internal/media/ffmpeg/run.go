@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/isolate"
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
@@ -28,7 +28,7 @@ type Run struct {
 	// Child are the arguments with which this program becomes another one within Limits, before
 	// the path of that.
 	Child  []string
-	Limits confine.Limits
+	Limits isolate.Limits
 	// Arguments returns those of ffmpeg for a video at an address.
 	Arguments func(address string) []string
 	// Output is the file that ffmpeg writes; nil for none. Stdout is where its standard
@@ -55,22 +55,22 @@ func (f *ExitError) Unwrap() error { return f.Err }
 
 // Exec is what the process apart does: it confines itself and becomes the program that the
 // arguments name. If that fails it returns an exit code.
-func Exec(limits confine.Limits, args []string) int {
+func Exec(limits isolate.Limits, args []string) int {
 	if len(args) == 0 {
-		return confine.ExitNotStarted
+		return isolate.ExitNotStarted
 	}
-	code, err := confine.Exec(limits, args[0], args[1:])
+	code, err := isolate.Exec(limits, args[0], args[1:])
 	fmt.Fprintln(os.Stderr, err)
 	return code
 }
 
 // Do runs the program on a video, to its end. The error is that of reading the video, that of
-// the context, ErrNotStarted or confine.ErrUnconfined if the program did not run, one of
-// rendition.RanOut if it used up what it may, and otherwise a *Failed.
+// the context, ErrNotStarted or isolate.ErrUnconfined if the program did not run, one of
+// rendition.LimitError if it used up what it may, and otherwise a *Failed.
 func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 	source := newSource(ctx, video)
 	defer source.close()
-	complaint := confine.NewOutput(maxComplaint, nil)
+	complaint := isolate.NewOutput(maxComplaint, nil)
 	err = r.run(ctx, source, complaint)
 	source.close()
 	said = strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video")
@@ -86,13 +86,13 @@ func (r *Run) Do(ctx context.Context, video Video) (said string, err error) {
 	return said, err
 }
 
-func (r *Run) run(ctx context.Context, source *source, complaint *confine.Output) error {
+func (r *Run) run(ctx context.Context, source *source, complaint *isolate.Output) error {
 	// The system ends the child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := confine.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)
+	cmd := isolate.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)
 	cmd.Stdout, cmd.Stderr = r.Stdout, complaint
-	program, err := confine.Start(cmd, r.Limits, r.Output)
+	program, err := isolate.Start(cmd, r.Limits, r.Output)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
@@ -102,13 +102,13 @@ func (r *Run) run(ctx context.Context, source *source, complaint *confine.Output
 	if cmd.ProcessState == nil || ctx.Err() != nil {
 		return err
 	}
-	switch failure := confine.StartError(cmd.ProcessState, said); {
-	case errors.Is(failure, confine.ErrNotIsolated):
+	switch failure := isolate.StartError(cmd.ProcessState, said); {
+	case errors.Is(failure, isolate.ErrNotIsolated):
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w: %w", ErrNotStarted, failure)
 	}
-	if ranOut := rendition.LimitError(confine.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
+	if ranOut := rendition.LimitError(isolate.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
 		return ranOut
 	}
 	if err != nil {

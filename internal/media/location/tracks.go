@@ -56,7 +56,7 @@ var (
 const (
 	// longestFormats is how much is read of what a track says of its samples.
 	longestFormats = 64 << 10
-	// sampledChunks is in how many chunks a text is looked at, and lookedLength how much of each.
+	// sampledChunks is in how many chunks a text is looked at, and sampledLength how much of each.
 	sampledChunks, sampledLength = 8, 4 << 10
 	// descriptionHead is the length of the head of a table of descriptions.
 	descriptionHead = 8

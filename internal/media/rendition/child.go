@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/isolate"
 )
 
 // An image is converted by a process apart: see package confine. On its standard input
@@ -109,7 +109,7 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 }
 
 // limits are those of the process. Its time is many times that of a photo.
-var limits = confine.Limits{Data: mostData, CPU: mostTime, Files: 16}
+var limits = isolate.Limits{Data: mostData, CPU: mostTime, Files: 16}
 
 const (
 	// mostData is what maxMemory allows, as Go asks for it: in steps of 64 MiB, one
@@ -126,9 +126,9 @@ func Decode() int {
 	// asked for.
 	debug.SetMemoryLimit(maxMemory)
 	debug.SetGCPercent(collectAt)
-	if err := confine.Enter(limits); err != nil {
+	if err := isolate.Enter(limits); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return confine.ExitNotIsolated
+		return isolate.ExitNotIsolated
 	}
 	if err := serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,7 +18,7 @@ type Resource string
 
 // What a file may use up.
 const (
-	// ResourceTime and OfMemory are those of one process.
+	// ResourceTime and ResourceMemory are those of one process.
 	ResourceTime   Resource = "time"
 	ResourceMemory Resource = "memory"
 	// ResourceCrash says that the file crashed what decoded it.

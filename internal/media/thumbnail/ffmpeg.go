@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/isolate"
 	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 )
@@ -45,7 +45,7 @@ const MostData = 320 << 20
 
 // limits are those of the process. The libraries of ffmpeg have some 300 MiB of addresses,
 // beside its data.
-var limits = confine.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
+var limits = isolate.Limits{Data: MostData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
 // Decode is what the process does: it confines itself and becomes ffmpeg. If that fails it
 // returns an exit code.
@@ -113,7 +113,7 @@ func (f FFmpeg) Extract(ctx context.Context, video ffmpeg.Video, at time.Duratio
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out := confine.NewOutput(maxPicture, cancel)
+	out := isolate.NewOutput(maxPicture, cancel)
 	run := ffmpeg.Run{
 		Path: f.Path, Child: Child, Limits: limits, Stdout: out,
 		Arguments: func(address string) []string { return arguments(address, at) },
@@ -140,7 +140,7 @@ func problemOf(ctx context.Context, err error, timeout time.Duration) error {
 		return &ExtractError{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
 	case errors.As(err, &failed):
 		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
-	case errors.Is(err, confine.ErrNotIsolated):
+	case errors.Is(err, isolate.ErrNotIsolated):
 		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see Thumbnails of videos in docs/media.md", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
 		return &ExtractError{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}

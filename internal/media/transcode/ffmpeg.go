@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/confine"
+	"github.com/herald-social/herald/internal/isolate"
 	"github.com/herald-social/herald/internal/media/ffmpeg"
 	"github.com/herald-social/herald/internal/media/rendition"
 )
@@ -29,7 +29,7 @@ var Child = []string{"decode", "film"}
 const MostData = 640 << 20
 
 // limits are those of the process.
-var limits = confine.Limits{Data: MostData, AddressSpace: 2 << 30, CPU: mostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
+var limits = isolate.Limits{Data: MostData, AddressSpace: 2 << 30, CPU: mostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
 	// mostTime is how many seconds of a processor one conversion may take. An hour of
@@ -171,7 +171,7 @@ func problemOf(ctx context.Context, err error, within time.Duration) error {
 		return &TranscodeError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MostData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):
 		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
-	case errors.Is(err, confine.ErrNotIsolated):
+	case errors.Is(err, isolate.ErrNotIsolated):
 		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media.md)", Err: err}
 	case errors.Is(err, ffmpeg.ErrNotStarted):
 		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}

@@ -40,7 +40,7 @@ import (
 )
 
 const (
-	// allowedTTL and deniedFor are how long an answer of the Kubernetes API holds; kube-apiserver's own webhooks take
+	// allowedTTL and deniedTTL are how long an answer of the Kubernetes API holds; kube-apiserver's own webhooks take
 	// these times for granted.
 	allowedTTL = time.Minute
 	deniedTTL  = 10 * time.Second

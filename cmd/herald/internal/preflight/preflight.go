@@ -44,7 +44,7 @@ var ErrUnread = errors.New("the resource definitions cannot be compared with thi
 var ErrOlder = errors.New("is older than this program")
 
 // Check returns what is wrong with the version of the Kubernetes API, or with the
-// resource definitions that it serves, and what to do; an ErrAway if it does not serve
+// resource definitions that it serves, and what to do; an ErrUnavailable if it does not serve
 // their objects yet. definitions are those that this program was built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	wanted, err := read(definitions)
@@ -108,7 +108,7 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 	return nil
 }
 
-// checkServed returns an ErrAway if a definition is there whose objects are not served. An API server
+// checkServed returns an ErrUnavailable if a definition is there whose objects are not served. An API server
 // that starts serves everything else first, and takes a moment after a definition was applied.
 func checkServed(ctx context.Context, client rest.Interface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	served := map[string][]string{}

@@ -25,7 +25,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 )
 
 // prefix begins the names of all of Herald's finalizers, also of those of other versions.
@@ -127,7 +127,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Rate == 0 {
 		config.QPS = -1
 	}
-	config.Wrap(pages.WrapTransport)
+	config.Wrap(pager.WrapTransport)
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/pages"
+	"github.com/herald-social/herald/internal/pager"
 )
 
 // The fields of posts by which the API server selects.
@@ -111,7 +111,7 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	for _, selected := range selectors(since, o.clock.Now()) {
-		err := pages.EachPage(ctx, func(ctx context.Context, of pages.Page) (string, error) {
+		err := pager.EachPage(ctx, func(ctx context.Context, of pager.Page) (string, error) {
 			var page v1alpha1.PostList
 			err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: selected},
 				client.Limit(of.Limit), client.Continue(of.Continue))

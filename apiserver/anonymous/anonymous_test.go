@@ -1,0 +1,124 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anonymous
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	guard := New(2, clk)
+	refused := time.Duration(0)
+	at := func(door Surface) http.Handler {
+		return guard.Handler(door, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
+			func(w http.ResponseWriter, _ *http.Request, wait time.Duration) {
+				refused = wait
+				w.WriteHeader(http.StatusTooManyRequests)
+			})
+	}
+	for i, tc := range []struct {
+		reason  string
+		door    Surface
+		address string
+		known   bool
+		after   time.Duration
+		want    int
+	}{
+		{"two in a minute", Pages, "203.0.113.7:1", false, 0, 200},
+		{"from any port", Pages, "203.0.113.7:2", false, 0, 200},
+		{"and no third", Pages, "203.0.113.7:3", false, 0, 429},
+		{"who is signed in behind the same address is not concerned", Pages, "203.0.113.7:4", true, 0, 200},
+		{"another door counts for itself", OAuth, "203.0.113.7:5", false, 0, 200},
+		{"another address does", Pages, "203.0.113.8:1", false, 0, 200},
+		{"whoever comes back as told is let in", Pages, "203.0.113.7:6", false, 30 * time.Second, 200},
+	} {
+		clk.SetTime(clk.Now().Add(tc.after))
+		w := httptest.NewRecorder()
+		info := &request.Info{Authenticated: tc.known, Header: w.Header()}
+		r := httptest.NewRequestWithContext(request.With(t.Context(), info), http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = tc.address
+		at(tc.door).ServeHTTP(w, r)
+		if w.Code != tc.want {
+			t.Errorf("%d, %s: answered %d, want %d", i, tc.reason, w.Code, tc.want)
+		}
+		if late := w.Code == http.StatusTooManyRequests; late && (refused != 30*time.Second || w.Header().Get("Retry-After") != "30" || w.Header().Get("Connection") != "close") {
+			t.Errorf("%d, %s: to wait %s, with %v", i, tc.reason, refused, w.Header())
+		}
+	}
+	for _, none := range []*Guard{nil, New(0, clk)} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		for range 100 {
+			if allowed, _ := none.Allow(r, Pages); !allowed {
+				t.Fatal("without a limit somebody is refused")
+			}
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	lines := NewLogLimiter(clk)
+	for i, tc := range []struct {
+		reason, kind string
+		after        time.Duration
+		times        int
+		written      int
+		leftOut      int64
+	}{
+		{"the first of a kind", "a", 0, 1000, 1, 0},
+		{"another kind", "b", 30 * time.Second, 1, 1, 0},
+		{"the same minute", "a", 29 * time.Second, 1, 0, 0},
+		{"a minute later it says what was left out", "a", time.Second, 1, 1, 1000},
+		{"nothing was left out", "a", time.Minute, 5, 1, 0},
+		{"what nothing else speaks of is said by another kind", "c", 2 * time.Minute, 1, 1, 0},
+		{"once it is over", "c", time.Minute, 1, 1, 4},
+	} {
+		clk.SetTime(clk.Now().Add(tc.after))
+		written, leftOut := 0, int64(0)
+		for range tc.times {
+			if write, left := lines.Allow(tc.kind); write {
+				written++
+				leftOut += left
+			}
+		}
+		if written != tc.written || leftOut != tc.leftOut {
+			t.Errorf("%d, %s: %d lines written, %d left out; want %d and %d", i, tc.reason, written, leftOut, tc.written, tc.leftOut)
+		}
+	}
+}
+
+// TestManyKinds holds that strangers with many addresses fill neither the log nor memory.
+func TestManyKinds(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	lines := NewLogLimiter(clk)
+	const asked, minutes = 10_000, 3
+	written, leftOut := int64(0), int64(0)
+	for minute := range minutes {
+		for i := range asked {
+			if write, left := lines.Allow(strconv.Itoa(minute*asked + i)); write {
+				written++
+				leftOut += left
+			}
+		}
+		clk.SetTime(clk.Now().Add(time.Minute))
+	}
+	if len(lines.kinds) > maxLines || written > minutes*maxLines {
+		t.Errorf("%d kinds are remembered, %d lines written; want at most %d, and as many in a minute", len(lines.kinds), written, maxLines)
+	}
+	if want := int64((minutes - 1) * (asked - maxLines)); leftOut != want {
+		t.Errorf("the log speaks of %d lines that were left out, want the %d of the minutes before the last", leftOut, want)
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/internal/suspend"
+)
+
+// rereadEvery is how often the file is looked at. Kubernetes itself takes up to a minute to
+// bring the change of a ConfigMap into a pod. It does so by a symbolic link that it moves, which
+// reading the file again follows.
+const rereadEvery = 5 * time.Second
+
+// reloadableFields are those of a configuration that a running process takes over.
+var reloadableFields = []string{"log", "suspend"}
+
+// configWatcher is the configuration of a running process.
+type configWatcher[T any] struct {
+	path string
+	// load reads it, and take takes over what is live of it.
+	load  func(path string) (T, error)
+	apply func(ctx context.Context, c T)
+	log   *slog.Logger
+
+	// initial is what the process began with, and waiting names the fields that are different
+	// now and wait for a restart.
+	initial map[string]json.RawMessage
+	waiting string
+}
+
+// watch takes over what is live in the file when it changes, until ctx ends. A file with a mistake
+// changes nothing, and that is told.
+func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
+	ticker := clk.NewTicker(rereadEvery)
+	defer ticker.Stop()
+	if c, err := f.load(f.path); err == nil {
+		f.initial = fieldsOf(c)
+	}
+	var known []byte
+	unread := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		data, err := os.ReadFile(f.path)
+		was := unread
+		if unread = err != nil; err == nil && known != nil && bytes.Equal(data, known) || was && unread {
+			continue
+		}
+		if err == nil {
+			known = data
+			var c T
+			if c, err = f.load(f.path); err == nil {
+				f.apply(ctx, c)
+				f.warnRestart(ctx, c)
+				continue
+			}
+		}
+		f.log.WarnContext(ctx, "The configuration file cannot be read again; everything stays as it is", "error", err)
+	}
+}
+
+// warnRestart tells which fields are different from those that the process works with.
+func (f *configWatcher[T]) warnRestart(ctx context.Context, c T) {
+	now := fieldsOf(c)
+	var different []string
+	for name := range now {
+		if f.initial != nil && !bytes.Equal(now[name], f.initial[name]) {
+			different = append(different, name)
+		}
+	}
+	for name := range f.initial {
+		if _, still := now[name]; !still {
+			different = append(different, name)
+		}
+	}
+	slices.Sort(different)
+	waiting := strings.Join(different, ", ")
+	if waiting != f.waiting && waiting != "" {
+		f.log.WarnContext(ctx, "The configuration file has changes that take effect when the process is started again", "fields", waiting)
+	}
+	f.waiting = waiting
+}
+
+// fieldsOf returns the fields of a configuration that are not live, by their names.
+func fieldsOf(c any) (fields map[string]json.RawMessage) {
+	data, err := json.Marshal(c)
+	if err != nil || json.Unmarshal(data, &fields) != nil {
+		return nil
+	}
+	for _, name := range reloadableFields {
+		delete(fields, name)
+	}
+	return fields
+}
+
+// watchConfig returns the brake of the configuration, which follows its file until ctx ends, as all of it does that is live.
+func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *suspend.Switch {
+	suspend := &suspend.Switch{}
+	suspend.Set(c.Suspend)
+	live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: f.config, load: config.Manager, apply: reloadManager(process, suspend), log: process.Logger}
+	go live.watch(ctx, clock.RealClock{})
+	return suspend
+}
+
+// reloadManager takes over what is live of a manager's configuration.
+func reloadManager(log *processLog, stop *suspend.Switch) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+		log.applyLevel(ctx, &c.Log)
+		if !stop.Set(c.Suspend) {
+			return
+		}
+		if c.Suspend {
+			log.WarnContext(ctx, "Herald is suspended by its configuration: posts are accepted and prepared, and nothing is published")
+			return
+		}
+		log.WarnContext(ctx, "Herald is no longer suspended by its configuration: what is due goes out")
+	}
+}
+
+// reloadAPIServer takes over what is live of an apiserver's configuration.
+func reloadAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
+	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
+}

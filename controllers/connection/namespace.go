@@ -1,0 +1,48 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/credentials/spool"
+	"github.com/herald-social/herald/internal/namespaces"
+)
+
+// isNamespaceTerminating reports whether an error of a working copy says no more than that the namespace is gone,
+// or ends: Herald's right to its Secrets goes with it, before them, so that they are forbidden
+// and not absent.
+func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace string, err error) (bool, error) {
+	switch {
+	case err == nil:
+		return false, nil
+	case credentials.ReasonOf(err) == credentials.NotFound, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return true, nil
+	case !apierrors.IsForbidden(err):
+		return false, nil
+	}
+	return namespaces.IsTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // it says what was being done
+}
+
+// dropIfNamespaceGone forgets a token that could not be stored because of an error, if the namespace of its
+// account is gone, and reports whether it did. One that only ends is not enough: its Secrets may
+// still be there, and what is wrong with them is not known.
+func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, problem error) bool {
+	if !apierrors.IsForbidden(problem) {
+		return false
+	}
+	namespace := pending.conn.Namespace
+	if found, err := namespaces.Read(ctx, r.APIReader, namespace); err != nil || found != nil {
+		return false
+	}
+	r.discardSaved(ctx, workingKey(pending.conn), spool.AccountOf(pending.conn))
+	ctrl.LoggerFrom(ctx).Info("a renewed token was dropped that this container could not store before it ended: the namespace of its account is gone",
+		"namespace", namespace, "platform", pending.conn.Spec.Platform, "account", pending.conn.Spec.AccountID)
+	return true
+}

@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package appid marks the credentials of accounts that are known to be of the
+// installation's own app: those that the apiserver got by the app's OAuth, and those
+// that the manager renewed with the app's secret. People may write Secrets with the
+// tokens of any app. What a platform says of "the app" is believed of the own one only.
+//
+// The mark is an annotation of the Secret that cannot be forged: a message
+// authentication code over the platform, the app and the tokens. Its key is derived
+// from the app's secret, which both processes have and nobody else: who knows that is
+// the app.
+package appid
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Annotation is where a Secret carries its mark.
+const Annotation = "social.herald.dev/app-seal"
+
+// version begins each mark, and names what it is computed from and how.
+const version = "v1."
+
+// purpose keeps the key apart from any other use of the app's secret.
+const purpose = "social.herald.dev/app-seal/v1"
+
+// App is the installation's app on one platform.
+type App struct {
+	// ID is the OAuth client id.
+	ID string
+	// Secret returns the client secret as it is now; "" or nil if there is none, so that
+	// nothing can be marked.
+	Secret func() string
+}
+
+// Apps are those of the installation. The zero value knows none: nothing is marked then.
+type Apps map[v1alpha1.Platform]App
+
+// ID returns the client id of the app on a platform; "" if there is none.
+func (a Apps) ID(platform v1alpha1.Platform) string { return a[platform].ID }
+
+func (a Apps) secret(platform v1alpha1.Platform) string {
+	app := a[platform]
+	if app.ID == "" || app.Secret == nil {
+		return ""
+	}
+	return app.Secret()
+}
+
+// Sign returns the mark of credentials that are known to be of the app; "" if there is
+// no app on the platform, or it has no secret.
+func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
+	code := a.mac(platform, access, refresh)
+	if code == nil {
+		return ""
+	}
+	return version + base64.RawURLEncoding.EncodeToString(code)
+}
+
+// Identify returns the client id of the app that credentials are known to be of, since they
+// carry its mark; "" if they carry none, or one that does not fit: the mark of other
+// credentials or another app, or one from before the app's secret was replaced.
+func (a Apps) Identify(platform v1alpha1.Platform, mark, access, refresh string) string {
+	if mark == "" {
+		return ""
+	}
+	want := a.Sign(platform, access, refresh)
+	if want == "" || !hmac.Equal([]byte(mark), []byte(want)) {
+		return ""
+	}
+	return a[platform].ID
+}
+
+// mac authenticates credentials; nil without an app.
+func (a Apps) mac(platform v1alpha1.Platform, access, refresh string) []byte {
+	secret := a.secret(platform)
+	if secret == "" || access == "" {
+		return nil
+	}
+	key, err := DeriveKey(secret, purpose)
+	if err != nil {
+		return nil
+	}
+	mac := hmac.New(sha256.New, key)
+	for _, part := range []string{string(platform), a[platform].ID, access, refresh} {
+		// The length keeps the parts apart.
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	return mac.Sum(nil)
+}
+
+// DeriveKey derives a key of 32 bytes from a secret, for one purpose: whoever has the key of
+// one purpose has not that of another. The length is one that HKDF takes; the error is
+// that in FIPS mode a short secret is refused.
+func DeriveKey(secret, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(secret), nil, purpose, sha256.Size)
+}

@@ -1,0 +1,77 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package appid_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appid"
+)
+
+const x = v1alpha1.PlatformX
+
+func apps(id, secret string) appid.Apps {
+	return appid.Apps{x: {ID: id, Secret: func() string { return secret }}}
+}
+
+func TestOf(t *testing.T) {
+	own := apps("herald", "the app's secret")
+	mark := own.Sign(x, "access", "refresh")
+	tests := map[string]struct {
+		reason                string
+		asked                 appid.Apps
+		platform              v1alpha1.Platform
+		mark, access, refresh string
+		want                  string
+	}{
+		"as marked":            {"what Herald marked is of its app", own, x, mark, "access", "refresh", "herald"},
+		"another token":        {"a mark is copied to a token of another app in vain", own, x, mark, "other", "refresh", ""},
+		"another refresh":      {"nor may what renews the token be of another app", own, x, mark, "access", "other", ""},
+		"moved between parts":  {"the parts are kept apart", own, x, mark, "acces", "srefresh", ""},
+		"no mark":              {"what people put there is of any app", own, x, "", "access", "refresh", ""},
+		"cut mark":             {"all of the mark counts", own, x, mark[:len(mark)-1], "access", "refresh", ""},
+		"another platform":     {"there is no app there", own, v1alpha1.PlatformThreads, mark, "access", "refresh", ""},
+		"another app":          {"the installation changed its app", apps("other", "the app's secret"), x, mark, "access", "refresh", ""},
+		"another secret":       {"without the secret no mark can be made", apps("herald", "guessed"), x, mark, "access", "refresh", ""},
+		"no secret":            {"a public client marks nothing", apps("herald", ""), x, mark, "access", "refresh", ""},
+		"no secret, no mark":   {"and takes no empty mark for one", apps("herald", ""), x, "", "access", "refresh", ""},
+		"no app":               {"nor does an installation without an app", nil, x, "", "access", "refresh", ""},
+		"no client id":         {"nor one that names none", apps("", "s"), x, "", "access", "refresh", ""},
+		"secret never set":     {"a nil Secret is none", appid.Apps{x: {ID: "herald"}}, x, "", "access", "refresh", ""},
+		"no token, empty mark": {"nothing is of no app", own, x, "", "", "", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.asked.Identify(tc.platform, tc.mark, tc.access, tc.refresh); got != tc.want {
+				t.Errorf("%s: it is of app %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSeal(t *testing.T) {
+	own := apps("herald", "the app's secret")
+	mark := own.Sign(x, "access-token", "refresh-token")
+	if !strings.HasPrefix(mark, "v1.") || len(mark) > 64 {
+		t.Errorf("the mark is %q", mark)
+	}
+	for _, secret := range []string{"access-token", "refresh-token", "the app's secret"} {
+		if strings.Contains(mark, secret) {
+			t.Errorf("the mark shows %q", secret)
+		}
+	}
+	if again := own.Sign(x, "access-token", "refresh-token"); again != mark {
+		t.Errorf("both processes make the same mark of the same credentials: %q and %q", mark, again)
+	}
+	if got := own.ID(x); got != "herald" {
+		t.Errorf("the app is %q", got)
+	}
+	for name, none := range map[string]appid.Apps{"no app": nil, "a public client": apps("herald", "")} {
+		if mark := none.Sign(x, "access", ""); mark != "" {
+			t.Errorf("%s marks with %q", name, mark)
+		}
+	}
+}

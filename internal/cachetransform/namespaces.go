@@ -1,0 +1,23 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetransform
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// ByNamespace limits a cache to the namespaces that an installation serves; nil does not limit it. An
+// installation for single namespaces has no right to list what is in others.
+func ByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
+	if len(served) == 0 {
+		return nil
+	}
+	namespaces := make(map[string]cache.Config, len(served))
+	for _, namespace := range served {
+		namespaces[namespace] = cache.Config{}
+	}
+	return namespaces
+}

@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cachetransform_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/cachetransform"
+)
+
+func ordinary() *v1alpha1.Post {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "acme", Name: "p", UID: "u", ResourceVersion: "7", Finalizers: []string{v1alpha1.DeliveryFinalizer, "example.com/other"},
+			Annotations:     map[string]string{v1alpha1.BornAnnotation: "then", "example.com/note": "short"},
+			Labels:          map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI, "app": "x"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c"}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText},
+	}
+	for i := range 6 {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("account-%d", i)}, Caption: strings.Repeat("a", 500),
+			TikTok: &v1alpha1.TikTokOptions{Draft: true},
+		})
+	}
+	post.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, Phase: v1alpha1.PhaseDraft, Message: "waits"}}
+	return post
+}
+
+func transformed[T any](t *testing.T, obj T) T {
+	t.Helper()
+	out, err := cachetransform.Transform(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, ok := out.(T)
+	if !ok {
+		t.Fatalf("the cache got a %T for a %T", out, obj)
+	}
+	return same
+}
+
+func TestOrdinaryPostIsKept(t *testing.T) {
+	want := ordinary()
+	want.ManagedFields = nil
+	got := transformed(t, ordinary())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("an ordinary post costs no read, so it is kept as it is: -want +got:\n%s", diff)
+	}
+	if !cachetransform.IsComplete(got) {
+		t.Error("it counts as a copy that lacks something")
+	}
+}
+
+func TestLargePost(t *testing.T) {
+	tree := func(cards, files int) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			p.Spec.Tree = &v1alpha1.TreeContent{}
+			for i := range cards {
+				card := v1alpha1.TreeCard{Caption: strings.Repeat("c", 60)}
+				for k := range files {
+					card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m-%020d", i*files+k)})
+				}
+				p.Spec.Tree.Cards = append(p.Spec.Tree.Cards, card)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		reason string
+		change func(*v1alpha1.Post)
+		// media says that its references are kept.
+		media bool
+	}{
+		{"long captions", func(p *v1alpha1.Post) {
+			for i := range p.Spec.Targets {
+				p.Spec.Targets[i].Caption = strings.Repeat("a", 40_000)
+			}
+		}, true},
+		{"a long title", func(p *v1alpha1.Post) {
+			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: strings.Repeat("t", 4_096)}
+		}, true},
+		{"what kubectl applied", func(p *v1alpha1.Post) {
+			p.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", 200_000)
+		}, true},
+		{"labels without end", func(p *v1alpha1.Post) {
+			for i := range 3_000 {
+				p.Labels[fmt.Sprintf("example.com/%063d", i)] = "no"
+			}
+		}, true},
+		{"annotations that look like Herald's", func(p *v1alpha1.Post) {
+			for i := range 2_000 {
+				p.Annotations[fmt.Sprintf("social.herald.dev/z%062d", i)] = strings.Repeat("a", 60)
+			}
+		}, true},
+		{"owners without end", func(p *v1alpha1.Post) {
+			for i := range 2_000 {
+				p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprint(i), UID: "c"})
+			}
+		}, true},
+		{"a tree with a picture on each of a hundred cards", tree(100, 1), true},
+		{"a tree with 2,000 files", tree(100, 20), false},
+		{"a tree with 10,000 files", tree(100, 100), false},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			post := ordinary()
+			tt.change(post)
+			buckets := cachetransform.MediaBuckets(post)
+			before := post.DeepCopy()
+			got := transformed(t, post)
+			if cachetransform.IsComplete(got) {
+				t.Fatal("it is taken for the object")
+			}
+			stored, err := json.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(stored) > 32<<10 {
+				t.Errorf("%d bytes are kept", len(stored))
+			}
+			if diff := cmp.Diff(before.Status, got.Status); diff != "" {
+				t.Errorf("the status is read while a post waits: %s", diff)
+			}
+			if got.Spec.Targets[3].ConnectionRef != before.Spec.Targets[3].ConnectionRef || len(got.Spec.Targets) != len(before.Spec.Targets) {
+				t.Error("its accounts are not kept")
+			}
+			if !slices.Equal(got.Finalizers, before.Finalizers) || got.UID != before.UID || got.ResourceVersion != before.ResourceVersion ||
+				got.Annotations[v1alpha1.BornAnnotation] != "then" || got.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
+				t.Errorf("its metadata lacks something that is read: %+v", got.ObjectMeta)
+			}
+			if cachetransform.HasMediaRefs(got) != tt.media {
+				t.Errorf("its files are known: %t, want %t", cachetransform.HasMediaRefs(got), tt.media)
+			}
+			if diff := cmp.Diff(buckets, cachetransform.MediaBuckets(got)); diff != "" {
+				t.Errorf("it is not found by its files any more: %s", diff)
+			}
+			again := got.DeepCopy()
+			if diff := cmp.Diff(again, transformed(t, got)); diff != "" {
+				t.Errorf("a second time something else comes of it: %s", diff)
+			}
+		})
+	}
+}
+
+// TestBuckets finds each file that a post names.
+func TestBuckets(t *testing.T) {
+	post := ordinary()
+	post.Spec.Image = &v1alpha1.ImageContent{}
+	for i := range 35 {
+		post.Spec.Image.MediaRefs = append(post.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m-%d", i)})
+	}
+	found := cachetransform.MediaBuckets(post)
+	for _, ref := range post.Spec.Image.MediaRefs {
+		if !slices.Contains(found, cachetransform.MediaBucket(ref.Name)) {
+			t.Errorf("%s is in no bucket of the post", ref.Name)
+		}
+	}
+	if len(found) > len(post.Spec.Image.MediaRefs) {
+		t.Errorf("%d buckets for %d files", len(found), len(post.Spec.Image.MediaRefs))
+	}
+}
+
+func TestOtherKinds(t *testing.T) {
+	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{
+		Name: "x", Annotations: map[string]string{v1alpha1.ProbeAnnotation: "p", "example.com/note": strings.Repeat("a", 100_000)},
+	}, Spec: v1alpha1.ConnectionSpec{AccountID: "7"}}
+	got := transformed(t, conn)
+	if cachetransform.IsComplete(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
+		t.Errorf("of a connection foreign annotations alone are left out, got %+v", got)
+	}
+	missed := toolscache.DeletedFinalStateUnknown{Key: "a/b"}
+	if got := transformed(t, missed); got != missed {
+		t.Errorf("the note of a missed deletion became %v", got)
+	}
+}

@@ -1,8 +1,0 @@
-// Copyright The Herald Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build !race
-
-package confine
-
-const raceEnabled = false

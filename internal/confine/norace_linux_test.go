@@ -1,9 +1,0 @@
-// Copyright The Herald Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build !race && (amd64 || arm64)
-
-package confine_test
-
-// raceEnabled is set where the processes of these tests cannot be confined.
-const raceEnabled = false

@@ -1,0 +1,127 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spool
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/appid"
+	"github.com/herald-social/herald/internal/credentials"
+)
+
+// purpose keeps the key apart from any other use of its secret, and names the form of files.
+const purpose = "social.herald.dev/unsaved-token/v1"
+
+// Account says whose token it is. It stands in the file for people to read, and cannot be
+// changed there: the token is sealed together with it.
+type Account struct {
+	Namespace  string            `json:"namespace"`
+	Connection string            `json:"connection"`
+	UID        types.UID         `json:"uid"`
+	Platform   v1alpha1.Platform `json:"platform"`
+	AccountID  string            `json:"accountID"`
+}
+
+// AccountOf is the account of a Connection.
+func AccountOf(conn *v1alpha1.Connection) Account {
+	return Account{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
+}
+
+// bytes are what a token is bound to.
+func (a Account) bytes() []byte {
+	var out bytes.Buffer
+	for _, part := range []string{purpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
+		fmt.Fprintf(&out, "%d:%s", len(part), part) // the length keeps the parts apart
+	}
+	return out.Bytes()
+}
+
+// UnsavedToken is a renewed token that is not stored yet.
+type UnsavedToken struct {
+	Account Account
+	// Token is the new one, and From the fingerprint of the one that it was obtained with.
+	Token credentials.Token
+	From  string
+}
+
+// content is a file.
+type content struct {
+	Account Account `json:"account"`
+	// Sealed is the rest of the entry, by AES-256-GCM.
+	Sealed []byte `json:"sealed"`
+}
+
+// secrets are what of an entry is sealed.
+type secrets struct {
+	Token token  `json:"token"`
+	From  string `json:"from"`
+}
+
+// token has the fields of credentials.Token, so that one converts to the other.
+type token struct {
+	Access           string    `json:"access"`
+	Refresh          string    `json:"refresh"`
+	ExpiresAt        time.Time `json:"expiresAt,omitzero"`
+	RefreshExpiresAt time.Time `json:"refreshExpiresAt,omitzero"`
+	Scopes           string    `json:"scopes,omitempty"`
+	App              string    `json:"app,omitempty"`
+}
+
+var errNotSealed = errors.New("it was changed, or sealed with another key")
+
+// cipherOf returns the cipher of a key. It makes the nonce of each message.
+func cipherOf(secret string) (cipher.AEAD, error) {
+	key, err := appid.DeriveKey(secret, purpose)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal writes an entry as a file.
+func seal(secret string, e UnsavedToken) ([]byte, error) {
+	gcm, err := cipherOf(secret)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := json.Marshal(secrets{token(e.Token), e.From})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
+}
+
+// open reads what seal wrote. Errors say nothing of the content.
+func open(secret string, file []byte) (UnsavedToken, error) {
+	var c content
+	if json.Unmarshal(file, &c) != nil {
+		return UnsavedToken{}, errors.New("it is no sealed token")
+	}
+	gcm, err := cipherOf(secret)
+	if err != nil {
+		return UnsavedToken{}, err
+	}
+	plain, err := gcm.Open(nil, nil, c.Sealed, c.Account.bytes())
+	if err != nil {
+		return UnsavedToken{}, errNotSealed
+	}
+	var s secrets
+	if json.Unmarshal(plain, &s) != nil || s.Token.Access == "" || s.From == "" {
+		return UnsavedToken{}, errors.New("it is of another version of Herald")
+	}
+	return UnsavedToken{Account: c.Account, Token: credentials.Token(s.Token), From: s.From}, nil
+}

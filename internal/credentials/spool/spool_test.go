@@ -1,0 +1,346 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+)
+
+const key = "0123456789abcdef0123456789abcdef"
+
+func keyed(text string) func() string { return func() string { return text } }
+
+// entry is one of an account.
+func entry(accountID string) UnsavedToken {
+	return UnsavedToken{
+		Account: Account{Namespace: "team-acme", Connection: "acme", UID: "1-2-3", Platform: v1alpha1.PlatformX, AccountID: accountID},
+		Token: credentials.Token{
+			Access: "new-access", Refresh: "new-refresh", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Scopes: "tweet.write", App: "herald",
+		},
+		From: credentials.Token{Access: "old", Refresh: "old-refresh"}.Fingerprint(),
+	}
+}
+
+// opened is a folder, and what it says in the log.
+func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
+	t.Helper()
+	said := &strings.Builder{}
+	f, err := Open(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, said
+}
+
+// entries are all tokens of a folder whose disk is well.
+func entries(t *testing.T, f *Spool) []UnsavedToken {
+	t.Helper()
+	found, all := f.Entries()
+	if !all {
+		t.Error("something could not be read")
+	}
+	return found
+}
+
+func TestWhatIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unsaved")
+	f, _ := opened(t, path, key)
+	older := entry("1")
+	older.Token.Access = "older"
+	for _, e := range []UnsavedToken{older, entry("1"), entry("2")} {
+		if err := f.Save(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, said := opened(t, path, key)
+	got := map[string]UnsavedToken{}
+	for _, e := range entries(t, next) {
+		got[e.Account.AccountID] = e
+	}
+	if diff := cmp.Diff(map[string]UnsavedToken{"1": entry("1"), "2": entry("2")}, got); diff != "" {
+		t.Errorf("the next process finds the latest of each account (-want +got):\n%s", diff)
+	}
+	file, err := os.ReadFile(filepath.Join(path, nameOf(entry("1").Account)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"new-access", "new-refresh", entry("1").From} {
+		if bytes.Contains(file, []byte(secret)) {
+			t.Errorf("the file shows %q", secret)
+		}
+	}
+	for range 2 {
+		if err := next.Remove(entry("1").Account); err != nil {
+			t.Errorf("removed once or twice: %v", err)
+		}
+	}
+	if left := entries(t, next); len(left) != 1 || said.Len() > 0 {
+		t.Errorf("after one was removed there are %d; it said %q", len(left), said)
+	}
+}
+
+// TestFilesThatAreNoTokens: none of them is taken, or keeps the one good file from being.
+func TestFilesThatAreNoTokens(t *testing.T) {
+	name := nameOf(entry("1").Account)
+	other := nameOf(entry("2").Account)
+	good, err := seal(key, entry("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := func(old, text string) []byte { return bytes.Replace(good, []byte(old), []byte(text), 1) }
+	strange, err := seal(strings.Repeat("k", LeastKey), entry("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := seal(key, UnsavedToken{Account: entry("1").Account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		reason, name string
+		file         []byte
+		says         string
+	}{
+		"of another name":      {"a copy under another account's name is that account's no more", other, good, "another account"},
+		"another account":      {"the account is sealed with it", other, replaced(`"accountID":"1"`, `"accountID":"2"`), "was changed"},
+		"another namespace":    {"so is the namespace", name, replaced("team-acme", "team-evil"), "was changed"},
+		"another connection":   {"so is the name", name, replaced(`"connection":"acme"`, `"connection":"acne"`), "was changed"},
+		"another UID":          {"so is the UID", name, replaced("1-2-3", "1-2-4"), "was changed"},
+		"another platform":     {"so is the platform", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
+		"another key":          {"the key was replaced", name, strange, "another key"},
+		"cut":                  {"the disk was full", name, good[:len(good)/2], "no sealed token"},
+		"empty":                {"the disk was lost", name, nil, "no sealed token"},
+		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
+		"without a token":      {"a later version may seal other things", name, empty, "another version"},
+		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MostBytes+1), "more than"},
+		"of somebody else":     {"it is no file of Herald's", "notes.txt", []byte("hello"), "no file of Herald's"},
+		"named like a path":    {"names are short and of one form", "0123.token", good, "no file of Herald's"},
+		"a write that was cut": {"the process ended while it wrote, which is nothing to tell", temporary + "123", good[:20], ""},
+	}
+	for title, tc := range tests {
+		t.Run(title, func(t *testing.T) {
+			path := t.TempDir()
+			f, said := opened(t, path, key)
+			if err := f.Save(entry("3")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := entries(t, f); len(got) != 1 || got[0].Account.AccountID != "3" {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			if !strings.Contains(said.String(), tc.says) || tc.says == "" && said.Len() > 0 {
+				t.Errorf("%s: the log says %q", tc.reason, said)
+			}
+			if strings.Contains(said.String(), "new-") {
+				t.Errorf("the log shows a token: %s", said)
+			}
+			lying, err := os.ReadDir(filepath.Join(path, quarantineDir))
+			if err != nil || (len(lying) == 1) != (tc.says != "") {
+				t.Errorf("%s: %d files lie aside, %v", tc.reason, len(lying), err)
+			}
+			said.Reset()
+			if got := entries(t, f); len(got) != 1 || said.Len() > 0 {
+				t.Errorf("it is told once; then it said %q", said)
+			}
+		})
+	}
+}
+
+// ailing is a disk that does not give some of its files.
+type ailing struct {
+	fs.FS
+	// open names one that cannot be opened, read one that breaks off, and gone one that goes
+	// between its name and its content.
+	open, read, gone string
+}
+
+func (a ailing) Open(name string) (fs.File, error) {
+	if name == a.open {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+	}
+	if name == a.gone {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOENT}
+	}
+	file, err := a.FS.Open(name)
+	if name == a.read {
+		return tornFile{file}, err
+	}
+	return file, err
+}
+
+// tornFile breaks off.
+type tornFile struct{ fs.File }
+
+func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
+
+// TestFilesThatCannotBeReadNow: the token of an account is in none of them lost because the disk
+// does not give it at the start.
+func TestFilesThatCannotBeReadNow(t *testing.T) {
+	name := nameOf(entry("1").Account)
+	for title, tc := range map[string]struct {
+		reason     string
+		disk       ailing
+		found      int
+		unread     bool
+		othersToo  bool
+		says, file string
+	}{
+		"not opened": {"an error of the disk passes, or a person sees to it", ailing{open: name}, 1, true, false, "cannot be read now", name},
+		"broken off": {"so does one while it is read", ailing{read: name}, 1, true, false, "cannot be read now", name},
+		"no names":   {"of no account is it known that it has none", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
+		"gone":       {"a live process has stored it meanwhile", ailing{gone: name}, 1, false, false, "", ""},
+	} {
+		t.Run(title, func(t *testing.T) {
+			path := t.TempDir()
+			f, said := opened(t, path, key)
+			if err := errors.Join(f.Save(entry("1")), f.Save(entry("2"))); err != nil {
+				t.Fatal(err)
+			}
+			disk := f.files
+			tc.disk.FS = disk
+			f.files = tc.disk
+			for range 2 {
+				if found, all := f.Entries(); len(found) != tc.found || all == tc.unread {
+					t.Errorf("%s: %d found, all: %t", tc.reason, len(found), all)
+				}
+			}
+			if f.HasUnreadable(entry("1").Account) != tc.unread || f.HasUnreadable(entry("3").Account) != tc.othersToo {
+				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(entry("1").Account), f.HasUnreadable(entry("3").Account))
+			}
+			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
+				t.Errorf("%s: it is told once, with its name; the log says %q", tc.reason, said)
+			}
+			if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) > 0 {
+				t.Errorf("%d files were set aside, %v", len(lying), err)
+			}
+			f.files = disk
+			if found := entries(t, f); len(found) != 2 || f.HasUnreadable(entry("1").Account) {
+				t.Errorf("later there are %d", len(found))
+			}
+		})
+	}
+}
+
+// TestUnreadIsReplaced: a token that counts no more is not waited for.
+func TestUnreadIsReplaced(t *testing.T) {
+	for title, tc := range map[string]struct {
+		reason string
+		how    func(f *Spool) error
+	}{
+		"put":     {"a newer one stands in its place", func(f *Spool) error { return f.Save(entry("1")) }},
+		"removed": {"the account has another one, or is gone", func(f *Spool) error { return f.Remove(entry("1").Account) }},
+	} {
+		t.Run(title, func(t *testing.T) {
+			f, _ := opened(t, t.TempDir(), key)
+			if err := f.Save(entry("1")); err != nil {
+				t.Fatal(err)
+			}
+			f.files = ailing{FS: f.files, open: nameOf(entry("1").Account)}
+			if _, all := f.Entries(); all {
+				t.Fatal("the disk gave it")
+			}
+			if err := tc.how(f); err != nil || f.HasUnreadable(entry("1").Account) {
+				t.Errorf("%s, and it is waited for: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestBounds: neither tokens nor what is set aside fills the disk.
+func TestBounds(t *testing.T) {
+	path := t.TempDir()
+	f, said := opened(t, path, key)
+	for n := range maxQuarantined + 3 {
+		if err := os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries(t, f)
+	if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) != maxQuarantined {
+		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), maxQuarantined, err)
+	}
+	if strings.Count(said.String(), "stray-") < maxQuarantined+3 {
+		t.Errorf("not each of them was told")
+	}
+	for n := range MostEntries {
+		if err := os.WriteFile(filepath.Join(path, fmt.Sprintf("%032x.token", n)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Save(entry("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
+		t.Errorf("one more than fit: %v", err)
+	}
+	big := entry("1")
+	big.Token.Access = strings.Repeat("a", MostBytes)
+	if err := f.Save(big); err == nil || strings.Contains(err.Error(), "aaa") {
+		t.Errorf("a token that no file takes: %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ reason, path, key, says string }{
+		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), key, ""},
+		"short key":  {"it could be guessed", t.TempDir(), key[1:], "less than 32 characters"},
+		"no key":     {"nothing could be sealed", t.TempDir(), "", "less than 32 characters"},
+		"no folder":  {"it is a file", file, key, "no file can be written into folder " + file},
+		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), key, "no file can be written"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(tc.path, keyed(tc.key), logr.Discard())
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestOpenOfAFullDisk: what lies in a folder that takes no file is read, and the process goes on.
+func TestOpenOfAFullDisk(t *testing.T) {
+	path := t.TempDir()
+	f, err := Open(path, keyed(key), logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(entry("1")); err != nil {
+		t.Fatal(err)
+	}
+	// The file that is tried cannot be put in the place of a folder.
+	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = Open(path, keyed(key), logr.Discard()); err != nil || len(entries(t, f)) != 1 {
+		t.Errorf("%d tokens, %v", len(entries(t, f)), err)
+	}
+}
+
+// TestNone: without a folder nothing is kept, and nothing breaks.
+func TestNone(t *testing.T) {
+	var f *Spool
+	if err := errors.Join(f.Save(entry("1")), f.Remove(entry("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(entry("1").Account) {
+		t.Errorf("got %v, %v", entries(t, f), err)
+	}
+}

@@ -1,0 +1,110 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// self is the program that runs, even if its file was replaced since.
+func self() string { return "/proc/self/exe" }
+
+// isolate makes the child the leader of a process group, which is killed as a whole,
+// and makes it die with the thread that starts it.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// Enter confines this process for good: it keeps the files that it has open, and can
+// allocate memory, compute, read, write and end.
+func Enter(limits Limits) error {
+	if raceEnabled {
+		return nil
+	}
+	program, err := decoder(os.Getpid()).program()
+	if err != nil {
+		return err
+	}
+	preferOOMKill()
+	if err := limits.set(); err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_, err = install(program, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+// Exec confines this process and makes it run another program. It has no environment,
+// the files 0, 1 and 2 of this process, and a listener at the other end of the socket
+// that Start gave it. It returns only if that fails, with an exit code.
+func Exec(limits Limits, path string, args []string) (code int, err error) {
+	if err := unix.Access(path, unix.X_OK); err != nil {
+		return ExitNotStarted, fmt.Errorf("%s: %w", path, err)
+	}
+	filter, err := program(os.Getpid(), controlFile).program()
+	if err != nil {
+		return ExitNotIsolated, err
+	}
+	argv := append([]string{path}, args...)
+	unix.CloseOnExec(controlFile)
+	// What Go opens is closed anyway; this is for what this program was given, where
+	// the kernel can do it (Linux 5.11).
+	_ = unix.CloseRange(controlFile, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	preferOOMKill()
+	// Start bounds the memory of what this becomes: this program looks for races in tests, which takes much.
+	limits.Data = 0
+	if err := limits.set(); err != nil {
+		return ExitNotIsolated, err
+	}
+	// The thread that has the filter becomes the program, and all others end.
+	runtime.LockOSThread()
+	listener, err := install(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	if err != nil {
+		return ExitNotIsolated, err
+	}
+	unix.CloseOnExec(listener)
+	if err := unix.Sendmsg(controlFile, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
+		return ExitNotIsolated, fmt.Errorf("cannot hand over the listener: %w", err)
+	}
+	return ExitNotStarted, fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, nil)) //nolint:gosec // the operator names the program
+}
+
+// preferOOMKill makes this process the first to go when memory is short: the one that started it
+// serves everybody. Where that cannot be said, the limits still hold.
+func preferOOMKill() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+
+// set sets the limits of this process, below which it writes no longer file than it may and
+// leaves no core.
+func (l Limits) set() error {
+	wanted := map[int]uint64{
+		unix.RLIMIT_DATA: l.Data, unix.RLIMIT_NOFILE: l.Files,
+		unix.RLIMIT_CPU: uint64(l.CPU / time.Second), //nolint:gosec // constants of this program
+	}
+	var problems []error
+	for resource, limit := range wanted {
+		if limit != 0 {
+			problems = append(problems, unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}))
+		}
+	}
+	problems = append(problems,
+		unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: l.Output, Max: l.Output}),
+		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("cannot set limits: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package isolate
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// action is what the kernel does with a system call; see seccomp(2).
+type action uint32
+
+const (
+	allow action = unix.SECCOMP_RET_ALLOW
+	// refuse has the call fail with EPERM, and absent with ENOSYS.
+	refuse action = unix.SECCOMP_RET_ERRNO | action(unix.EPERM)
+	absent action = unix.SECCOMP_RET_ERRNO | action(unix.ENOSYS)
+	// pretend has the call return 0 without doing anything.
+	pretend action = unix.SECCOMP_RET_ERRNO
+	// notify leaves the call to the process that has the listener.
+	notify action = unix.SECCOMP_RET_USER_NOTIF
+	// kill ends the process with SIGSYS, which it cannot catch.
+	kill action = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// rule is what is done with one system call.
+type rule struct {
+	call uintptr
+	do   action
+	// If set, do holds if the tests of the arguments succeed, and otherwise if
+	// one fails.
+	tests     []test
+	otherwise action
+}
+
+// test looks at the lower half of an argument of a system call: the bits of mask must be
+// those of value. The kernel ignores the upper half of numbers; whole says that the
+// argument is an address, whose upper half must be zero as well.
+type test struct {
+	argument, mask, value uint32
+	whole                 bool
+}
+
+// none tests that an address is not given.
+func none(argument uint32) test { return test{argument: argument, mask: ^uint32(0), whole: true} }
+
+// upperHalf marks the test of the upper half of an argument.
+const upperHalf = 1 << 31
+
+// upper is the test that the upper half of the same argument is zero.
+func (t test) upper() test { return test{argument: t.argument | upperHalf, mask: ^uint32(0)} }
+
+// offset is where the kernel puts what is tested. Both systems put lower halves first.
+func (t test) offset() uint32 {
+	at := argumentsAt + argumentLength*(t.argument&^upperHalf)
+	if t.argument&upperHalf != 0 {
+		at += word
+	}
+	return at
+}
+
+// filter says what is done with system calls. What no rule names is refused.
+type filter []rule
+
+// all makes a rule of each call.
+func all(do action, calls ...uintptr) filter {
+	rules := make(filter, 0, len(calls))
+	for _, call := range calls {
+		rules = append(rules, rule{call: call, do: do})
+	}
+	return rules
+}
+
+// onlyIf does something with a call whose arguments pass the tests, and refuses it
+// else.
+func onlyIf(do action, call uintptr, tests ...test) rule {
+	return rule{call: call, do: do, tests: tests, otherwise: refuse}
+}
+
+// Where the kernel puts the facts about a call (struct seccomp_data).
+const (
+	callAt, archAt, argumentsAt, argumentLength = 0, 4, 16, 8
+	word                                        = 4
+	// x32 is set in the numbers of a second table of amd64, which is not used.
+	x32 = 0x40000000
+)
+
+// program translates the filter for the kernel. Each rule ends with a verdict, so that
+// no number of a call is ever compared with an argument.
+func (f filter) program() ([]unix.SockFilter, error) {
+	code := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: archAt, Size: word},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(kill)},
+		bpf.LoadAbsolute{Off: callAt, Size: word},
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32, SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(kill)},
+	}
+	for _, r := range f {
+		body := r.body()
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(r.call), SkipTrue: uint8(len(body))}) //nolint:gosec // a number below 512, and few tests
+		code = append(code, body...)
+	}
+	code = append(code, bpf.RetConstant{Val: uint32(refuse)})
+	raw, err := bpf.Assemble(code)
+	if err != nil {
+		return nil, fmt.Errorf("cannot assemble the filter: %w", err)
+	}
+	program := make([]unix.SockFilter, 0, len(raw))
+	for _, i := range raw {
+		program = append(program, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	return program, nil
+}
+
+// body is what follows the comparison with the number of the call.
+func (r rule) body() []bpf.Instruction {
+	const each = 3
+	var tests []test
+	for _, t := range r.tests {
+		tests = append(tests, t)
+		if t.whole {
+			tests = append(tests, t.upper())
+		}
+	}
+	code := make([]bpf.Instruction, 0, each*len(tests)+2)
+	for i, t := range tests {
+		// Behind the tests that are left and the verdict stands the other one.
+		failed := uint8(each*(len(tests)-i-1) + 1) //nolint:gosec // few tests
+		code = append(code,
+			bpf.LoadAbsolute{Off: t.offset(), Size: word},
+			bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: t.value, SkipTrue: failed},
+		)
+	}
+	code = append(code, bpf.RetConstant{Val: uint32(r.do)})
+	if len(r.tests) > 0 {
+		code = append(code, bpf.RetConstant{Val: uint32(r.otherwise)})
+	}
+	return code
+}
+
+// install puts a filter on this thread, or, with SECCOMP_FILTER_FLAG_TSYNC, on all of the
+// process. No program that it starts gets more rights than it has, which is what lets a
+// process without privileges do this. The result is the listener, if flags ask for one.
+func install(program []unix.SockFilter, flags uintptr) (listener int, err error) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("cannot set no_new_privs: %w", err)
+	}
+	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                       //nolint:gosec // some hundred instructions
+	result, _, failure := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&head))) //nolint:gosec // as seccomp(2) wants it
+	switch {
+	case failure != 0:
+		return 0, fmt.Errorf("cannot set a filter for system calls: %w", failure)
+	case flags&unix.SECCOMP_FILTER_FLAG_TSYNC != 0 && result != 0:
+		return 0, fmt.Errorf("thread %d cannot have the filter for system calls", result)
+	}
+	return int(result), nil
+}
+
+// hostile are calls that nothing here ever makes by mistake: they end the process.
+var hostile = slices.Concat([]uintptr{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
+	unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_OPEN_BY_HANDLE_AT,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_PERSONALITY,
+	unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDMMSG,
+})
+
+// threadRule does something with a call for a new thread, and refuses new processes and
+// namespaces.
+func threadRule(do action) rule {
+	return onlyIf(do, unix.SYS_CLONE, test{
+		mask: unix.CLONE_THREAD | unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
+		value: unix.CLONE_THREAD,
+	})
+}
+
+// common is what every program needs to run: memory, threads, signals to itself, and
+// the files that it has.
+func common(pid int) filter {
+	return slices.Concat(
+		all(allow,
+			unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_FSTAT,
+			unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_FUTEX, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RESTART_SYSCALL,
+			unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
+			unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY,
+			unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM,
+			// C libraries end the process where they cannot register a thread.
+			unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_BRK, unix.SYS_WRITEV,
+			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
+		),
+		filter{onlyIf(allow, unix.SYS_TGKILL, test{argument: 0, mask: ^uint32(0), value: uint32(pid)})}, //nolint:gosec // a process id
+		// Its arguments lie in memory, where a filter cannot look; C libraries go
+		// on with clone.
+		all(absent, unix.SYS_CLONE3),
+		all(kill, hostile...),
+	)
+}
+
+// decoder is for a program in Go that reads and writes what it was started with.
+func decoder(pid int) filter {
+	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
+	return slices.Concat(
+		common(pid),
+		filter{threadRule(allow), unexecutable(unix.SYS_MMAP), unexecutable(unix.SYS_MPROTECT)},
+		all(kill, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG),
+	)
+}
+
+// program is for a program that is linked when it starts, and reads from sockets that
+// it is given. The listener decides on execve, on opening files and on sockets. Any
+// other socket than one for a stream of IPv4 does not exist here.
+func program(pid, control int) filter {
+	return slices.Concat(
+		common(pid),
+		all(allow,
+			unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MEMBARRIER,
+			unix.SYS_LSEEK, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PIPE2,
+			unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_GETCWD,
+			unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
+			unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_CLOCK_GETRES, unix.SYS_TIMES, unix.SYS_GETRUSAGE, unix.SYS_SYSINFO, unix.SYS_UNAME,
+			unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID, unix.SYS_GETPPID, unix.SYS_GETPGID,
+			unix.SYS_SET_TID_ADDRESS, unix.SYS_GET_ROBUST_LIST, unix.SYS_GETCPU,
+			unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND,
+			unix.SYS_RECVFROM, unix.SYS_SENDTO, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME,
+		),
+		all(allow, older...),
+		filter{
+			// The listener counts threads: each takes memory of the kernel's, and a
+			// place among the processes that the container may have.
+			threadRule(notify),
+			// Its own limits are read, and none are set.
+			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
+			// Numbers and flags of files, and nothing that has the kernel send
+			// signals to a process of the program's choice when a file is ready.
+			onlyIf(allow, unix.SYS_FCNTL, test{argument: 1, mask: ^uint32(flagsOfFiles)}),
+			onlyIf(allow, unix.SYS_PRCTL, test{argument: 0, mask: ^uint32(0), value: unix.PR_SET_NAME}),
+			// The listener itself is handed over on a socket that is closed
+			// when the program begins.
+			onlyIf(allow, unix.SYS_SENDMSG, test{argument: 0, mask: ^uint32(0), value: uint32(control)}), //nolint:gosec // the number of a file
+			onlyIf(notify, unix.SYS_SOCKET, test{argument: 0, mask: ^uint32(0), value: unix.AF_INET}, test{argument: 1, mask: socketKind, value: unix.SOCK_STREAM}),
+		},
+		// What the listener gives is connected.
+		all(pretend, unix.SYS_CONNECT),
+		all(notify, notified...),
+		all(kill, unix.SYS_SOCKETPAIR),
+	)
+}
+
+// flagsOfFiles has the bits of the commands of fcntl that duplicate a file, read and set its
+// flags, and lock it: those up to F_SETLKW.
+const flagsOfFiles = unix.F_SETLKW
+
+// socketKind is the part of a socket's type that is no flag.
+const socketKind = 0xf
+
+// notified are the calls, beside socket, that the listener decides on.
+var notified = slices.Concat([]uintptr{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_OPENAT, unix.SYS_OPENAT2}, olderOpen)

@@ -1,0 +1,335 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlFile is the number of the socket that a process hands its listener over on:
+// the first after its standard files.
+const controlFile = 3
+
+// Program is a process that calls Exec. What it takes for connections are sockets whose
+// other ends Accept returns. It never has a socket of a network, starts no other
+// program, and opens no file once it has asked for its first connection, but for the one
+// that it writes.
+type Program struct {
+	cmd *exec.Cmd
+	// output is the file that it writes; nil for none.
+	output *os.File
+	// limits bound its memory.
+	limits     Limits
+	control    *os.File
+	calls      *os.File
+	supervisor sync.WaitGroup
+
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+var _ net.Listener = (*Program)(nil)
+
+// Start starts a command that Self returned, whose process calls Exec with the same
+// limits. It sets those of memory, in the moment in which the process becomes the
+// program: before, a program in Go has reserved more than any other needs.
+//
+// Whatever file the program opens after its first connection is output, which it may write
+// and read; without an output it opens none.
+func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a socket: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	cmd.ExtraFiles = []*os.File{theirs}
+	err = cmd.Start()
+	_ = theirs.Close() // The process has its own.
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	p := &Program{cmd: cmd, output: output, limits: limits, control: ours, conns: make(chan net.Conn), closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	p.supervisor.Go(p.supervise)
+	return p, nil
+}
+
+// Wait waits for the process to end. Accept fails from then on.
+func (p *Program) Wait() error {
+	err := p.cmd.Wait()
+	_ = p.Close()
+	p.supervisor.Wait()
+	return err
+}
+
+// Accept implements net.Listener.
+func (p *Program) Accept() (net.Conn, error) {
+	select {
+	case end := <-p.conns:
+		return end, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener: the process gets no more connections.
+func (p *Program) Close() error {
+	p.close()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*Program) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+// The messages between the kernel and a listener; see seccomp_unotify(2).
+type (
+	notification struct {
+		id         uint64
+		pid, flags uint32
+		call       int32
+		arch       uint32
+		at         uint64
+		arguments  [6]uint64
+	}
+	verdict struct {
+		id    uint64
+		value int64
+		errno int32
+		flags uint32
+	}
+	addition struct {
+		id                          uint64
+		flags, from, to, descriptor uint32
+	}
+)
+
+// addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it puts a file into the process.
+const addFile = 0x40182103
+
+// supervise decides on the calls of the process until it ends.
+func (p *Program) supervise() {
+	calls, err := p.receive()
+	if err != nil {
+		return // The process says why, or has ended.
+	}
+	p.calls = calls
+	defer func() { _ = calls.Close() }()
+	raw, err := calls.SyscallConn()
+	if err != nil {
+		return
+	}
+	begun, fed, threads := false, false, 0
+	for {
+		var call notification
+		if err := next(raw, &call); err != nil {
+			return
+		}
+		number := uintptr(call.call) //nolint:gosec // a number below 512
+		if number == unix.SYS_EXECVE && !begun {
+			// The process is still this program. A signal to one in Go lets it call again.
+			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			continue
+		}
+		if number == unix.SYS_CLONE {
+			threads++
+			p.respond(threadVerdict(call.id, threads))
+			continue
+		}
+		if !begun {
+			// It has become the other program, which asks for its first file. A program in Go has more
+			// addresses than the limit, and could start no thread.
+			begun = p.limit() == nil
+		}
+		switch {
+		case !begun:
+			p.respond(verdict{id: call.id, errno: -int32(unix.EPERM)})
+		case number == unix.SYS_SOCKET:
+			fed = true
+			p.connect(&call)
+		case opens(number) && !fed:
+			// Nothing foreign was read yet: it is being linked.
+			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		case opens(number) && p.output != nil:
+			p.supplyOutput(&call)
+		default:
+			p.respond(verdict{id: call.id, errno: -int32(unix.EPERM)})
+		}
+	}
+}
+
+// mostThreads is how many threads a program may begin. One that was told to use one has
+// some ten.
+const mostThreads = 64
+
+// threadVerdict decides on a program's call for its n-th thread.
+func threadVerdict(id uint64, n int) verdict {
+	if n > mostThreads {
+		return verdict{id: id, errno: -int32(unix.EAGAIN)}
+	}
+	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+}
+
+// limit bounds the memory of the process.
+func (p *Program) limit() error {
+	for resource, most := range map[int]uint64{unix.RLIMIT_AS: p.limits.AddressSpace, unix.RLIMIT_DATA: p.limits.Data} {
+		if most == 0 {
+			continue
+		}
+		if err := unix.Prlimit(p.cmd.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opens reports whether a call opens a file.
+func opens(call uintptr) bool {
+	return call == unix.SYS_OPENAT || call == unix.SYS_OPENAT2 || slices.Contains(olderOpen, call)
+}
+
+// receive receives the listener of the process.
+func (p *Program) receive() (*os.File, error) {
+	defer func() { _ = p.control.Close() }()
+	rights := make([]byte, unix.CmsgSpace(word))
+	n, size, _, _, err := unix.Recvmsg(int(p.control.Fd()), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || n == 0 {
+		return nil, errors.Join(err, errors.New("the process has ended"))
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("the process sent no listener"))
+	}
+	files, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(files) != 1 {
+		return nil, errors.Join(err, errors.New("the process sent no listener"))
+	}
+	// What is not blocking is waited for without a thread, until it is closed.
+	if err := unix.SetNonblock(files[0], true); err != nil {
+		return nil, errors.Join(err, unix.Close(files[0]))
+	}
+	return os.NewFile(uintptr(files[0]), "calls"), nil
+}
+
+// next waits for a call of the process.
+func next(raw syscall.RawConn, call *notification) error {
+	var failure error
+	err := raw.Read(func(descriptor uintptr) (done bool) {
+		for {
+			ready := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}} //nolint:gosec // the number of a file
+			switch n, err := unix.Poll(ready, 0); {
+			case errors.Is(err, unix.EINTR):
+				continue
+			case err != nil:
+				failure = err
+				return true
+			case ready[0].Revents&unix.POLLIN == 0 && ready[0].Revents != 0:
+				failure = net.ErrClosed
+				return true
+			case n == 0:
+				return false
+			}
+			*call = notification{}
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, descriptor, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(call))) //nolint:gosec // as ioctl(2) wants it
+			switch errno {
+			case 0:
+				return true
+			case unix.EINTR, unix.ENOENT:
+				// The thread that called has gone.
+			default:
+				failure = errno
+				return true
+			}
+		}
+	})
+	return errors.Join(err, failure)
+}
+
+// respond has a call of the process return. One that was given up meanwhile needs no
+// answer.
+func (p *Program) respond(v verdict) {
+	_, _ = p.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&v)) //nolint:gosec // as ioctl(2) wants it
+}
+
+func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr, err error) {
+	raw, err := p.calls.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var errno unix.Errno
+	err = raw.Control(func(descriptor uintptr) {
+		result, _, errno = unix.Syscall(unix.SYS_IOCTL, descriptor, request, uintptr(message))
+	})
+	if err == nil && errno != 0 {
+		err = errno
+	}
+	return result, err
+}
+
+// supplyOutput gives the process the output in place of the file that it asked for. Each time it is
+// opened anew, so that a program that reads what it writes has two places in it.
+func (p *Program) supplyOutput(call *notification) {
+	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
+	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)
+	if err != nil {
+		p.respond(refused)
+		return
+	}
+	defer func() { _ = again.Close() }()
+	added := addition{id: call.id, from: uint32(again.Fd()), descriptor: unix.O_CLOEXEC} //nolint:gosec // the number of a file
+	number, err := p.ioctl(addFile, unsafe.Pointer(&added))                              //nolint:gosec // as ioctl(2) wants it
+	if err != nil {
+		p.respond(refused)
+		return
+	}
+	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
+}
+
+// connect gives the process one end of a pair of sockets in place of the one that it
+// asked for, and Accept the other.
+func (p *Program) connect(call *notification) {
+	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		p.respond(refused)
+		return
+	}
+	defer func() { _ = unix.Close(pair[1]) }()
+	ours := os.NewFile(uintptr(pair[0]), "connection")
+	end, err := net.FileConn(ours)
+	_ = ours.Close() // FileConn has a file of its own.
+	if err != nil {
+		p.respond(refused)
+		return
+	}
+	kind := call.arguments[1]
+	if kind&unix.SOCK_NONBLOCK != 0 {
+		err = unix.SetNonblock(pair[1], true)
+	}
+	added := addition{id: call.id, from: uint32(pair[1]), descriptor: uint32(kind & unix.SOCK_CLOEXEC)} //nolint:gosec // the number of a file, and a flag
+	number, failure := p.ioctl(addFile, unsafe.Pointer(&added))                                         //nolint:gosec // as ioctl(2) wants it
+	if err = errors.Join(err, failure); err != nil {
+		_ = end.Close()
+		p.respond(refused)
+		return
+	}
+	p.respond(verdict{id: call.id, value: int64(number)}) //nolint:gosec // the number of a file
+	select {
+	case p.conns <- end:
+	case <-p.closed:
+		_ = end.Close()
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux || !(amd64 || arm64)
+
+package isolate
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+)
+
+// On systems on which Herald is only developed a process apart is not confined. What
+// reads files in Go is run all the same, and other programs are not.
+
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
+}
+
+func isolate(*exec.Cmd) {}
+
+// Enter does nothing on this system.
+func Enter(Limits) error {
+	_ = raced // Here all programs are alike.
+	return nil
+}
+
+// Exec fails on this system.
+func Exec(Limits, string, []string) (code int, err error) {
+	return ExitUnconfined, errUnsupported()
+}
+
+// Program is a process that calls Exec; there is none on this system.
+type Program struct{ net.Listener }
+
+// Start fails on this system.
+func Start(*exec.Cmd, Limits, *os.File) (*Program, error) { return nil, errUnsupported() }
+
+// Wait does nothing on this system.
+func (*Program) Wait() error { return errUnsupported() }
+
+func errUnsupported() error {
+	return fmt.Errorf("%w: this system has no filters for system calls; use Linux on amd64 or arm64", ErrUnconfined)
+}

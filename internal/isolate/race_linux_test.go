@@ -1,0 +1,9 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race && (amd64 || arm64)
+
+package isolate_test
+
+// raced is set where the processes of these tests cannot be confined.
+const raced = true

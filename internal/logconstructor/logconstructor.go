@@ -1,0 +1,43 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logconstructor makes the loggers of controllers and webhooks, whose lines name each thing once.
+//
+// The loggers that controller-runtime makes by default name an object three times (name, namespace, Post.name), and report
+// at info that each of a controller's sources starts.
+package logconstructor
+
+import (
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// ForController returns the log constructor of a controller. The lines of a pass have the name of the object, and its namespace
+// if it is in one. What controller-runtime reports of the start and end of the controller is of level debug; its errors
+// stay errors.
+func ForController(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
+	log = log.WithValues("controller", controller)
+	return func(r *reconcile.Request) logr.Logger {
+		if r == nil {
+			return log.V(1)
+		}
+		return of(log, r.Namespace, r.Name)
+	}
+}
+
+// ForWebhook is the log constructor of a webhook. The lines about a request have the name of the object, and the id of the
+// request, which the audit log of the API server has as well.
+func ForWebhook(log logr.Logger, r *admission.Request) logr.Logger {
+	if r == nil {
+		return log
+	}
+	return of(log, r.Namespace, r.Name).WithValues("requestID", r.UID)
+}
+
+func of(log logr.Logger, namespace, name string) logr.Logger {
+	if namespace != "" {
+		log = log.WithValues("namespace", namespace)
+	}
+	return log.WithValues("name", name)
+}

@@ -1,0 +1,200 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/herald-social/herald/internal/isolate"
+)
+
+// Child are the arguments with which this program calls Decode.
+var Child = []string{"decode", "image"}
+
+const (
+	// mostBytes bounds a rendition for a target that sets no bound.
+	mostBytes = 32 << 20
+	// longestComplaint bounds what is kept of what a process says when it crashes.
+	longestComplaint = 4 << 10
+)
+
+// run has a process apart do a job on a file. The error is a *Problem if the file is at
+// fault, an *Exhausted if it is too much for the process, and otherwise that of reading
+// the file, of the context or of the system.
+func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output, error) {
+	whole := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	file, err := open()
+	if err != nil {
+		return Output{}, err
+	}
+	input := &trackedReader{from: file, stop: cancel}
+	bound := j.Target.MaxBytes
+	if bound <= 0 {
+		bound = mostBytes
+	}
+	most := int(4 + longestAnswer + bound)
+	output := isolate.NewOutput(most, cancel)
+	complaint := isolate.NewOutput(longestComplaint, nil)
+	cmd := isolate.Self(ctx, Child...)
+	var head bytes.Buffer
+	if err := writeMessage(&head, &j); err != nil {
+		return Output{}, errors.Join(err, file.Close())
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
+	err = start(cmd)
+	_ = file.Close() // What was read was read.
+	switch cause := input.failure(); {
+	case cause != nil:
+		return Output{}, fmt.Errorf("cannot read the image: %w", cause)
+	case output.Truncated():
+		return Output{}, damaged(fmt.Errorf("the decoder gave more than %d bytes", most))
+	case errors.Is(whole.Err(), context.DeadlineExceeded) && spent(cmd) >= muchTime:
+		return Output{}, fmt.Errorf("%w: %w", ErrSlow, whole.Err())
+	case whole.Err() != nil:
+		return Output{}, fmt.Errorf("the conversion was ended: %w", whole.Err())
+	case cmd.ProcessState == nil:
+		return Output{}, fmt.Errorf("cannot start a process that converts the image: %w", err)
+	}
+	if err := isolate.StartError(cmd.ProcessState, complaint.String()); err != nil {
+		return Output{}, fmt.Errorf("cannot convert an image: %w", err)
+	}
+	if problem := exitError(cmd, complaint.String()); problem != nil {
+		return Output{}, problem
+	}
+	return j.validate(output.Bytes())
+}
+
+// start runs a command to its end.
+func start(cmd *exec.Cmd) error {
+	// The system ends the process with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return cmd.Run()
+}
+
+// exitError returns why the process gave no answer; nil if it did.
+func exitError(cmd *exec.Cmd, complaint string) error {
+	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
+	how := isolate.ClassifyExit(cmd.ProcessState, complaint, limits)
+	switch {
+	case how == isolate.Exited && cmd.ProcessState.Success():
+		return nil
+	case how == isolate.Forbidden, how == isolate.Crashed:
+		return &ExhaustedError{Of: ResourceCrash, Err: said}
+	}
+	if err := LimitError(how, said); err != nil {
+		return err
+	}
+	return damaged(said)
+}
+
+// LimitError words that a process was ended for what it used: an *Exhausted, or ErrKilled where
+// the system did it for want of memory. It is nil for another ending.
+func LimitError(how isolate.ExitReason, cause error) error {
+	switch how {
+	case isolate.OutOfTime:
+		return &ExhaustedError{Of: ResourceTime, Err: cause}
+	case isolate.OutOfMemory:
+		return &ExhaustedError{Of: ResourceMemory, Err: cause}
+	case isolate.Killed:
+		return fmt.Errorf("%w: %w", ErrKilled, cause)
+	case isolate.Forbidden, isolate.Crashed, isolate.Exited:
+	}
+	return nil
+}
+
+// validate takes an answer apart, and believes nothing that can be checked.
+func (j *job) validate(output []byte) (Output, error) {
+	r := bytes.NewReader(output)
+	var a answer
+	if err := readMessage(r, longestAnswer, &a); err != nil {
+		return Output{}, damaged(err)
+	}
+	switch a.Outcome {
+	case outcomeMade:
+	case outcomeScans:
+		return Output{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
+	case outcomeTooLong:
+		return Output{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
+	case outcomeInks:
+		return Output{}, problemf("is a CMYK picture whose profile for print makes no sense, so that its colours would change; export it as sRGB and upload that")
+	case outcomeDamaged:
+		return Output{}, damaged(fmt.Errorf("%w: %.*s", errDecoded, longestCause, a.Cause))
+	default:
+		return Output{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
+	}
+	made := Output{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
+	config, format, err := image.DecodeConfig(bytes.NewReader(made.Data))
+	l := j.layout()
+	switch {
+	case err != nil:
+		return Output{}, damaged(fmt.Errorf("the rendition: %w", err))
+	case a.MIMEType != jpegType && a.MIMEType != pngType, "image/"+format != a.MIMEType, !j.Target.allows(a.MIMEType):
+		return Output{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
+	case config.Width != a.Width, config.Height != a.Height, a.Width > l.canvasWidth, a.Height > l.canvasHeight:
+		return Output{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
+	case j.Target.MaxBytes > 0 && int64(len(made.Data)) > j.Target.MaxBytes:
+		return Output{}, damaged(fmt.Errorf("the rendition has %d bytes", len(made.Data)))
+	}
+	return made, nil
+}
+
+// errDecoded is returned for an image whose pixels the decoder does not take.
+var errDecoded = errors.New("the image cannot be decoded")
+
+// ErrSlow is returned for a conversion that did not end in time, and had more of the
+// processor than a photo needs: machine and file may both be at fault. It may be tried
+// a few times.
+var ErrSlow = errors.New("the conversion did not end in time")
+
+// ErrKilled is returned for work whose process was killed because memory was short on the
+// machine, or in the container: the file and everything beside it may be at fault. It may
+// be tried a few times.
+var ErrKilled = errors.New("the system ended the process, as it does where memory is short")
+
+// muchTime is several times what a photo takes.
+const muchTime = mostTime / 4
+
+// spent is how much of the processor a process that has ended had.
+func spent(cmd *exec.Cmd) time.Duration {
+	if cmd.ProcessState == nil {
+		return 0
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// trackedReader passes a file on. It remembers why it could not be read, and stops what reads
+// it.
+type trackedReader struct {
+	from io.Reader
+	stop func()
+	err  atomic.Pointer[error]
+}
+
+func (w *trackedReader) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err.Store(&err)
+		w.stop()
+	}
+	return n, err
+}
+
+func (w *trackedReader) failure() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

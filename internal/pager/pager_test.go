@@ -1,0 +1,166 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/pager"
+)
+
+// server lists objects of these sizes as the Kubernetes API does, by pages.
+type server struct {
+	sizes []int
+	// limits are those of the pages that were asked for, and largest the bytes of the
+	// largest one that was read to its end.
+	limits  []int64
+	largest int
+	seen    []int
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	end := min(at+limit, len(s.sizes))
+	bytes := 0
+	for _, size := range s.sizes[at:end] {
+		bytes += size
+	}
+	w.Header().Set("Next", strconv.Itoa(end%len(s.sizes)))
+	_, _ = io.Copy(w, io.LimitReader(zeros{}, int64(bytes)))
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// read lists all with a client whose transport may be wrapped.
+func (s *server) read(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) error {
+	t.Helper()
+	served := httptest.NewServer(s)
+	t.Cleanup(served.Close)
+	client := &http.Client{Transport: wrap(&http.Transport{})}
+	return pager.EachPage(t.Context(), func(ctx context.Context, page pager.Page) (string, error) {
+		s.limits = append(s.limits, page.Limit)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&continue=%s", served.URL, page.Limit, page.Continue), http.NoBody)
+		if err != nil {
+			return "", err
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		n, err := io.Copy(io.Discard, resp.Body)
+		if err != nil {
+			return "", err
+		}
+		s.largest = max(s.largest, int(n))
+		at, _ := strconv.Atoi(page.Continue)
+		for i := at; i < min(at+int(page.Limit), len(s.sizes)); i++ {
+			s.seen = append(s.seen, i)
+		}
+		next := resp.Header.Get("Next")
+		return strings.TrimPrefix(next, "0"), nil
+	})
+}
+
+func objects(count, size int) []int {
+	sizes := make([]int, count)
+	for i := range sizes {
+		sizes[i] = size
+	}
+	return sizes
+}
+
+func TestEach(t *testing.T) {
+	for _, tt := range []struct {
+		reason  string
+		sizes   []int
+		largest int
+		pages   int
+	}{
+		{"twenty thousand small ones take few requests", objects(20_000, 1_000), pager.Bound, 15},
+		{"large ones come by few", objects(100, 300<<10), pager.Bound, 10},
+		{"those that an older version stored too", objects(30, 1_300<<10), pager.Bound, 14},
+		{"large ones behind two thousand small ones are not read at once", append(objects(3_000, 500), objects(60, 300<<10)...), pager.Bound, 20},
+		{"one that is larger than a page is read alone", append(objects(60, 100), 9<<20, 100), 9 << 20, 16},
+		{"nothing", []int{0}, 0, 1},
+	} {
+		s := &server{sizes: tt.sizes}
+		if err := s.read(t, pager.WrapTransport); err != nil {
+			t.Fatalf("%s: %v", tt.reason, err)
+		}
+		if len(s.seen) != len(tt.sizes) {
+			t.Errorf("%s: %d objects of %d were read", tt.reason, len(s.seen), len(tt.sizes))
+		}
+		for i, at := range s.seen {
+			if i != at {
+				t.Fatalf("%s: object %d came in place %d", tt.reason, at, i)
+			}
+		}
+		if s.largest > tt.largest {
+			t.Errorf("%s: a page of %d bytes was read, want at most %d", tt.reason, s.largest, tt.largest)
+		}
+		if len(s.limits) > tt.pages {
+			t.Errorf("%s: %d requests, want at most %d: %v", tt.reason, len(s.limits), tt.pages, s.limits)
+		}
+	}
+}
+
+// TestEachUncounted reads with a client that tells nothing: pages stay as small as the
+// first.
+func TestEachUncounted(t *testing.T) {
+	s := &server{sizes: objects(500, 10)}
+	if err := s.read(t, func(next http.RoundTripper) http.RoundTripper { return next }); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.limits) != 10 || s.limits[9] != 50 {
+		t.Errorf("got pages of %v, want ten of 50", s.limits)
+	}
+}
+
+func TestEachFails(t *testing.T) {
+	want := errors.New("no list today")
+	got := pager.EachPage(t.Context(), func(context.Context, pager.Page) (string, error) { return "", want })
+	if !errors.Is(got, want) {
+		t.Errorf("got %v, want what the client said", got)
+	}
+}
+
+// TestCountLeavesTheRestAlone reads what is no page of Each: a watch, whose body has no
+// end, must not be read ahead.
+func TestCountLeavesTheRestAlone(t *testing.T) {
+	release := make(chan struct{})
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "event")
+		w.(http.Flusher).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer served.Close()
+	defer close(release)
+	resp, err := (&http.Client{Transport: pager.WrapTransport(&http.Transport{})}).Get(served.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != "event" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -1,0 +1,425 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollback_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/rollback"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+var (
+	noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	env  *envtest.Environment
+)
+
+func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
+
+const cluster = "0f6e-uid"
+
+// bench is a cluster and a bucket, whose managers come and go.
+type bench struct {
+	t     *testing.T
+	clock paced
+	files *bucket
+	lease types.NamespacedName
+}
+
+// paced is a clock that says for how long a manager pauses, which has counted then.
+type paced struct {
+	*clocktesting.FakeClock
+
+	pauses chan time.Duration
+}
+
+func (p paced) NewTimer(d time.Duration) clock.Timer {
+	timer := p.FakeClock.NewTimer(d)
+	if p.pauses != nil {
+		p.pauses <- d
+	}
+	return timer
+}
+
+// bucket is a real one, which can be away.
+type bucket struct {
+	*store.Store
+
+	away, refuses bool
+}
+
+var errAway = errors.New("the store is away")
+
+func (b *bucket) ReadDocument(ctx context.Context, key, known string, most int64) ([]byte, string, error) {
+	if b.away {
+		return nil, "", errAway
+	}
+	return b.Store.ReadDocument(ctx, key, known, most)
+}
+
+func (b *bucket) PutDocument(ctx context.Context, key, mimeType string, data []byte, etag string) (string, error) {
+	if b.away || b.refuses {
+		return "", errAway
+	}
+	return b.Store.PutDocument(ctx, key, mimeType, data, etag)
+}
+
+func newBench(t *testing.T, name string) *bench {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{
+		t: t, clock: paced{FakeClock: clocktesting.NewFakeClock(noon)}, files: &bucket{Store: files},
+		lease: types.NamespacedName{Namespace: "default", Name: name},
+	}
+}
+
+// manager is a manager that begins.
+func (b *bench) manager(registry prometheus.Registerer) *rollback.Detector {
+	return rollback.New(rollback.Options{
+		Documents: b.files, Cluster: func(context.Context) (string, error) { return cluster, nil }, Client: env.Client, Reader: env.Client,
+		Lease: b.lease, Clock: b.clock, Registerer: registry,
+	})
+}
+
+// works has a manager count, and returns what it knows.
+func (b *bench) works(c *rollback.Detector) rollback.Status {
+	b.t.Helper()
+	b.clock.Step(time.Minute)
+	if err := c.Count(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	state, err := c.Status(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// begins has a manager begin as a process does, and end, and returns what it knew.
+func (b *bench) begins() rollback.Status {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	state, err := c.Status(ctx)
+	cancel()
+	if err := errors.Join(err, <-done); err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// runs has a manager begin, does what happens once it has counted, or has failed to, has it
+// run on for 20 minutes, and end. It returns what it knew then.
+func (b *bench) runs(happens func()) rollback.Status {
+	b.t.Helper()
+	b.clock.pauses = make(chan time.Duration)
+	defer func() { b.clock.pauses = nil }()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	pause := <-b.clock.pauses
+	happens()
+	for end := b.clock.Now().Add(20 * time.Minute); b.clock.Now().Before(end); pause = <-b.clock.pauses {
+		b.clock.Step(pause)
+	}
+	state, err := c.Status(ctx)
+	cancel()
+	if err := errors.Join(err, <-done); err != nil {
+		b.t.Fatal(err)
+	}
+	return state
+}
+
+// snapshot is what a snapshot of the cluster has of the count; putBack puts it back.
+func (b *bench) snapshot() (annotation string) {
+	b.t.Helper()
+	var lease coordinationv1.Lease
+	if err := env.Client.Get(b.t.Context(), b.lease, &lease); err != nil {
+		b.t.Fatal(err)
+	}
+	return lease.Annotations[rollback.Annotation]
+}
+
+func (b *bench) putBack(annotation string) {
+	b.t.Helper()
+	var lease coordinationv1.Lease
+	if err := env.Client.Get(b.t.Context(), b.lease, &lease); err != nil {
+		b.t.Fatal(err)
+	}
+	lease.Annotations[rollback.Annotation] = annotation
+	if err := env.Client.Update(b.t.Context(), &lease); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestPutBack follows a cluster through the drill, with one manager after another.
+func TestPutBack(t *testing.T) {
+	b := newBench(t, "put-back")
+	if state := b.works(b.manager(nil)); state.LastRollback != nil || !state.UnknownSince.IsZero() {
+		t.Fatalf("%+v of a new installation", state)
+	}
+	first := b.manager(nil)
+	b.works(first)
+	snapshot := b.snapshot()
+	if state := b.works(first); state.LastRollback != nil {
+		t.Fatalf("%+v of one that works", state)
+	}
+	b.putBack(snapshot)
+	registry := prometheus.NewRegistry()
+	second := b.manager(registry)
+	state := b.works(second)
+	if state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(b.clock.Now()) || !state.LastRollback.From.Equal(b.clock.Now().Add(-2*time.Minute)) {
+		t.Fatalf("%+v of a cluster that was put back", state.LastRollback)
+	}
+	want := fmt.Sprintf("# HELP herald_cluster_rewound_timestamp_seconds When it was noticed last that the cluster was put back to an earlier state, such as a snapshot of etcd, "+
+		"in seconds since 1970; 0 if it never was. By the manager that works.\n# TYPE herald_cluster_rewound_timestamp_seconds gauge\n"+
+		"herald_cluster_rewound_timestamp_seconds %d\n", state.LastRollback.DetectedAt.Unix())
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	noticed := state.LastRollback.DetectedAt
+	if state := b.works(second); !state.LastRollback.DetectedAt.Equal(noticed) {
+		t.Errorf("%+v: it was noticed before", state.LastRollback)
+	}
+	if state := b.works(b.manager(nil)); state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(noticed) {
+		t.Errorf("%+v: the next manager does not know of it", state.LastRollback)
+	}
+	b.putBack(snapshot)
+	if state := b.works(second); !state.LastRollback.DetectedAt.Equal(b.clock.Now()) {
+		t.Errorf("%+v: a manager that ran on has not noticed", state.LastRollback)
+	}
+}
+
+// TestEnds shows that a snapshot is noticed although less than a minute was counted since.
+func TestEnds(t *testing.T) {
+	b := newBench(t, "ends")
+	b.works(b.manager(nil))
+	snapshot := b.snapshot()
+	b.begins()
+	b.putBack(snapshot)
+	if state := b.begins(); state.LastRollback == nil {
+		t.Error("a manager that has worked for less than a minute, and ended in order, has not counted")
+	}
+}
+
+// TestLeap shows what the resourceVersion that the bucket noted tells.
+func TestLeap(t *testing.T) {
+	b := newBench(t, "leap")
+	b.works(b.manager(nil))
+	key := rollback.Key(cluster, b.lease)
+	data, etag, err := b.files.ReadDocument(t.Context(), key, "", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count rollback.Count
+	if err := json.Unmarshal(data, &count); err != nil || count.ResourceVersion == "" {
+		t.Fatalf("%s, %v", data, err)
+	}
+	count.ResourceVersion = "999999999"
+	if data, err = json.Marshal(count); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.files.PutDocument(t.Context(), key, "application/json", data, etag); err != nil {
+		t.Fatal(err)
+	}
+	state := b.works(b.manager(nil))
+	if state.LastRollback == nil || !strings.Contains(state.LastRollback.Evidence, "went back from 999999999") {
+		t.Fatalf("%+v", state.LastRollback)
+	}
+	if next := b.works(b.manager(nil)); next.LastRollback == nil || !next.LastRollback.DetectedAt.Equal(state.LastRollback.DetectedAt) {
+		t.Errorf("%+v: it is noticed once", next.LastRollback)
+	}
+}
+
+// TestAway goes through what a manager knows that begins while the store is away.
+func TestAway(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why string
+		// since is how long ago the cluster has counted last; zero for never.
+		since  time.Duration
+		unsure bool
+	}{
+		"a restart":                 {"it must not wait for the store", time.Minute, false},
+		"a long pause":              {"it may be a snapshot that was put back", 6 * time.Minute, true},
+		"a cluster without a count": {"it may be a snapshot from before the first one", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "away-"+strings.ReplaceAll(name, " ", "-"))
+			if tt.since > 0 {
+				b.works(b.manager(nil))
+				b.clock.Step(tt.since)
+			}
+			b.files.away = true
+			state := b.begins()
+			if state.UnknownSince.IsZero() == tt.unsure || tt.unsure && (!state.UnknownSince.Equal(b.clock.Now()) || !strings.Contains(state.Problem, "store")) {
+				t.Errorf("%+v (%s)", state, tt.why)
+			}
+			b.files.away = false
+			if state := b.begins(); !state.UnknownSince.IsZero() || state.LastRollback != nil {
+				t.Errorf("%+v, after the store is back", state)
+			}
+		})
+	}
+}
+
+// TestAwayForLong goes through what the manager knows that follows one which has worked for
+// 20 minutes while the store was away.
+func TestAwayForLong(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why string
+		// paused is for how long nobody worked before, and awayAt whether the store was away
+		// then, rather than from the first count on.
+		paused time.Duration
+		awayAt bool
+		unsure bool
+	}{
+		"one that knew":     {"it has read the bucket, and the cluster was not put back since", time.Minute, false, false},
+		"one that believed": {"the cluster had counted a moment before", time.Minute, true, false},
+		"one that doubted":  {"what nobody was sure of is no surer later", 6 * time.Minute, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "long-"+strings.ReplaceAll(name, " ", "-"))
+			b.works(b.manager(nil))
+			b.clock.Step(tt.paused)
+			b.files.away = tt.awayAt
+			if state := b.runs(func() { b.files.away = true }); state.UnknownSince.IsZero() == tt.unsure || state.LastRollback != nil {
+				t.Errorf("%+v of a manager that ran on (%s)", state, tt.why)
+			}
+			if state := b.begins(); state.UnknownSince.IsZero() == tt.unsure || state.LastRollback != nil {
+				t.Errorf("%+v of the next manager (%s)", state, tt.why)
+			}
+			b.files.away = false
+			if state := b.begins(); !state.UnknownSince.IsZero() || state.LastRollback != nil {
+				t.Errorf("%+v, after the store is back", state)
+			}
+		})
+	}
+}
+
+// TestAwayAndPutBack shows that to go on while the store is away hides no snapshot from before.
+func TestAwayAndPutBack(t *testing.T) {
+	gone := func(b *bench, _ string) {
+		if err := env.Client.Delete(b.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.lease.Namespace, Name: b.lease.Name}}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		why string
+		// before and during are what is done before a manager begins, and while it works.
+		before, during func(b *bench, snapshot string)
+		// soon is whether it is noticed although the store is away.
+		soon bool
+	}{
+		"by a machine":      {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
+		"under a manager":   {"it knows what it has counted", nil, (*bench).putBack, true},
+		"the lease is gone": {"as above", nil, gone, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "hides-"+strings.ReplaceAll(name, " ", "-"))
+			first := b.manager(nil)
+			b.works(first)
+			snapshot := b.snapshot()
+			b.works(first)
+			if tt.before != nil {
+				tt.before(b, snapshot)
+				b.files.away = true
+			}
+			state := b.runs(func() {
+				b.files.away = true
+				if tt.during != nil {
+					tt.during(b, snapshot)
+				}
+			})
+			if !state.UnknownSince.IsZero() || (state.LastRollback != nil) != tt.soon {
+				t.Errorf("%+v while the store is away (%s)", state, tt.why)
+			}
+			if next := b.begins(); !next.UnknownSince.IsZero() || (next.LastRollback != nil) != tt.soon {
+				t.Errorf("%+v of the next manager, while the store is away (%s)", next, tt.why)
+			}
+			b.files.away = false
+			next := b.begins()
+			if !next.UnknownSince.IsZero() || next.LastRollback == nil {
+				t.Fatalf("%+v, after the store is back (%s)", next, tt.why)
+			}
+			if tt.soon && state.LastRollback != nil && !next.LastRollback.DetectedAt.Equal(state.LastRollback.DetectedAt) {
+				t.Errorf("%+v, after the store is back: it was noticed before, %+v", next.LastRollback, state.LastRollback)
+			}
+		})
+	}
+}
+
+// TestTriesAgainSoon shows how long it takes until it is counted again after it failed: a single
+// failure must not leave what is published in the next minute without a count.
+func TestTriesAgainSoon(t *testing.T) {
+	b := newBench(t, "soon")
+	b.clock.pauses = make(chan time.Duration)
+	ctx, cancel := context.WithCancel(t.Context())
+	done, c := make(chan error), b.manager(nil)
+	go func() { done <- c.Start(ctx) }()
+	for _, step := range []struct {
+		why  string
+		away bool
+		want time.Duration
+	}{
+		{"it has counted", false, time.Minute},
+		{"once more", true, time.Minute},
+		{"the store is away", true, 5 * time.Second},
+		{"it still is, and is not asked at the same rate for ever", true, 10 * time.Second},
+		{"so it is", true, 20 * time.Second},
+		{"so it is", true, 40 * time.Second},
+		{"that is as seldom as ever", false, time.Minute},
+		{"it is back", true, time.Minute},
+		{"it is away again", false, 5 * time.Second},
+	} {
+		pause := <-b.clock.pauses
+		if pause != step.want {
+			t.Errorf("counted again after %s, want %s (%s)", pause, step.want, step.why)
+		}
+		b.files.away = step.away
+		b.clock.Step(pause)
+	}
+	<-b.clock.pauses
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnwritten shows that a rewind which the bucket was not told of is known to the next
+// manager, also while the store is away.
+func TestUnwritten(t *testing.T) {
+	b := newBench(t, "unwritten")
+	b.works(b.manager(nil))
+	snapshot := b.snapshot()
+	b.works(b.manager(nil))
+	b.putBack(snapshot)
+	b.files.refuses = true
+	if state := b.begins(); state.LastRollback == nil {
+		t.Fatal("it was not noticed")
+	}
+	b.files.away = true
+	if state := b.begins(); state.LastRollback == nil {
+		t.Error("it is not known any more")
+	}
+}

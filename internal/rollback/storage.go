@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollback
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// It is counted in two places: on a Lease of the cluster, and in a document of the bucket.
+
+// Annotation of the Lease has what the cluster has counted.
+const Annotation = "social.herald.dev/count"
+
+// Key is the key of the document with what was counted for a Lease of a cluster.
+func Key(cluster string, lease types.NamespacedName) string {
+	return store.Reserved + "clock/" + cluster + "/" + lease.Namespace + "/" + lease.Name + ".json"
+}
+
+const (
+	mimeType  = "application/json"
+	mostBytes = 16 << 10
+)
+
+// writeBucket writes a count on condition that the document still has an etag.
+func (c *Detector) writeBucket(ctx context.Context, key string, count Count, etag string) error {
+	data, err := json.Marshal(count)
+	if err != nil {
+		return err
+	}
+	if _, err := c.o.Documents.PutDocument(ctx, key, mimeType, append(data, '\n'), etag); err != nil {
+		return fmt.Errorf("cannot count in the bucket: %w", err)
+	}
+	return nil
+}
+
+// bucketError says that the bucket cannot be read.
+type bucketError struct{ error }
+
+func (e *bucketError) Unwrap() error { return e.error }
+
+// readBucket returns what the bucket has counted, and the etag of that; both are zero if it
+// has not.
+func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, error) {
+	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
+	if errors.Is(err, store.ErrNotFound) {
+		return Count{}, "", nil
+	}
+	if err != nil {
+		return Count{}, "", fmt.Errorf("cannot read what the bucket has counted: %w", err)
+	}
+	count, err := parse(data)
+	if err != nil {
+		return Count{}, "", fmt.Errorf("%s in the bucket: %w; remove it, and look at what was published since, if the cluster was put back to an earlier state", key, err)
+	}
+	return count, etag, nil
+}
+
+// readLease returns the Lease and what the cluster has counted on it; a new one if there is
+// none. What somebody has written there that is no count is none.
+func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.o.Reader.Get(ctx, c.o.Lease, lease)
+	if apierrors.IsNotFound(err) {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.o.Lease.Namespace, Name: c.o.Lease.Name}}, Count{}, nil
+	}
+	if err != nil {
+		return nil, Count{}, fmt.Errorf("cannot read what the cluster has counted, on lease %s: %w", c.o.Lease, err)
+	}
+	count, err := parse([]byte(lease.Annotations[Annotation]))
+	if err != nil {
+		log(ctx).Info("the lease has no count; it is as if the cluster had counted nothing", "lease", c.o.Lease.String(), "error", err.Error())
+		return lease, Count{}, nil
+	}
+	return lease, count, nil
+}
+
+func (c *Detector) writeLease(ctx context.Context, lease *coordinationv1.Lease, count Count) error {
+	data, err := json.Marshal(count)
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, Annotation, string(data))
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: count.At}
+	if lease.ResourceVersion == "" {
+		err = c.o.Client.Create(ctx, lease)
+	} else {
+		err = c.o.Client.Update(ctx, lease)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot count on lease %s: %w", c.o.Lease, err)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suspend
+
+import "testing"
+
+func TestBrake(t *testing.T) {
+	var b Switch
+	var told []bool
+	b.Subscribe(func() { told = append(told, b.On()) })
+	for _, step := range []struct {
+		reason  string
+		on      bool
+		changed bool
+		told    int
+	}{
+		{"it is released at first", false, false, 0},
+		{"it is set", true, true, 1},
+		{"to set it again changes nothing", true, false, 1},
+		{"it is released", false, true, 2},
+	} {
+		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(told) != step.told {
+			t.Errorf("%s: changed %t, on %t, told %v", step.reason, changed, b.On(), told)
+		}
+	}
+	if len(told) != 2 || !told[0] || told[1] {
+		t.Errorf("who follows it finds %v, want the brake as it is by then", told)
+	}
+}
+
+func TestNone(t *testing.T) {
+	if (*Switch)(nil).On() {
+		t.Error("where there is no brake, none is set")
+	}
+}

@@ -1,0 +1,240 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/record"
+)
+
+// A cluster is put back to a snapshot: the object is what it was, under its own UID, and
+// what happened since only the bucket and the platform know. The manager learns that before it
+// sends anything, or doubts while the store is away; or it learns it although nothing was put
+// back, as after an installation whose namespace was deleted. How it learns it is no part of this
+// model: see internal/rollback.
+
+// rewind is what is known of a cluster that was put back, and what may be put back.
+type rewind struct {
+	// ticks counts what has a time of its own, and late is set once that of scheduled posts
+	// has come.
+	ticks int
+	late  bool
+	// snapshot is what a snapshot has; nil if none was taken.
+	snapshot *snapshot
+	// unsure is since when the manager cannot tell, and taken whether it will notice something
+	// then; noticed is when it did last.
+	unsure, noticed time.Time
+	taken           bool
+	// doubted is when there was last any reason to doubt that a post which was due is not out.
+	doubted time.Time
+}
+
+// snapshot is an earlier state of the cluster.
+type snapshot struct{ post *v1alpha1.Post }
+
+func (r *rewind) key() []any {
+	kept := []any{r.ticks, r.late, r.snapshot != nil, r.unsure, r.noticed, r.taken, r.doubted}
+	if r.snapshot != nil {
+		kept = append(kept, r.snapshot.post)
+	}
+	return kept
+}
+
+// livesLater is when a scheduled post is due.
+var livesLater = t0.Add(20 * time.Minute)
+
+// now is the time of what managers do: before livesLater, or after it. Nobody's deadline is over.
+func (r *rewind) now() time.Time {
+	if r.late {
+		return t0.Add(40 * time.Minute)
+	}
+	return t0.Add(10 * time.Minute)
+}
+
+// stamp is the time of what happens next. No two things have the same, and calls are over by now.
+func (r *rewind) stamp() time.Time {
+	r.ticks++
+	at := t0.Add(time.Duration(r.ticks) * time.Second)
+	if r.late {
+		at = at.Add(30 * time.Minute)
+	}
+	return at
+}
+
+func (l *lives) maySnapshot() bool { return l.rewinds > 0 && l.snapshot == nil }
+
+func (l *lives) takeSnapshot() {
+	l.snapshot = &snapshot{}
+	if l.post != nil {
+		l.snapshot.post = l.post.DeepCopy()
+	}
+}
+
+// isKept reports whether what was sent for the object is known outside of the cluster, so far as it
+// must be: the record of an object that has one is written anew within a minute after it was sent for
+// again, and so is that of one that the snapshot does not have. What is put back before goes out
+// again; docs/adr/0021 says so.
+func (l *lives) isKept() bool {
+	if l.post == nil || !posting.Started(l.post) {
+		return true
+	}
+	if l.bucket == nil || !l.bucket.Covers(l.post.UID) {
+		return l.snapshot.post != nil && l.snapshot.post.UID == l.post.UID
+	}
+	kept, err := record.New(l.post, "team", accountOf).Merge(l.bucket).Encode()
+	must(err)
+	there, err := l.bucket.Encode()
+	must(err)
+	return bytes.Equal(kept, there)
+}
+
+// doubt has a manager begin: it cannot tell before it has counted. taken is whether it will notice
+// then that the cluster was put back, or take something else for that.
+func (l *lives) doubt(taken bool) {
+	l.unsure, l.taken = l.stamp(), l.taken || taken
+	l.doubted = l.unsure
+}
+
+// rewindSteps are what happens to the cluster as a whole.
+func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
+	if l.later && !l.late {
+		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
+	}
+	if l.maySnapshot() {
+		add("a snapshot is taken", (*lives).takeSnapshot)
+	}
+	if l.rewinds > 0 && l.snapshot != nil && l.isKept() {
+		add("the snapshot is put back", func(n *lives) {
+			n.rewinds--
+			if n.post = n.snapshot.post; n.post != nil {
+				n.post = n.post.DeepCopy()
+			}
+			n.doubt(!b.unnoticed)
+		})
+	}
+	if l.begins > 0 {
+		add("Herald is installed anew, which is taken for a snapshot", func(n *lives) { n.begins--; n.doubt(true) })
+		if l.away {
+			add("a manager begins that cannot tell", func(n *lives) { n.begins--; n.doubt(false) })
+		}
+	}
+	if !l.unsure.IsZero() && !l.away {
+		add("the manager has counted", func(n *lives) {
+			if n.taken {
+				n.noticed = n.stamp()
+				n.doubted = n.noticed
+			}
+			n.unsure, n.taken = time.Time{}, false
+		})
+	}
+}
+
+// rewound is what a pass is told.
+func (l *lives) rewound(b livesBroken) delivery.Rollback {
+	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
+	switch {
+	case b.undoubted:
+		known.UncertainSince = time.Time{}
+	case b.earlyNotice && !l.noticed.IsZero():
+		known.DetectedAt = t0.Add(time.Second)
+	case b.lateNotice && !l.noticed.IsZero():
+		known.DetectedAt = livesLater
+	}
+	return known
+}
+
+// lookUp asks the platform what became of calls that a snapshot has. It may know, and what is out
+// it may show.
+func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
+	add("its last call cannot be found out", func(n *lives) {
+		for _, i := range targets {
+			must(attempt.Abandon(posting.Target(n.post, i), n.now()))
+		}
+		delivery.Describe(n.post, n.now())
+	})
+	add("its last call is looked up", func(n *lives) {
+		timing, _ := n.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
+		for _, i := range targets {
+			t := posting.Target(n.post, i)
+			for asked := n.now(); attempt.IsOpen(t.Attempt); asked = asked.Add(time.Minute) {
+				answer := delivery.LookupAnswer{Target: i, AskedAt: asked, LookupResult: platforms.LookupResult{Proof: true}}
+				if n.out[i] > 0 {
+					answer.LookupResult = platforms.LookupResult{Matches: 1, ExternalID: "post-1"}
+				}
+				must(delivery.RecordLookup(n.post, &answer, timing, &delivery.Deadlines{}, asked))
+			}
+			t.NextTryAt = nil // the pause is over when it is looked at next
+		}
+		delivery.Describe(n.post, n.now())
+	})
+}
+
+// rewinds are the bounds of schedules in which a cluster is put back.
+var rewinds = map[string]bounds{
+	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
+	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},
+	"a post that is made anew":                     {lives: 2, targets: 1, rewinds: 1},
+	"a post to two accounts":                       {lives: 1, targets: 2, rewinds: 1},
+	"a post that is put back twice":                {lives: 1, targets: 1, rewinds: 2},
+	"a scheduled post, where nothing was put back": {lives: 1, targets: 1, later: true, begins: 1},
+	"a post made anew, where nothing was put back": {lives: 2, targets: 1, begins: 1},
+}
+
+// allRewinds takes minutes.
+var allRewinds = bounds{lives: 2, targets: 1, later: true, rewinds: 1, begins: 1}
+
+func TestRewinds(t *testing.T) {
+	all := maps.Clone(rewinds)
+	if *long {
+		all["all of it"] = allRewinds
+	}
+	for name, within := range all {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			states, broken := exploreLives(within, livesBroken{})
+			if broken != "" {
+				t.Fatal(broken)
+			}
+			if states < 1000 {
+				t.Errorf("only %d states: the model does not go far", states)
+			}
+			t.Logf("%d states, in %s", states, time.Since(began).Round(10*time.Millisecond))
+		})
+	}
+}
+
+func TestRewindsMutations(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why    string
+		within string
+		broken livesBroken
+	}{
+		"nobody notices": {"what went out since is scheduled again", "a post that is made anew", livesBroken{unnoticed: true}},
+		"nobody notices that it was put back twice": {"as above", "a post that is put back twice", livesBroken{unnoticed: true}},
+		"nobody waits while it cannot be told":      {"the store is away, and nobody has compared", "a scheduled post", livesBroken{undoubted: true}},
+		"the bucket is not asked":                   {"its record has what became of the post", "a scheduled post", livesBroken{noLook: true}},
+		"it was noticed before the post was made":   {"the post is taken for one from after it", "a scheduled post", livesBroken{earlyNotice: true}},
+		"it was noticed later than it was":          {"what was not due by then is asked about", "a scheduled post", livesBroken{lateNotice: true}},
+		"it was nothing, and noticed later":         {"as above", "a scheduled post, where nothing was put back", livesBroken{lateNotice: true}},
+		"what is asked about leaves no record":      {"a person who deletes what nobody knows of has it sent again", "a post that is made anew", livesBroken{forgetsAsked: true}},
+		"a record replaces the one before":          {"that of the snapshot's state has less", "a post that is made anew", livesBroken{replaces: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states, broken := exploreLives(rewinds[tt.within], tt.broken)
+			if broken == "" {
+				t.Errorf("nothing notices it in %d states (%s)", states, tt.why)
+			}
+			t.Log(broken)
+		})
+	}
+}
