@@ -5,14 +5,13 @@ package posting
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// MaxCandidates is how many bytes of JSON the candidates of all targets of a post may take
-// together. Ten ordinary ones take 2.5 KiB; people look at one target at a time, and ask again
-// for the others.
+// MaxCandidates is the maximum size of the candidates of all targets of a post together, in bytes of JSON. Ten
+// ordinary ones take 2.5 KiB. People look at one target at a time, and can query the others afterwards.
 const MaxCandidates = 32 << 10
 
-// SetCandidates enters the candidates of a target, as far as MaxCandidates and
-// v1alpha1.MostCandidates allow, and Room: they take no space that a delivery needs to be
-// recorded. Those of the post's other targets stay.
+// SetCandidates stores the candidates of a target within the limits of MaxCandidates, v1alpha1.MostCandidates and
+// MaxStorableSize: they must not use space that the record of a delivery needs. The candidates of the post's other
+// targets are kept.
 func SetCandidates(post *v1alpha1.Post, t *v1alpha1.TargetStatus, found []v1alpha1.Candidate) {
 	t.Candidates = nil
 	most, taken := min(MaxCandidates, MaxStorableSize(post)-Size(post)), 0

@@ -11,12 +11,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// KeyTTL is how long an Idempotency-Key holds at least, whatever becomes of what it has
-// created: a day, as clients know it from other services.
+// KeyTTL is the minimum lifetime of an Idempotency-Key, even if its object is deleted. A day is common among other
+// services.
 const KeyTTL = 24 * time.Hour
 
-// KeyExpiresAt returns until when the Idempotency-Key holds under which an object was
-// created; the zero time if there was none.
+// KeyExpiresAt returns when the Idempotency-Key of an object's creation expires, or zero if there was none.
 func KeyExpiresAt(o metav1.Object) time.Time {
 	if o.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return time.Time{}

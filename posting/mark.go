@@ -20,8 +20,8 @@ func MarkOf(post *v1alpha1.Post, i int) v1alpha1.TargetMark {
 	}
 }
 
-// waitsForAccount reports whether the account alone keeps a target from being sent. While
-// a call is open, its outcome is what the target waits for.
+// waitsForAccount reports whether only the account prevents the publication of a target. An open attempt takes
+// precedence, because the target waits for its outcome first.
 func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	if t.Blocked == nil || t.Attempt != nil && t.Attempt.Outcome == "" {
 		return false
@@ -29,8 +29,8 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	return t.Blocked.Reason == v1alpha1.ReasonConnectionNotReady || t.Blocked.Reason == v1alpha1.ReasonAccountRestricted
 }
 
-// ProvenAbsent reports whether target i can be sent again by another post: it failed, the
-// outcome of its last call is known and confirmed, and no part of a tree is out.
+// ProvenAbsent reports whether another post can safely send target i again: it failed, the outcome of its last call is
+// known and confirmed, and no part of a tree is published.
 func ProvenAbsent(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil || StateOf(t) != v1alpha1.TargetFailed || t.ExternalID != "" || len(t.Cards) > 0 {

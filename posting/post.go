@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting is the pure heart of Herald: how a post stands, when it is
-// due, how it reads in a list. It does no I/O and reads no clock. Its folders
-// hold the rules that a post must pass, the write-ahead record of its delivery,
-// and the decisions that follow from it.
+// Package posting derives the state of a post: its phase, when it is due, and its fields in a list. It does no I/O and
+// reads no clock. Its subpackages contain the validation rules, the write-ahead log of the delivery, and the decisions
+// of the delivery.
 package posting
 
 import (
@@ -15,11 +14,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// titleLength is how many code points of a caption make a title
-// (spec: "the first 30 characters of the caption").
+// titleLength is the length of a title from a caption, in code points (spec: "the first 30 characters of the
+// caption").
 const titleLength = 30
 
-// Target returns the status of target i, or nil while it has none.
+// Target returns the status of target i, or nil if it has none.
 func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	for n := range post.Status.Targets {
 		if int(post.Status.Targets[n].Index) == i {
@@ -29,14 +28,13 @@ func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	return nil
 }
 
-// Unfinished reports whether a post in this phase is still to be delivered, as far as its
-// people and the platforms let it.
+// Unfinished reports whether a post in this phase is still to be delivered, unless its owner or a platform prevents
+// it.
 func Unfinished(phase v1alpha1.PostPhase) bool {
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing
 }
 
-// Started reports whether a call to a platform was ever claimed for the post.
-// From then on its spec is frozen.
+// Started reports whether a call to a platform was ever claimed for the post. From then on its spec is frozen.
 func Started(post *v1alpha1.Post) bool {
 	for i := range post.Status.Targets {
 		if post.Status.Targets[i].Attempt != nil {
@@ -46,16 +44,15 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Cancelled reports whether a post is cancelled, by its spec or by an earlier one. A later spec
-// does not take a cancel back: a tool may apply a file from before it.
+// Cancelled reports whether a post is cancelled, by its spec or by an earlier spec. A later spec does not revoke a
+// cancel, because a tool may apply an old file.
 func Cancelled(post *v1alpha1.Post) bool {
 	return post.Spec.Cancelled || post.Status.CancelledAt != nil
 }
 
-// StateOf returns what is settled of a target. A version of Herald that did not
-// record states kept this in phase and reason; they are read here alone, and
-// only of an entry without a state. The manager records the state with the next
-// write of the post; a finished post keeps its entries as they are.
+// StateOf returns the state of a target. An earlier version of Herald recorded phase and reason instead of a state.
+// Only StateOf reads them, and only for an entry without a state. The manager stores the state with the next write of
+// the post; a finished post keeps its entries unchanged.
 func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	switch {
 	case t.State != "":
@@ -73,8 +70,8 @@ func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	}
 }
 
-// Settled reports whether target i is posted or has failed. An undecided target
-// has failed, until a person says what became of it.
+// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a person
+// resolves it.
 func Settled(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil {
@@ -84,7 +81,7 @@ func Settled(post *v1alpha1.Post, i int) bool {
 	return state == v1alpha1.TargetPosted || state == v1alpha1.TargetFailed || state == v1alpha1.TargetUndecided
 }
 
-// AllSettled reports whether every target is.
+// AllSettled reports whether every target is settled.
 func AllSettled(post *v1alpha1.Post) bool {
 	for i := range post.Spec.Targets {
 		if !Settled(post, i) {
@@ -94,7 +91,7 @@ func AllSettled(post *v1alpha1.Post) bool {
 	return true
 }
 
-// Waits reports whether the post is due and what it waits for is recorded.
+// Waits reports whether the post is due and the deadline of a target is recorded.
 func Waits(post *v1alpha1.Post) bool {
 	for i := range post.Spec.Targets {
 		if t := Target(post, i); t != nil && t.TryUntil != nil {
@@ -120,8 +117,8 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 	return v1alpha1.PhasePosted
 }
 
-// withdrawnForGood reports whether the cancel of a post is recorded, and no target of it is published or may be. Another
-// spec, such as one with fewer targets, does not change that.
+// withdrawnForGood reports whether the cancel of a post is recorded, and no target of it is published or may be.
+// Another spec, such as one with fewer targets, does not change that.
 func withdrawnForGood(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)
@@ -129,7 +126,7 @@ func withdrawnForGood(post *v1alpha1.Post) bool {
 	})
 }
 
-// settledPhase is the phase of a settled target.
+// settledPhase returns the phase of a settled target.
 func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if StateOf(t) == v1alpha1.TargetPosted {
 		return v1alpha1.PhasePosted
@@ -137,8 +134,7 @@ func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	return v1alpha1.PhaseFailed
 }
 
-// unsettledPhase is the phase of a post, or of one of its targets, while
-// delivery is not settled.
+// unsettledPhase returns the phase of a post, or of one of its targets, before it is settled.
 func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 	switch {
 	case Started(post):
@@ -162,22 +158,21 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether clients may withdraw a post: a draft, or a scheduled
-// post of which neither a claim nor what it waits for is recorded yet.
+// Cancellable reports whether clients may cancel a post: a draft, or a scheduled post without a recorded claim or
+// deadline.
 func Cancellable(post *v1alpha1.Post) bool {
 	phase := PhaseOf(post)
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled
 }
 
-// CanCancel is what clients are told about cancelling: true for a draft, and for
-// a post scheduled for a time in the future, while it is Cancellable. A post
-// whose time has come is about to be claimed: it is too late to promise that.
+// CanCancel returns the value that clients see: true for a draft, and for a post that is scheduled in the future,
+// while it is Cancellable. A post that is due is about to be claimed, so a successful cancel cannot be promised.
 func CanCancel(post *v1alpha1.Post, now time.Time) bool {
 	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
 }
 
-// DisplayAt is the time under which a post is listed: when it was posted, else
-// when it is scheduled, else when it was created.
+// DisplayAt returns the time of a post in a list: when it was posted, else when it is scheduled, else when it was
+// created.
 func DisplayAt(post *v1alpha1.Post) time.Time {
 	var posted time.Time
 	for i := range post.Status.Targets {
@@ -196,10 +191,9 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	}
 }
 
-// Created is when a post was created, to the millisecond where the apiserver
-// noted it: Kubernetes keeps seconds only. A note that is further from the
-// object's own time than clocks differ is not believed, for anyone who applies a
-// post can write it. A post that Kubernetes has not seen yet has the note only.
+// Created returns when a post was created, with milliseconds if the apiserver recorded them: Kubernetes stores only
+// seconds. A recorded time that differs from the object's own time by more than the clock margin is ignored, because
+// any author of an applied post can write it. A post that Kubernetes has not stored yet has only the recorded time.
 func Created(post *v1alpha1.Post) time.Time {
 	created := post.CreationTimestamp.Time
 	noted, ok := born(post)
@@ -209,9 +203,8 @@ func Created(post *v1alpha1.Post) time.Time {
 	return created
 }
 
-// Title is how a post is called in a list: the title of its first YouTube
-// target that has one, or else the first 30 code points of its first caption, or
-// card, that is not empty. platformOf tells the platform of a target.
+// Title returns the title of a post in a list: the title of its first YouTube target that has one, or else the first
+// 30 code points of the first caption or card that is not empty. platformOf returns the platform of a target.
 func Title(post *v1alpha1.Post, platformOf func(target int) v1alpha1.Platform) string {
 	spec := &post.Spec
 	for i := range spec.Targets {
@@ -244,8 +237,7 @@ func firstCodePoints(s string, n int) string {
 	return s
 }
 
-// Cards is how many cards are published one after another for each target of a
-// post: those of a tree; 0 for anything else.
+// Cards returns the number of cards that each target of a tree publishes one after another, or 0 for any other post.
 func Cards(spec *v1alpha1.PostSpec) int {
 	if spec.Category != v1alpha1.CategoryTree || spec.Tree == nil {
 		return 0
@@ -253,7 +245,7 @@ func Cards(spec *v1alpha1.PostSpec) int {
 	return len(spec.Tree.Cards)
 }
 
-// MediaNames lists the media files that a post refers to, each once, in order.
+// MediaNames returns the names of a post's media files without duplicates, in order.
 func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	seen := map[string]bool{}
 	add := func(refs ...v1alpha1.LocalReference) {
@@ -278,8 +270,8 @@ func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	return names
 }
 
-// TextToSend is what is sent of a caption. Blanks alone beside files are no text:
-// each platform takes files without one, and none says what blanks are to it.
+// TextToSend returns the text to send for a caption. With files, a caption of only whitespace counts as empty: every
+// platform accepts files without a caption, and none documents how it handles whitespace.
 func TextToSend(caption string, besideFiles bool) string {
 	if besideFiles && strings.TrimSpace(caption) == "" {
 		return ""

@@ -16,8 +16,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// post makes a post with one target per entry, and one target if there
-// is none.
+// post returns a post with one target per entry, or one target if there is none.
 func post(change func(*v1alpha1.Post), entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := &v1alpha1.Post{}
 	p.Generation = 2
@@ -280,15 +279,14 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRemade has the object of a post made anew the moment it may go.
+// TestRemade recreates the object of a post as soon as the post may be removed.
 func TestRemade(t *testing.T) {
 	const margin = 2 * time.Second
 	for _, tt := range []struct {
 		name, reason string
-		// born is the note of the birth, from the creation of the first object.
+		// born is the recorded creation time, relative to the creation of the first object.
 		born time.Duration
-		// remade says whether the first object is taken for one made anew, and after how long
-		// one that follows it is.
+		// remade is whether the first object counts as recreated. shows is when its successor starts to.
 		remade bool
 		shows  time.Duration
 	}{
@@ -311,7 +309,7 @@ func TestRemade(t *testing.T) {
 		if shows.IsZero() {
 			continue
 		}
-		// The clock of Kubernetes may be behind, and has whole seconds.
+		// The clock of Kubernetes may be behind, and has a resolution of seconds.
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
 		if !Recreated(next) {

@@ -9,11 +9,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// clockMargin is how far an object's creation and its noted birth may lie apart:
-// the clocks of an apiserver replica and of the Kubernetes API differ.
+// clockMargin is the maximum difference between an object's creation time and the creation time that the apiserver
+// recorded. The clocks of an apiserver replica and of the Kubernetes API differ.
 const clockMargin = time.Minute
 
-// Due is when a post is to be published: its scheduled time, or its creation.
+// Due returns when a post is due: its scheduled time, or its creation.
 func Due(post *v1alpha1.Post) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
@@ -21,8 +21,8 @@ func Due(post *v1alpha1.Post) time.Time {
 	return post.CreationTimestamp.Time
 }
 
-// UntilDue is how long it is until a post is due; zero or less once it is.
-// An immediate post never waits.
+// UntilDue returns the time until a post is due. It is zero or negative once the post is due, and zero for an
+// immediate post.
 func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.ScheduledAt == nil {
 		return 0
@@ -30,11 +30,9 @@ func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	return post.Spec.ScheduledAt.Sub(now)
 }
 
-// TryUntil is how long a target is tried: the starting deadline, counted from
-// the scheduled time or, for an immediate post, from its creation. A post that
-// is first worked on much later, because it was a draft or no manager was
-// running, has the deadline from then on; fixed is false in that case: another
-// call gives another time.
+// TryUntil returns the deadline of a target: the starting deadline, counted from the scheduled time or, for an
+// immediate post, from its creation. For a post whose delivery starts much later, because it was a draft or no manager
+// was running, the deadline counts from now. fixed is then false, because another call returns another time.
 func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Add(startingDeadline), true
@@ -46,40 +44,38 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 	return until, true
 }
 
-// Restored reports whether the object is a copy, made anew from a backup, of a
-// post that came through the apiserver. A copy has lost its delivery history.
-// The apiserver notes the birth of each post; a copy is clearly younger.
+// Restored reports whether the object is a copy from a backup of a post that came through the apiserver. A copy has
+// lost its delivery history. The apiserver records the creation time of each post, and a copy is clearly younger.
 func Restored(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
 	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
-// createWithin is how long the apiserver may take to create a post whose birth it has noted.
+// createWithin is the maximum time between the recorded creation time and the creation of the object by the apiserver.
 const createWithin = 5 * time.Second
 
-// Recreated reports whether somebody else than the apiserver may have created the object of a
-// post that came through it, such as a person who deletes a post and applies it again. That
-// it took long to create is no proof, as Restored is, but reason to look for an earlier post.
-// So is a birth that is noted for later: the clocks are further apart than that, or somebody
-// else wrote the note.
+// Recreated reports whether the object of a post that came through the apiserver may have been created by another
+// client, such as a person who deletes a post and applies it again. A slow creation is no proof, unlike Restored, but
+// a reason to look for an earlier post. The same applies to a recorded time after the object's creation: the clocks
+// differ by more than createWithin, or another client wrote the annotation.
 func Recreated(post *v1alpha1.Post) bool {
 	noted, ok := born(post)
 	return ok && post.CreationTimestamp.Sub(noted).Abs() > createWithin
 }
 
-// RecreatedVisibleFrom is from when on an object that takes the place of a post's, with its
-// annotations, is Remade; zero if it is at any time. A post of which something may be out stays
-// until then. margin is how far the clocks of this process and of Kubernetes may differ.
+// RecreatedVisibleFrom returns when a replacement of a post's object, with its annotations, starts to be Recreated, or
+// zero if it is at any time. A post that may be published in part is kept until then. margin is the maximum difference
+// between the clocks of this process and of Kubernetes.
 func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
 	noted, ok := born(post)
 	if age := post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
 		return time.Time{}
 	}
-	// Kubernetes drops parts of a second.
+	// Kubernetes truncates times to seconds.
 	return noted.Add(createWithin + time.Second + margin)
 }
 
-// born reads what the apiserver noted at a post's birth.
+// born returns the creation time that the apiserver recorded for a post.
 func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {

@@ -14,38 +14,33 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// MaxPost is how many bytes of JSON a new post may take, with its annotations, labels
-// and owners: what a team stores is bounded by how many posts it has. Of the platforms
-// only Facebook takes more than some thousand characters, and a post to a hundred
-// accounts has room for 2,600 each.
+// MaxPost is the maximum size of a new post in bytes of JSON, including its annotations, labels and owners. With it,
+// the limit on the number of posts also limits a team's storage. Of the platforms, only Facebook accepts more than a
+// few thousand characters, and a post to a hundred accounts has room for 2,600 each.
 const MaxPost = 256 << 10
 
 const (
-	// maxObject is how many bytes of JSON a resource may have: etcd refuses
-	// more in one request (the default of its --max-request-bytes, 1.5 MiB).
+	// maxObject is the maximum size of a resource in bytes of JSON: etcd rejects larger requests (the default of its
+	// --max-request-bytes, 1.5 MiB).
 	maxObject = 1536 << 10
-	// roomAround is kept for metadata and conditions: four conditions of at
-	// most 2,000 bytes, which escaping makes up to six times as many.
+	// roomAround is reserved for metadata and conditions: four conditions of at most 2,000 bytes, which may be six
+	// times as large after escaping.
 	roomAround = 64 << 10
-	// roomPerTarget is kept for the entry of a target: message 2 KiB, what is in
-	// the way 1.5 KiB, checkpoint 1 KiB, what was prepared 2 KiB, addresses, ids
-	// and times 0.75 KiB, and what the API server records of their ownership
-	// 0.75 KiB.
+	// roomPerTarget is reserved for the entry of a target: message 2 KiB, blocking reason 1.5 KiB, checkpoint 1 KiB,
+	// preparation 2 KiB, addresses, ids and times 0.75 KiB, and managed fields 0.75 KiB.
 	roomPerTarget = 8 << 10
-	// footprintPerTarget is what a post is counted for each target beside its Size: the
-	// target's entry, and what the API server records of its ownership. A posted one
-	// takes 1.2 KiB with long addresses, and each card of a tree 180 bytes more;
-	// test/schema stores such posts and holds them to these numbers. roomPerTarget, which
-	// keeps a claim from being lost, is for the worst moment of a target.
+	// footprintPerTarget is the share of each target in a post's Footprint, in addition to Size: the target's entry
+	// and its managed fields. A posted target takes 1.2 KiB with long addresses, and each card of a tree another 180
+	// bytes; test/schema stores such posts and checks these numbers. roomPerTarget covers the maximum size of a
+	// target, so that a claim can always be stored.
 	footprintPerTarget = 2 << 10
-	// roomPerCard is kept for the record of each card of a tree for each target:
-	// id and time, and again their ownership.
+	// roomPerCard is reserved for the record of each card of a tree for each target: id, time and their managed
+	// fields.
 	roomPerCard = 256
 )
 
-// Size returns how many bytes a post takes of what the Kubernetes API can store. Texts
-// are counted and not encoded: a post that is refused for its size may have a mebibyte
-// of them, which would take six.
+// Size returns the size of a post in the Kubernetes API, in bytes of JSON. It measures texts without encoding them: a
+// post that is rejected for its size may have a mebibyte of text, whose encoding would take six.
 func Size(post *v1alpha1.Post) int {
 	spec := post.Spec
 	spec.Targets = slices.Clone(spec.Targets)
@@ -72,25 +67,23 @@ func Size(post *v1alpha1.Post) int {
 	})
 }
 
-// Footprint returns how many bytes a post is counted in its team's budget: what people
-// write, and a reserve for what Herald writes of its targets, so that nothing changes of the
-// budget while it is delivered. Conditions, and what else each post has once, are not in
-// it: the number of posts bounds those.
+// Footprint returns the bytes of a post in its team's budget: the post as written by its author, and a reserve for
+// Herald's entries about its targets, so that the budget does not change during the delivery. It excludes conditions
+// and other parts that each post has once, because the number of posts limits those.
 func Footprint(post *v1alpha1.Post) int64 {
 	perTarget := footprintPerTarget + Cards(&post.Spec)*roomPerCard
 	return int64(Size(post)) + int64(len(post.Spec.Targets))*int64(perTarget)
 }
 
-// MaxStorableSize returns how many bytes a post may take so that its delivery can be recorded to
-// the end: a claim that cannot be stored would keep the post from ever going out. For a
-// new post MaxPost holds as well.
+// MaxStorableSize returns the maximum size of a post that leaves room for the complete record of its delivery: if a
+// claim could not be stored, the post could never be sent. New posts are also limited by MaxPost.
 func MaxStorableSize(post *v1alpha1.Post) int {
 	targets := len(post.Spec.Targets)
 	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
-// measureText adds to sum what a text takes more than the one letter that stands for it
-// then; an empty one stands for itself.
+// measureText returns a placeholder of one letter for a text, and adds to sum the difference in size. An empty text
+// has an empty placeholder.
 func measureText(text string, sum int) (placeholder string, more int) {
 	if text == "" {
 		return "", sum
@@ -98,8 +91,7 @@ func measureText(text string, sum int) (placeholder string, more int) {
 	return "x", sum + inJSON(text) - 1
 }
 
-// inJSON is how many bytes a text takes within the quotes of JSON, as encoding/json
-// writes it.
+// inJSON returns the size of a text within the quotes of JSON, as encoding/json writes it.
 func inJSON(text string) int {
 	const escape = len(`\u003c`)
 	size := 0
@@ -126,17 +118,17 @@ func inJSON(text string) int {
 	return size
 }
 
-// encodedSize is the size of a value in the API server's JSON, which like this one
-// writes <, > and & in six bytes each.
+// encodedSize returns the size of a value in the API server's JSON, which writes <, > and & in six bytes each, as this
+// encoder does.
 func encodedSize(value any) int {
 	var size counter
 	if err := json.NewEncoder(&size).Encode(value); err != nil {
-		return 0 // what cannot be encoded is not stored either
+		return 0 // a value that cannot be encoded cannot be stored either
 	}
 	return int(size) - len("\n")
 }
 
-// counter counts what is written to it, and keeps nothing: a post may be large.
+// counter counts the bytes written to it without keeping them, because a post may be large.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -144,8 +136,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TooLarge reports whether the Kubernetes API refused to store something because
-// of its size. It says so in words only: nothing of the kind has a code.
+// TooLarge reports whether the Kubernetes API rejected an object because of its size. The error has only a message and
+// no code for this.
 func TooLarge(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))

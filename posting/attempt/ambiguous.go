@@ -10,9 +10,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// AmbiguousSince returns when the oldest attempt with an unknown outcome was
-// claimed, or nil. Attempts on cards before the next one, and those that a
-// person has answered for, are not among them.
+// AmbiguousSince returns the claim time of the oldest attempt with an unknown outcome, or nil. It ignores attempts on
+// earlier cards and attempts that a person has resolved.
 func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	a := t.Attempt
 	switch {
@@ -26,18 +25,17 @@ func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	return nil
 }
 
-// WillResend reports whether a target waits for nothing but the pause before
-// its call is made again, although the latest one may have published.
+// WillResend reports whether a target waits only for the pause before its call is repeated, although the latest call
+// may have published.
 func WillResend(t *v1alpha1.TargetStatus) bool {
 	return posting.StateOf(t) == v1alpha1.TargetPending && t.Blocked == nil && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeUnknown
 }
 
-// closeUnknown closes an attempt whose outcome the platform cannot tell; why says
-// what was found.
+// closeUnknown closes an attempt whose outcome the platform cannot determine. why is the finding.
 func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 	at := now.Add(backoff(tries(t)))
-	// What the platform is known to have taken may be published at any time.
+	// A post that the platform is known to have accepted may be published at any time.
 	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		t.Blocked, t.NextTryAt = nil, v1alpha1.NewTimePtr(at)
 		return
@@ -45,8 +43,8 @@ func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy
 	markUndecided(t, why)
 }
 
-// Abandon closes an open attempt of which nobody can be asked any more. The post of the
-// target goes, so that nothing is sent for it again.
+// Abandon closes an open attempt that can no longer be looked up. The post of the target is being deleted, so that
+// nothing is sent for it again.
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -56,8 +54,8 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	return nil
 }
 
-// fail settles a target that is not published, as far as the latest attempt
-// tells. If an earlier one may have published, only a person can say so.
+// fail settles a target that is not published, judging by the latest attempt. If an earlier attempt may have published
+// it, the target becomes undecided.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
 		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
@@ -70,7 +68,7 @@ func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	settle(t, state, b)
 }
 
-// markUndecided leaves it to a person to tell whether a target is published.
+// markUndecided leaves the outcome of a target to a person.
 func markUndecided(t *v1alpha1.TargetStatus, why string) {
 	settle(t, v1alpha1.TargetUndecided, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: why})
 }

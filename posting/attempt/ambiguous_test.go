@@ -13,15 +13,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// weak is a platform whose listing proves nothing.
+// weak returns the timing of a platform whose listing proves nothing.
 func weak() Timing {
 	w := timing
 	w.Authoritative = false
 	return w
 }
 
-// doubted is a target whose first call, claimed at t0, got no answer and was
-// looked for in vain: the owner of the post wants it sent again.
+// doubted returns a target whose first call, claimed at t0, got no response and was not found by lookups. The post's
+// policy is to send it again.
 func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -32,7 +32,7 @@ func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// sentAgain is such a target with its second attempt open.
+// sentAgain returns such a target with an open second attempt.
 func sentAgain(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := doubted(t)
@@ -53,7 +53,7 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
-// confirmed enters that a lookup after a refusal did not find the post.
+// confirmed records a lookup after a refusal that did not find the post.
 func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration) {
 	t.Helper()
 	mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
@@ -65,8 +65,7 @@ func TestFailureInDoubt(t *testing.T) {
 		reason string
 		target func(*testing.T) *v1alpha1.TargetStatus
 		do     func(*testing.T, *v1alpha1.TargetStatus)
-		// hindered is what the message tells beside the doubt; "" where there was
-		// nothing else.
+		// hindered is the part of the message besides the doubt, or "" if there is none.
 		hindered string
 		doubt    bool
 		wants    string
@@ -184,7 +183,7 @@ func TestFailureInDoubt(t *testing.T) {
 	}
 }
 
-// doubtful is a target that one more look in vain closes as unknown.
+// doubtful returns a target that one more failed lookup closes as unknown.
 func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
@@ -192,8 +191,7 @@ func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// answerable holds that a person's verdict settles a target, and what a closed
-// attempt says stays.
+// answerable checks that a person's answer settles a target without changing the outcome of a closed attempt.
 func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	t.Helper()
 	outcome := target.Attempt.Outcome
@@ -262,8 +260,8 @@ func TestDoubtAboutACard(t *testing.T) {
 	})
 }
 
-// TestAcceptedAfterAll records late that the platform took the call, when
-// another process has closed the attempt as unknown.
+// TestAcceptedAfterAll records late that the platform accepted the call, after another process has closed the attempt
+// as unknown.
 func TestAcceptedAfterAll(t *testing.T) {
 	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {

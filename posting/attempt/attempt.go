@@ -1,21 +1,19 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt is the write-ahead record of delivery: when a call to a
-// platform may be made, what its answer means, and how a call whose answer was
-// lost is settled. It is pure: it changes the facts of the entry that it
-// is given, and the caller stores the entry.
+// Package attempt is the write-ahead log of delivery. It decides when a call to a platform may be made, interprets the
+// response, and resolves a call whose response was lost. The package is pure: it changes only the facts of the given
+// entry, and the caller stores the entry.
 //
-// The invariants it keeps, for each target on its own:
+// It keeps these invariants, for each target separately:
 //
-//   - One record stands for at most one irrevocable call. Another call needs
-//     another record with a higher number.
-//   - A new record is opened only when the previous one is closed as refused,
-//     not sent or absent, or as unknown where the post allows to send again.
-//   - A refusal closes a record only after the platform was asked whether it
-//     published all the same, or cannot be asked.
-//   - An open record past its window is settled by a lookup, never by a call.
-//   - An external id, once known, is never replaced.
+//   - An attempt records at most one irrevocable call. Another call needs another attempt with a higher number.
+//   - A new attempt is opened only when the previous one is closed as refused, not sent or absent, or as unknown if
+//     the post allows a resend.
+//   - A refusal closes an attempt only after a lookup confirms that nothing was published, or after the lookup has
+//     failed.
+//   - An open attempt past its window is resolved by a lookup, never by a call.
+//   - A known external id is never replaced.
 package attempt
 
 import (
@@ -29,62 +27,58 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// The reasons for which a record cannot be opened or changed.
+// Errors of opening or changing an attempt.
 var (
 	// ErrOpen: an earlier call may still have taken effect.
 	ErrOpen = errors.New("an earlier attempt is still open")
 	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
-	// ErrSuperseded: the entry does not speak of this attempt any more.
+	// ErrSuperseded: the entry holds another attempt, or this one is closed.
 	ErrSuperseded = errors.New("another attempt has taken this one's place")
 )
 
-// Timing holds the times that the protocol works with.
+// Timing holds the time limits of the protocol.
 type Timing struct {
-	// SendWindow is how long after its claim a call may still be begun.
+	// SendWindow is the time after a claim within which its call must start.
 	SendWindow time.Duration
-	// CallTimeout bounds the call itself.
+	// CallTimeout is the timeout of the call.
 	CallTimeout time.Duration
-	// ClockMargin is how far the clocks of two managers, or of a manager and a
-	// platform, may differ.
+	// ClockMargin is the maximum difference between the clocks of two managers, or of a manager and a platform.
 	ClockMargin time.Duration
 	// Lag is how long a published post may be missing from a listing.
 	Lag time.Duration
-	// ConfirmAfter is how long after a refused call the platform is asked whether
-	// the call published all the same.
+	// ConfirmAfter is the delay between a refused call and the lookup that checks whether the call published
+	// nevertheless.
 	ConfirmAfter time.Duration
-	// LookupTimeout bounds how long an attempt is looked up past its window; what
-	// the platform has taken, for a day at least.
+	// LookupTimeout is how long an attempt is looked up past its window. For a post that the platform has accepted,
+	// the minimum is a day.
 	LookupTimeout time.Duration
-	// Authoritative says that absence from the listing past its lag is proof.
+	// Authoritative is set if absence from the listing past its lag proves that the post was not published.
 	Authoritative bool
 }
 
-// IsOpen reports whether a call was claimed whose outcome is not recorded.
+// IsOpen reports whether an attempt was claimed and has no recorded outcome.
 func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
 
-// Claim is what a new attempt is opened with.
+// Claim holds the parameters of a new attempt.
 type Claim struct {
-	// ID names the attempt; no other one ever has it.
+	// ID is the unique id of the attempt.
 	ID string
-	// ContentHash identifies what is claimed; see ContentHash.
+	// ContentHash identifies the claimed content; see the function ContentHash.
 	ContentHash string
-	// AccountID is the platform's id of the account that is called.
+	// AccountID is the platform's id of the publishing account.
 	AccountID string
-	// Checkpoint names what was prepared for it on the platform; may be empty.
+	// Checkpoint is the platform's reference to the prepared content; may be empty.
 	Checkpoint string
-	// Window is how long after the claim the call may be begun.
+	// Window is the time after the claim within which the call must start.
 	Window time.Duration
-	// SentBefore is when the first call for an earlier object of the post was
-	// claimed; zero if there was none.
+	// SentBefore is when the first call for an earlier object of the post was claimed, or zero if there was none.
 	SentBefore time.Time
-	// Card is the index of the card of a tree that is to be published; 0
-	// outside trees.
+	// Card is the index of the next card of a tree, or 0 outside trees.
 	Card int32
 }
 
-// NextCard is the index of the first card of a tree that is not published; 0
-// outside trees.
+// NextCard returns the index of the first unpublished card of a tree, or 0 outside trees.
 func NextCard(t *v1alpha1.TargetStatus) int32 {
 	if t == nil {
 		return 0
@@ -92,16 +86,15 @@ func NextCard(t *v1alpha1.TargetStatus) int32 {
 	return int32(len(t.Cards)) //nolint:gosec // a tree has at most 100 cards
 }
 
-// continuesTree reports whether the next call may follow a card that is published: a
-// tree goes on where it stands. The attempt before need not be the one that
-// published it, for a person may have found an earlier one's.
+// continuesTree reports whether the next call may follow a published card: a tree continues after its last published
+// card. The previous attempt need not be the one that published that card, because a person may have resolved an
+// earlier one as posted.
 func continuesTree(t *v1alpha1.TargetStatus, c Claim) bool {
 	return t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
-// Open claims the next call for a target: it puts a new record into the entry.
-// The caller stores the entry under the resourceVersion that it was read with
-// before any byte is sent.
+// Open claims the next call for a target by adding a new attempt to the entry. The caller must store the entry under
+// the resourceVersion that was read before it sends anything.
 func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
 	nextCard := continuesTree(t, c)
@@ -141,14 +134,12 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	return nil
 }
 
-// searchBack bounds how far a search reaches back for calls that were answered: the
-// containers of Threads and Instagram and the photos of a Page last a day, so that
-// nothing which was prepared earlier can become visible.
+// searchBack is how far a search reaches back for calls that were answered. The containers of Threads and Instagram
+// and the photos of a Page expire after a day, so that older preparations cannot become visible.
 const searchBack = 24 * time.Hour
 
-// firstSent returns the start of the earliest attempt, up to and including this one,
-// whose call may have reached the platform: a platform that refuses a call may have
-// published it.
+// firstSent returns the start of the earliest attempt, up to and including this one, whose call may have reached the
+// platform. Refused calls count, because the platform may have published the post nevertheless.
 func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
 	switch {
 	case a.SearchFrom != nil:
@@ -162,8 +153,7 @@ func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
 	}
 }
 
-// sentBefore returns a time at which something was sent, if that is not longer ago than
-// a search reaches back.
+// sentBefore returns the time at, or nil if it is zero or older than searchBack.
 func sentBefore(at, now time.Time) *v1alpha1.Time {
 	if at.IsZero() || now.Sub(at) > searchBack {
 		return nil
@@ -171,13 +161,11 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// searchMargin is how far the platform's clock may be behind the manager's. It
-// is generous: an older post is told apart by its text and its owner, but a
-// search that begins too late would take a published post for absent.
+// searchMargin is how far the platform's clock may be behind the manager's. It is generous: an older post is
+// distinguished by its text and its owner, but a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 
-// SearchFrom is the earliest time at which the post of an attempt can have been
-// published, by the platform's clock.
+// SearchFrom returns the earliest time, by the platform's clock, when the post of an attempt can have been published.
 func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	from := a.StartedAt.Time
 	if a.SearchFrom != nil {
@@ -186,15 +174,14 @@ func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	return from.Add(-searchMargin)
 }
 
-// SameAccount reports whether an account is the one that the attempt called.
-// One that is not must not be asked: its answer would prove nothing.
+// SameAccount reports whether an account is the one that the attempt called. A lookup with another account would prove
+// nothing.
 func SameAccount(a *v1alpha1.Attempt, accountID string) bool {
 	return a.AccountID == "" || a.AccountID == accountID
 }
 
-// Checkpoint returns what was prepared for an earlier attempt and can serve the
-// next one: it was made for the same content. Otherwise, or if nothing was
-// prepared, it is empty.
+// Checkpoint returns the checkpoint of an earlier attempt if it was made for the same content. Otherwise it returns
+// "".
 func Checkpoint(a *v1alpha1.Attempt, contentHash string) string {
 	if a == nil || a.ContentHash != contentHash {
 		return ""
@@ -202,13 +189,13 @@ func Checkpoint(a *v1alpha1.Attempt, contentHash string) string {
 	return a.Checkpoint
 }
 
-// MaySend reports whether the call of a claimed attempt may still be begun.
+// MaySend reports whether the call of a claimed attempt may still start.
 func MaySend(a *v1alpha1.Attempt, now time.Time) bool {
 	return IsOpen(a) && now.Before(a.SendBefore.Time)
 }
 
-// callFinishedAt is when the call of an attempt is certainly over: when it was seen
-// to end, or else when no process can still be in the middle of it.
+// callFinishedAt returns when the call of an attempt is certainly over: its observed end, or else the latest time when
+// a process can still be executing it.
 func callFinishedAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 	if a.EndedAt != nil {
 		return a.EndedAt.Time
@@ -221,12 +208,10 @@ func CallFinished(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 	return !now.Before(callFinishedAt(a, timing))
 }
 
-// proofFrom is from when on a lookup that does not find the post may prove that
-// there is none. When the call is over on this side its bytes may have left a
-// moment before, so that the platform may work on them for as long as a call
-// may take. The end of a call is told by the clock of the process that made it,
-// which may be behind that of the one that looks up; where no process saw the
-// end, callFinishedAt includes the margin already.
+// proofFrom returns the earliest time for a lookup whose negative result can prove absence. The bytes of a call may
+// have left just before its end on this side, so the platform may process them for another call timeout. The recorded
+// end of a call comes from the clock of the process that made it, which may be behind the clock of the process that
+// looks up. Without a recorded end, callFinishedAt includes that margin already.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	from := callFinishedAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {
@@ -235,18 +220,15 @@ func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return from
 }
 
-// hashVersion stands in front of each hash. What was prepared under a hash that
-// differs is made again. A release that hashes more, or otherwise, takes the next
-// version, and goes on computing this one for what is recorded under it, so that it
-// does not outdate every upload at once.
+// hashVersion is the prefix of each hash. A preparation with a different hash is repeated. A release that hashes other
+// inputs uses the next version, and continues to compute this one for recorded hashes, so that it does not invalidate
+// every upload at once.
 const hashVersion = "1-"
 
-// hashBytes are enough to tell contents apart, and few enough to be repeated in
-// each object.
+// hashBytes are enough to distinguish contents, and few enough to be repeated in each object.
 const hashBytes = 16
 
-// ContentHash identifies what a claim is about: the connection, its account,
-// and everything that is sent.
+// ContentHash identifies the subject of a claim: the connection, its account, and everything that is sent.
 func ContentHash(connectionUID, accountID string, content ...string) string {
 	h := sha256.New()
 	for _, part := range append([]string{connectionUID, accountID}, content...) {

@@ -32,7 +32,7 @@ func claim(id string) Claim {
 	return Claim{ID: id, ContentHash: "hash", Checkpoint: "prepared", Window: timing.SendWindow}
 }
 
-// claimed is a target with an open attempt, claimed at t0.
+// claimed returns a target with an open attempt, claimed at t0.
 func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
@@ -42,7 +42,7 @@ func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	return target
 }
 
-// reasonOf is what is in the way of a target, in a word; "" if nothing is.
+// reasonOf returns the blocking reason of a target, or "".
 func reasonOf(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -50,7 +50,7 @@ func reasonOf(t *v1alpha1.TargetStatus) string {
 	return t.Blocked.Reason
 }
 
-// problemOf is the same in words.
+// problemOf returns the blocking problem of a target, or "".
 func problemOf(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -212,7 +212,7 @@ func TestRecordPosted(t *testing.T) {
 		{"it is out there all the same", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
 	} {
 		target := claimed(t)
-		// What was in doubt is not any more.
+		// The earlier doubt is resolved.
 		if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestRecordPosted(t *testing.T) {
 	}
 }
 
-// TestRecordDuplicate notes that a platform refused a call as a duplicate: the call before may have published.
+// TestRecordDuplicate records that a platform refused a call as a duplicate: the previous call may have published.
 func TestRecordDuplicate(t *testing.T) {
 	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
 		target := claimed(t)
@@ -395,7 +395,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
-		// ended tells that the call was seen to end, a second after its claim.
+		// ended is set if the end of the call was observed, a second after its claim.
 		ended   bool
 		after   time.Duration
 		lookups int32
@@ -574,7 +574,7 @@ func TestRecordLookup(t *testing.T) {
 	}
 }
 
-// TestLookFailedAtWork asks a platform that works on what it has taken.
+// TestLookFailedAtWork checks failed lookups while the platform processes an accepted post.
 func TestLookFailedAtWork(t *testing.T) {
 	target := claimed(t)
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)); err != nil {
@@ -694,8 +694,8 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// TestInvariants walks random histories of one target and asserts that no
-// second call is ever allowed while the first may have published.
+// TestInvariants walks random histories of one target and checks that no second call is allowed while the first may
+// have published.
 func TestInvariants(t *testing.T) {
 	for seed := range uint64(20000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -12,20 +12,18 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// requiredLookups is how many authoritative lookups must miss a post before it
-// counts as absent.
+// requiredLookups is the number of authoritative lookups without a match that prove absence.
 const requiredLookups = 2
 
-// workFor is how long a platform may work on what it has taken. TikTok takes
-// minutes, gives up after an hour what it cannot fetch, and moderates for hours
-// at times.
+// workFor is how long a platform may process an accepted post. TikTok takes minutes, gives up after an hour on files
+// that it cannot fetch, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
-// answerLost is the problem of a call that nothing more is known of.
+// answerLost is the problem of a call without a response.
 var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 
-// NextLookup is when an open attempt is to be looked up. Before that it must
-// not be: another process may be in the middle of the call.
+// NextLookup returns when an open attempt is due for a lookup. An earlier lookup is not allowed, because another
+// process may still be executing the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := callFinishedAt(t.Attempt, timing)
 	if t.Attempt.Refusal != nil {
@@ -37,9 +35,8 @@ func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	return quiet
 }
 
-// RecordLookup enters what a lookup found into the entry of an open attempt.
-// policy decides what happens to an outcome that the platform cannot tell;
-// cards is as in Record; now is when the platform was asked.
+// RecordLookup records the result of a lookup in the entry of an open attempt. policy decides about an outcome that
+// the platform cannot determine; cards is as in Record; now is the time of the query.
 func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -63,7 +60,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	case f.Refused != nil:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
 		applyRefusal(t, f.Refused, backoff(tries(t)), now)
-		return nil //nolint:nilerr // the refusal is what was found
+		return nil //nolint:nilerr // the refusal is the result
 	case now.Before(authoritativeFrom):
 		scheduleLookup(t, callFinishedAt(t.Attempt, timing), time.Time{}, now)
 		if t.NextTryAt.After(authoritativeFrom) {
@@ -77,17 +74,16 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	}
 	if timing.Authoritative && !f.Proof {
-		// The listing was searched from the first ambiguous call on, so that it
-		// shows none of them.
+		// The search covered all calls since the first ambiguous one, and found none.
 		t.Attempt.UnknownSince = nil
 	}
 	closeMissing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
 
-// recordProcessing enters that the platform still works on what it took, under an id that its
-// answer did not tell: that was lost, or a refusal, which did not hold. From then on it
-// is asked for as long as after that answer.
+// recordProcessing records that the platform is still processing the post, under an operation id from a lookup. The
+// response of the call was lost, or was a refusal that did not hold. From then on the lookups continue for as long as
+// after a response with that id.
 func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	a := t.Attempt
 	if a.EndedAt == nil {
@@ -97,8 +93,7 @@ func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Tim
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 
-// closeMissing closes an attempt that no lookup found; proven says that this proves
-// its absence.
+// closeMissing closes an attempt that no lookup found. proven is set if that proves its absence.
 func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
 	case !proven:
@@ -117,7 +112,7 @@ func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.Unknown
 	}
 }
 
-// RecordLookupFailure enters that a lookup got no usable answer.
+// RecordLookupFailure records a lookup without a usable answer.
 func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -145,8 +140,8 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// scheduleLookup plans another lookup, the later the longer the platform has been asked, and
-// not before it can be asked again.
+// scheduleLookup sets the time of the next lookup, but not before notBefore. The interval grows with the time since
+// the call.
 func scheduleLookup(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
 	next := now.Add(min(max(now.Sub(since), firstRetry), maxRetry))
 	if notBefore.After(next) {

@@ -11,7 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNextLookupAfterFailure asks again when the platform wants to be asked, and never before it would be asked anyway.
+// TestNextLookupAfterFailure checks that the next lookup is at the platform's RetryAt, and never before the regular
+// time.
 func TestNextLookupAfterFailure(t *testing.T) {
 	quiet := callFinishedAt(claimed(t).Attempt, timing).Sub(t0)
 	for _, tt := range []struct {
@@ -38,7 +39,7 @@ func TestNextLookupAfterFailure(t *testing.T) {
 	}
 }
 
-// TestLookUpAgainSays tells what is in the way while a call is looked up: what was said of it before stays.
+// TestLookUpAgainSays checks the blocking reason during lookups: an earlier reason is kept.
 func TestLookUpAgainSays(t *testing.T) {
 	for _, tt := range []struct {
 		name, reason string

@@ -12,18 +12,16 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Pauses between two tries of what was refused for the moment.
+// Bounds of the backoff after a temporary refusal.
 const (
 	firstRetry = time.Second
 	maxRetry   = 5 * time.Minute
 )
 
-// Record enters the result of the call of attempt id into the entry. cards is
-// how many cards the tree has, 0 or 1 for anything else: a target is posted
-// when its last card is. It returns ErrSuperseded, and changes nothing, if the
-// entry does not speak of this attempt any more. Entering the same result
-// twice changes nothing. A result that comes after the attempt was closed as
-// unknown is entered if it ResolvesUnknown.
+// Record records the result of the call of attempt id in the entry. cards is the number of cards of a tree, or 0 or 1
+// for any other post: a target is posted when its last card is. It returns ErrSuperseded, and changes nothing, if the
+// entry holds another attempt or a closed one. Recording a result twice changes nothing. A result that arrives after
+// the attempt was closed as unknown is recorded if it ResolvesUnknown.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
@@ -61,21 +59,19 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	return nil
 }
 
-// RecordNotSent closes an attempt whose call was never begun by the process that
-// claimed it.
+// RecordNotSent closes an attempt whose call was never started by the process that claimed it.
 func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
 	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
-// recordPosted enters what is published. Of a tree that is a card; the first one
-// gives the target its id and address, and the last one settles it.
+// recordPosted records a publication. In a tree, it is one card: the first card provides the target's id and address,
+// and the last one settles the target.
 func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
 		at = now
 	}
-	// A person may have found that an attempt before this one published: what
-	// this one says of itself stays.
+	// A person may have resolved an earlier attempt as posted; the outcome of this attempt is kept then.
 	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 		t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomePosted, nil
 	}
@@ -95,9 +91,8 @@ func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards i
 	t.TryUntil = nil
 }
 
-// ResolvesUnknown reports whether a result is worth entering although the attempt
-// was closed as unknown meanwhile: it says what was published, or the operation
-// id by which the platform can be asked. cards is as in Record.
+// ResolvesUnknown reports whether a result should be recorded although the attempt was closed as unknown meanwhile: it
+// contains the published post, or an operation id for lookups. cards is as in Record.
 func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || lacksID(r, cards) {
 		return false
@@ -105,22 +100,21 @@ func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted || r.Outcome == platforms.Accepted && storable(r.OperationID) && a.OperationID == ""
 }
 
-// lacksID reports whether a card is published under an id that the platform did
-// not tell: the next one could not hang from it.
+// lacksID reports whether a card was published without a known id, so that the next card cannot reply to it.
 func lacksID(r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted && r.ExternalID == "" && cards > 1
 }
 
-// reopen takes back that an attempt was closed as unknown. Its lookups do not
-// count: they were not made by the operation id that is known from now on.
+// reopen reopens an attempt that was closed as unknown. It resets the lookup count, because the earlier lookups did
+// not use the operation id that is known now.
 func reopen(t *v1alpha1.TargetStatus) {
 	t.State = v1alpha1.TargetPending
 	t.Attempt.Outcome, t.Attempt.Lookups = "", 0
 }
 
-// RecordIDs enters what only the process that made the call knows, and nothing
-// else that the schema might refuse: the id of what was published, or the
-// operation id of what the platform works on. It reports whether it did.
+// RecordIDs records only the facts that no other process can determine, and no other fields that the schema might
+// reject: the id of the published post, or the operation id of a post that the platform is processing. It reports
+// whether it recorded one.
 func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
 	a := t.Attempt
 	if a == nil || a.ID != id || !IsOpen(a) && !ResolvesUnknown(a, r, cards) {
@@ -138,15 +132,13 @@ func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards in
 	return true
 }
 
-// tries is how many attempts were made of what is to be published next: those
-// that published the cards before it do not count.
+// tries returns the number of attempts for the next content. Attempts that published earlier cards do not count.
 func tries(t *v1alpha1.TargetStatus) int32 {
 	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
-// RecordNotPrepared enters that what precedes the call of a target could not be made.
-// No attempt was opened, so that the pause before the next try follows from how
-// long it has been tried, since the given time.
+// RecordNotPrepared records that the preparation of a target failed. No attempt was opened, so the pause before the
+// retry grows with the time since the given start.
 func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
 	switch {
 	case IsOpen(t.Attempt):
@@ -156,8 +148,7 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	}
 	wait := min(max(now.Sub(since), firstRetry), maxRetry)
 	if err.Class == platforms.ClassUnknown {
-		// A step whose outcome is unknown may be repeated: its result is not
-		// visible.
+		// A preparation with an unknown outcome may be repeated: its result is not visible.
 		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 		return nil
 	}
@@ -165,13 +156,13 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	return nil
 }
 
-// inTime reports whether a target is still tried at a time.
+// inTime reports whether a time is within the deadline of a target.
 func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
 }
 
-// Deadline returns until when a target is tried, pauses that its platform announced
-// left out; zero if that is not entered.
+// Deadline returns the deadline of a target without the pauses that its platform announced, or zero if no deadline is
+// set.
 func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	switch {
 	case t.InitialDeadline != nil:
@@ -182,8 +173,8 @@ func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	return time.Time{}
 }
 
-// backoff grows with the number of attempts. It lives in the entry, not in a
-// work queue, so that a restart does not stampede.
+// backoff returns the pause after a number of attempts. That number is stored in the entry and not in a work queue, so
+// that a restart does not cause a stampede.
 func backoff(attempts int32) time.Duration {
 	d := firstRetry
 	for ; attempts > 1 && d < maxRetry; attempts-- {
@@ -192,12 +183,11 @@ func backoff(attempts int32) time.Duration {
 	return min(d, maxRetry)
 }
 
-// maxOperationID is the schema's bound on an operation id, in bytes at least.
+// maxOperationID is the maximum length of an operation id in bytes. The schema allows at least that.
 const maxOperationID = 256
 
-// Fail settles a target that is not posted and has no open attempt. If it is
-// ambiguous whether an earlier call published, only a person can settle it: the
-// problem then tells both.
+// Fail settles a target that is not posted and has no open attempt. If an earlier call may have published it, the
+// target becomes undecided, and its problem mentions both causes.
 func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	if IsOpen(t.Attempt) {
 		return ErrOpen
@@ -209,9 +199,8 @@ func Fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) error {
 	return nil
 }
 
-// recordAccepted enters that the platform works on what it took. Without an operation
-// id that can be stored, that is as unclear as a call whose answer was lost. An id that
-// a lookup told before stays.
+// recordAccepted records that the platform has accepted the post for processing. Without a storable operation id, the
+// outcome is as unclear as after a lost response. An operation id from an earlier lookup is kept.
 func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	recordUnclear(t, r.Err, now)
 	if !storable(r.OperationID) {
@@ -228,8 +217,7 @@ func storable(operationID string) bool {
 	return operationID != "" && len(operationID) <= maxOperationID
 }
 
-// recordUnclear enters that the call of an open attempt has ended without a clear
-// answer.
+// recordUnclear records that the call of an open attempt has ended without a clear answer.
 func recordUnclear(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))

@@ -11,14 +11,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// consequence is what follows a call that published nothing.
+// consequence is the next state of a target after a call that published nothing.
 type consequence struct {
 	blocked v1alpha1.Blocked
-	// retryAt is when the call is made again; zero if it is not.
+	// retryAt is the time of the retry, or zero if there is none.
 	retryAt time.Time
 }
 
-// apply enters a consequence into a target without an open attempt.
+// apply records a consequence in a target without an open attempt.
 func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	if c.retryAt.IsZero() {
 		fail(t, c.blocked)
@@ -28,7 +28,7 @@ func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	t.NextTryAt = v1alpha1.NewTimePtr(c.retryAt)
 }
 
-// ofRefusal returns what follows a refusal: another try after a pause, or none.
+// ofRefusal returns the consequence of a refusal: a retry after a pause, or a failure.
 func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
@@ -49,8 +49,8 @@ func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duratio
 	}
 }
 
-// nextTry returns the next attempt of a target after a pause, or when the platform
-// said, or a failure with the platform's reason if that would be too late.
+// nextTry returns a retry after a pause, or at the time that the platform announced. If that is after the deadline, it
+// returns a failure with the platform's reason.
 func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassTransient, "nothing was sent")
@@ -66,19 +66,19 @@ func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait
 	return c
 }
 
-// applyRefusal enters what follows a refusal that is confirmed.
+// applyRefusal records the consequence of a confirmed refusal.
 func applyRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
 	ofRefusal(t, err, wait, now).apply(t)
 }
 
-// scheduleRetry enters the next attempt of a target whose call published nothing.
+// scheduleRetry records the retry of a target whose call published nothing.
 func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
 	nextTry(t, reason, err, wait, now).apply(t)
 }
 
-// recordRefusal enters that the platform refused the call of an open attempt. The attempt
-// stays open until the platform was asked whether it published all the same, unless it
-// was asked already and the call is made again.
+// recordRefusal records that the platform refused the call of an open attempt. The attempt stays open until a lookup
+// has checked whether the platform published the post nevertheless, unless a lookup has done so already and the call
+// will be repeated.
 func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
 	follows := ofRefusal(t, r.Err, backoff(tries(t)), now)
 	if r.Unpublished && !follows.retryAt.IsZero() {
@@ -93,30 +93,29 @@ func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time)
 		t.Attempt.Refusal.RetryAt = v1alpha1.NewTimePtr(follows.retryAt)
 	}
 	if r.Err != nil && r.Err.Class == platforms.ClassRateLimited {
-		// A question is a call as well, and calls while limited prolong a limit.
+		// A lookup is a call too, and calls during a rate limit prolong it.
 		t.NextTryAt = t.Attempt.Refusal.RetryAt
 	}
 	setBlocked(t, follows.blocked)
 }
 
-// IsRefused reports whether an attempt is open for nothing but the confirmation of a
-// refusal.
+// IsRefused reports whether an attempt is open only for the confirmation of a refusal.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns from when on the platform is asked about a refused call. Another
-// process may ask, whose clock is ahead.
+// confirmFrom returns the earliest time for the lookup of a refused call. It includes a margin for a process whose
+// clock is ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
-// listedFrom returns from when on the account's listing shows the post of a refused call,
-// where the platform answers from that alone.
+// listedFrom returns when the account's listing is certain to show the post of a refused call, for platforms whose
+// lookup uses only the listing.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
 
-// recordConfirmation enters what a lookup found after a refusal. A post that is not found
-// lets the refusal stand, also where a listing proves nothing: nothing speaks against it.
+// recordConfirmation records the result of a lookup after a refusal. If no post is found, the refusal is confirmed,
+// even where a listing is no proof: there is no evidence against it.
 func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
 	from := listedFrom(t.Attempt, timing)
 	if f.Proof {
@@ -133,15 +132,15 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	}
 }
 
-// confirmRetryWindow bounds how long a platform is asked again that refuses the question as it
-// refused the call. It may refuse every question of this account, and people wait for the
-// failure; but one such answer is no more than a claim either.
+// confirmRetryWindow limits the retries of a lookup that the platform refuses as it refused the call. The platform may
+// refuse every lookup of this account, and users wait for the failure; but a single refused lookup proves as little as
+// the refused call.
 const confirmRetryWindow = time.Minute
 
-// recordConfirmationFailure enters that a platform could not be asked about a call that it
-// had refused. It is asked again for as long as after a lost answer, counted from the end of
-// the pause that it announced. Then the call is not made again, for it may have published,
-// and a person is asked where a listed post may be the one.
+// recordConfirmationFailure records a failed lookup of a refused call. Retries continue for as long as after a lost
+// response, counted from the end of the pause that the platform announced. After that the call is not repeated,
+// because it may have published. If the error has ClassUnknown, a listed post may be the one, and the target becomes
+// undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
 	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
@@ -168,8 +167,8 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 }
 
-// refuseUnconfirmed closes an attempt as refused that may have published: the platform could
-// not be asked. Its call is not made again.
+// refuseUnconfirmed closes an attempt as refused although it may have published, because the lookup failed. Its call
+// is not repeated.
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {

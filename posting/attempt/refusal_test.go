@@ -12,15 +12,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// confirming is the timing of a platform whose listing proves nothing and lags ten seconds
-// behind a refused call.
+// confirming returns the timing of a platform whose listing proves nothing and lags ten seconds behind a refused call.
 func confirming() Timing {
 	confirming := weak()
 	confirming.ConfirmAfter = 10 * time.Second
 	return confirming
 }
 
-// refusedAt is a target whose call was refused a second after its claim.
+// refusedAt returns a target whose call was refused a second after its claim.
 func refusedAt(t *testing.T, class platforms.Class, retryAt time.Time) *v1alpha1.TargetStatus {
 	t.Helper()
 	return refusedOf(t, claimed(t), class, retryAt)
@@ -218,8 +217,8 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 	}
 }
 
-// TestRefusalOutlivesItsPause goes through the life of a post whose account is limited for an
-// hour, and whose listing is away when the hour is over.
+// TestRefusalOutlivesItsPause follows a post whose account is limited for an hour, and whose listing is unavailable
+// when the hour is over.
 func TestRefusalOutlivesItsPause(t *testing.T) {
 	target := claimed(t)
 	target.TryUntil = timePtr(2 * time.Hour)

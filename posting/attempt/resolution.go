@@ -17,28 +17,27 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Resolution is what a person found out about a target whose outcome is unknown.
+// Resolution is a person's answer for an undecided target.
 type Resolution struct {
-	// Index of the target.
+	// Index is the index of the target.
 	Index int32
-	// ExternalID and ExternalURL name the published post. A person enters one of them, and
-	// the platform may know the other.
+	// ExternalID and ExternalURL identify the published post. A person enters one of them, and the platform may supply
+	// the other.
 	ExternalID  string
 	ExternalURL string
-	// Unnamed says that it was published, although the person knows neither.
+	// Unnamed is set if the target was published, but the person knows neither id nor address.
 	Unnamed bool
-	// AccountID is the account whose post that is, as the platform confirmed; empty if
-	// it did not, so that the id is kept as it was told.
+	// AccountID is the account of that post, as confirmed by the platform. It is empty without a confirmation, and the
+	// id is then recorded as entered.
 	AccountID string
 }
 
-// Published reports whether the person found that the target was published.
+// Published reports whether the answer is that the target was published.
 func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
 
-// ParseResolutions reads the value of the annotation social.herald.dev/settle:
-// entries "<index>=posted:<id>", "<index>=posted:<https address>", "<index>=posted" or
-// "<index>=not-sent", separated by commas. An address may hold commas: an entry begins
-// where a number and "=" follow one.
+// ParseResolutions parses the value of the annotation social.herald.dev/settle: entries "<index>=posted:<id>",
+// "<index>=posted:<https address>", "<index>=posted" or "<index>=not-sent", separated by commas. An address may
+// contain commas: a comma separates entries only if a number and "=" follow.
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
 	for value != "" || resolutions == nil {
@@ -57,7 +56,7 @@ func ParseResolutions(value string) ([]Resolution, error) {
 	return resolutions, nil
 }
 
-// entryStart finds the comma before an entry.
+// entryStart matches the comma before an entry.
 var entryStart = regexp.MustCompile(`,\s*-?[0-9]+=`)
 
 func parseResolution(entry string) (Resolution, error) {
@@ -88,18 +87,18 @@ func parseResolution(entry string) (Resolution, error) {
 	return r, nil
 }
 
-// idPlaceholder stands for the id in the command that people are shown.
+// idPlaceholder stands for the id in the command that users see.
 const idPlaceholder = "ID"
 
-// Bounds of the schema, in characters. An address is bounded in bytes, which are not fewer.
+// Maximum lengths in the schema, in characters. The length of an address is checked in bytes, which is at least its
+// length in characters.
 const (
 	longestID  = 256
 	longestURL = 2048
 )
 
-// validID reports whether this can be an id: no platform's ids hold anything but
-// letters, digits and a few signs. An address is no id, nor is a placeholder in
-// brackets.
+// validID reports whether a text can be an id. The ids of all platforms consist of letters, digits and a few signs, so
+// an address or a placeholder in brackets is not valid.
 func validID(id string) bool {
 	if id == "" || len(id) > longestID {
 		return false
@@ -109,7 +108,7 @@ func validID(id string) bool {
 	})
 }
 
-// validAddress returns what keeps a text from being an address on the web.
+// validAddress returns the reason why a text is not a web address, or nil.
 func validAddress(address string) error {
 	if len(address) > longestURL {
 		return fmt.Errorf("it is longer than %d characters", longestURL)
@@ -129,9 +128,8 @@ func validAddress(address string) error {
 	return nil
 }
 
-// Resolve enters what a person found out. Only an undecided target can be
-// settled so; tryUntil bounds the attempts that follow: those that "not-sent"
-// allows, and those of the next cards of a tree. cards is as in Record.
+// Resolve records a person's answer for an undecided target. tryUntil is the deadline of the attempts that may follow:
+// a resend after "not-sent", or the next cards of a tree. cards is as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
@@ -158,12 +156,12 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 	return nil
 }
 
-// resolvePosted enters that a target, or the next card of a tree, is published.
+// resolvePosted records that a target, or the next card of a tree, is published.
 func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) {
 	what := listed(t, r)
 	first := t.ExternalID == ""
 	if r.ExternalID == "" {
-		// The last card of a tree is not recorded as a card: that record is its id.
+		// The last card of a tree gets no CardStatus, since the id of a CardStatus is required.
 		cards = 0
 	}
 	recordPosted(t, what, cards, now)
@@ -178,7 +176,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 	}
 }
 
-// listed is the post of a resolution, with what the list of candidates says of it.
+// listed returns the post of a resolution, completed from the list of candidates.
 func listed(t *v1alpha1.TargetStatus, r Resolution) platforms.LookupResult {
 	what := platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL}
 	for i := range t.Candidates {

@@ -12,8 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLookupFindsWork has a lookup tell that the platform works on a call whose answer,
-// which would have told its id, was lost.
+// TestLookupFindsWork checks a lookup that finds a call in processing whose response, with its operation id, was lost.
 func TestLookupFindsWork(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
@@ -66,8 +65,8 @@ func TestLookupFindsWork(t *testing.T) {
 	}
 }
 
-// TestRefusedAndAtWork has a lookup tell that the platform works on what it refused: it is
-// neither failed nor sent again.
+// TestRefusedAndAtWork checks a lookup that finds a refused call in processing: the target neither fails nor is sent
+// again.
 func TestRefusedAndAtWork(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
 		target := claimed(t)
