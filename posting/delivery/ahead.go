@@ -14,22 +14,20 @@ import (
 )
 
 const (
-	// textAhead is how long before its time a text is prepared: that takes a
-	// moment, and is not recorded.
+	// textAhead is the lead time for preparing text. Text takes a moment to prepare, and its preparation is not
+	// recorded.
 	textAhead = time.Minute
-	// firstAheadPause and longestAheadPause bound the pauses between two tries
-	// before the post's time.
+	// firstAheadPause and longestAheadPause bound the backoff between attempts before the post's time.
 	firstAheadPause   = 10 * time.Second
 	longestAheadPause = 5 * time.Minute
-	// maxPreparedProblem is the schema's bound on the problem of a preparation.
+	// maxPreparedProblem is the maximum length of Prepared.Problem in the schema.
 	maxPreparedProblem = 1024
 )
 
-// ExpectedRate is how many bytes of its files a second a platform is expected to
-// take; big files begin earlier.
+// ExpectedRate is the assumed upload rate in bytes per second. It extends the lead time of large files.
 const ExpectedRate = 1 << 20
 
-// ahead is what is decided about the preparations of a post before its time.
+// ahead collects the decisions about preparations before the post's time.
 type ahead struct {
 	missing   []int
 	actions   []Action
@@ -43,9 +41,8 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides what precedes the visible calls and is made before the
-// post's time, and enters what came of it. A post that was prepared can still be
-// cancelled or edited.
+// prepareAhead decides which preparations to start before the post's time, and records their results. A prepared post
+// can still be cancelled or edited.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
@@ -71,7 +68,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		return
 	}
 	if f.blocked(i) != nil {
-		// A change wakes the post; before that nothing is tried.
+		// A change of the inputs requeues the post. Until then a retry would fail again.
 		a.forInputs = true
 		a.requeueAt(f.blockedUntil(i))
 		return
@@ -104,8 +101,8 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	}
 }
 
-// outdate drops what is recorded of a preparation for what the post said before an
-// edit. What a Secret keeps of it stays known, so that it is removed with the rest.
+// outdate drops a recorded preparation whose content differs from the post after an edit. If a Secret holds upload
+// sessions, outdate keeps the reference to it, so that the Secret is cleaned up with the rest.
 func outdate(t *v1alpha1.TargetStatus, hash string) {
 	switch {
 	case t.Prepared == nil || t.Prepared.ContentHash == hash:
@@ -116,10 +113,9 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// AheadFrom is from when on a target of a scheduled post may be prepared: as long
-// before the post's time as is configured, and earlier for big files, but not so
-// early that the platform, which keeps it for lasts, would have forgotten it again.
-// Posts of one time do not all begin at once.
+// AheadFrom returns the start of the preparation window of a scheduled post's target: the configured lead before the
+// post's time, plus upload time for large files. The lead is at most half of lasts, the platform's TTL for a
+// preparation. A per-post spread keeps posts with equal times from starting together.
 func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)
@@ -136,9 +132,8 @@ func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
-// preparationRetryAt is when a preparation that failed ahead of time is tried again; far
-// away if that is left to the post's time, because the platform will not change
-// its mind.
+// preparationRetryAt returns the time of the next attempt after a preparation failed ahead of time. After a permanent
+// error it returns a time a year away, which leaves the next attempt to the post's time.
 func preparationRetryAt(p *Preparation) time.Time {
 	if p.Err.Class == platforms.ClassPermanent || p.Err.Class == platforms.ClassDuplicate {
 		return p.EndedAt.Add(24 * 365 * time.Hour)
@@ -154,8 +149,7 @@ func preparationRetryAt(p *Preparation) time.Time {
 	return at
 }
 
-// recordPrepared enters a preparation that is complete. A text is made again in a
-// moment, and is not recorded.
+// recordPrepared records a complete preparation. Text is not recorded, because it can be prepared again in a moment.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -169,7 +163,7 @@ func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	}
 }
 
-// recordFailure enters why a preparation failed, and reports whether that is news.
+// recordFailure records the error of a preparation and reports whether it differs from the recorded one.
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 	secret, hash := p.recordedSecret(t.Prepared)
 	failed := v1alpha1.Prepared{
@@ -181,7 +175,7 @@ func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
 		if same == failed {
 			if known.SecretHash != failed.SecretHash {
-				// Without it, what the Secret holds would not be used again.
+				// Without the new hash, the contents of the Secret would not be reused.
 				t.Prepared = &failed
 			}
 			return false

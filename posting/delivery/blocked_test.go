@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestHeld has the words for which a post waits while the platform takes no posts of
-// its account: they are the connection's own, if it is that account which is held.
+// TestHeld checks the message of a post that waits while the platform accepts no posts of its account. If the limit
+// applies to that account, the message is the connection's own.
 func TestHeld(t *testing.T) {
 	limited := func(conn *v1alpha1.Connection, in time.Duration, why string) {
 		conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage = v1alpha1.NewTimePtr(t0.Add(in)), why

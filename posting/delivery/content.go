@@ -14,10 +14,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Content is what is published next for a target; of a tree, the first card that
-// is not recorded, as a reply to the one before. The files have no Bytes. A file
-// that does not exist has its name only: it cannot be sent, and what was published
-// of it can still be looked up.
+// Content returns the next content to publish for a target. For a tree, that is the first card that is not recorded,
+// as a reply to the previous card. The files have no Bytes. A missing file has only its name: it cannot be sent, but
+// an earlier publication with it can still be looked up.
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]
@@ -49,7 +48,7 @@ func file(name string, m *v1alpha1.Media) platforms.File {
 	return platforms.FileOf(m)
 }
 
-// Text is what a target says next; of a tree, the caption of its next card.
+// Text returns the next text to publish for a target. For a tree, it is the caption of the next card.
 func Text(post *v1alpha1.Post, target int) string {
 	if target >= len(post.Spec.Targets) {
 		return ""
@@ -62,7 +61,7 @@ func Text(post *v1alpha1.Post, target int) string {
 	return post.Spec.Targets[target].Caption
 }
 
-// Files names the files of what is published next for a target.
+// Files returns references to the files of the next content of a target.
 func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	spec := &post.Spec
 	switch {
@@ -78,7 +77,7 @@ func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	return nil
 }
 
-// FileProblem says why the files of a target cannot be sent now, or "".
+// FileProblem returns the reason why the files of a target cannot be sent now, or "".
 func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) string {
 	for _, ref := range Files(post, target) {
 		m := media[ref.Name]
@@ -92,7 +91,7 @@ func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Med
 	return ""
 }
 
-// ContentHash identifies what is published next for a target, and by which account.
+// ContentHash identifies the next content of a target together with the publishing account.
 func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, media map[string]*v1alpha1.Media) string {
 	c := Content(post, target, media)
 	parts := []string{c.Text}
@@ -112,7 +111,7 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
 }
 
-// options writes TikTok's options out, what they leave open included.
+// options lists TikTok's options as strings, including the unset ones.
 func options(o *v1alpha1.TikTokOptions) []string {
 	flag := func(b *bool) string {
 		if b == nil {

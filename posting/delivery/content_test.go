@@ -21,7 +21,7 @@ func refs(names ...string) (refs []v1alpha1.LocalReference) {
 	return refs
 }
 
-// cardsOf is a tree of three cards, the second with a file, of which so many are published.
+// cardsOf returns a tree of three cards, the second with a file. The first ones are published.
 func cardsOf(published int) *v1alpha1.Post {
 	p := tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
 	for i, caption := range []string{"one", "two", "three"} {
@@ -118,8 +118,8 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestContentHash holds that a hash changes with all that is published, and with nothing else: what was prepared serves as
-// long as its hash stays.
+// TestContentHash checks that a hash changes with all published content and with nothing else: a preparation can be
+// used until its hash changes.
 func TestContentHash(t *testing.T) {
 	hash := func(p *v1alpha1.Post, conn *v1alpha1.Connection, m *v1alpha1.Media) string {
 		return ContentHash(p, 0, conn, map[string]*v1alpha1.Media{"m": m})
@@ -149,7 +149,7 @@ func TestContentHash(t *testing.T) {
 		post *v1alpha1.Post
 		conn *v1alpha1.Connection
 		file *v1alpha1.Media
-		// as is the row before that has the same hash.
+		// as is the name of an earlier row with the same hash.
 		as string
 	}{
 		{name: "a video"},

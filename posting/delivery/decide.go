@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Decide returns what comes next for a post. It decides from recorded facts, so
-// that any process may take over at any moment.
+// Decide returns the next actions for a post. It reads only recorded facts, so that any process may take over at any
+// moment.
 func Decide(f *Facts) []Action {
 	post := f.Post
 	if len(f.Results) > 0 {
@@ -66,30 +66,29 @@ func Decide(f *Facts) []Action {
 	return f.deliver()
 }
 
-// cancel stores that a post was withdrawn.
+// cancel returns the write that records a cancelled post.
 func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
 
 const acceptedMessage = "the post passed every rule"
 
-// mayHaveBeenSent reports whether the object is a copy from a backup of a post
-// whose time had come before. An edit does not change that: until a person has said
-// of a target what became of it, no other one goes out.
+// mayHaveBeenSent reports whether the object is a copy from a backup whose original was due before. An edit does not
+// change that: no target is sent until a person has resolved the undecided ones.
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {
-		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // it was entered without a look
+		return attempt.BlockedBy(&t, v1alpha1.ReasonRecordUnavailable) // recorded while the archive was unavailable
 	})
 	return f.dueCopy() && !hasEarlierRecord(f.Post) && !isKnown
 }
 
-// dueCopy reports whether the object is a copy from a backup whose time has come.
+// dueCopy reports whether the object is a copy from a backup and is due.
 func (f *Facts) dueCopy() bool {
 	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
 }
 
-// restored is why a copy from a backup is not sent.
+// restored blocks a copy from a backup.
 var restored = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
@@ -97,10 +96,10 @@ var restored = v1alpha1.Blocked{
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 
-// release lets a post that is being deleted go once no call for it can be under
-// way and what became of the last one is known, or cannot be found out. A connection
-// that goes meanwhile wakes it: then nobody can be asked any more. In a namespace that is
-// being deleted the platform is asked once more, without a pause.
+// release allows the deletion of a post when no call for it can be running and the outcome of the last call is known
+// or can no longer be determined. If a connection is deleted meanwhile, the post is requeued, because no further
+// lookup is possible. In a namespace that is being deleted, release does one last lookup without waiting for the next
+// due time.
 func (f *Facts) release() []Action {
 	lookups := f.dueLookups()
 	if f.NamespaceTerminating {
@@ -120,7 +119,7 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// admit enters that the post passed every rule.
+// admit records that the post passed every rule.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.ensureTargets()
@@ -131,13 +130,12 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is how long before its time a post is looked at once more, whatever else happens to it: what is wrong by
-// then is told before it is too late to mend, and the posts of one second get their turns in the order in
-// which they come (package dispatch), which is counted for minutes and not for months.
+// lastLook is how long before its time every post is reconciled once, even without an event. Problems that exist by
+// then are reported while they can still be fixed. Posts that are due in the same second are delivered in the order of
+// their arrival (package dispatch), which is tracked for minutes and not for months.
 const lastLook = 5 * time.Minute
 
-// schedule accepts a post whose time lies ahead, and prepares it as far as that
-// can be done ahead of it.
+// schedule accepts a post that is due in the future, and starts the preparations that are possible before then.
 func (f *Facts) schedule() []Action {
 	f.admit()
 	ahead := f.prepareAhead()
@@ -149,8 +147,8 @@ func (f *Facts) schedule() []Action {
 	return append(ahead.actions, Write{}, wait)
 }
 
-// waitForTime comes back for the last look, and after that at the scheduled time. A post sleeps until then, however
-// long that is: who keeps the timers wakes it when they have become wrong (apiclock.Leaps).
+// waitForTime requeues the post for the last look, and after that at the scheduled time. The wait has no upper bound,
+// since the owner of the timers requeues posts after a jump of the clock (apiclock.Leaps).
 func (f *Facts) waitForTime() Wait {
 	at := f.Post.Spec.ScheduledAt.Time
 	if last := at.Add(f.spread(lastLook/2) - lastLook); last.After(f.Now) {
@@ -159,7 +157,7 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: at, InTurn: true}
 }
 
-// failAll fails every target of a post for which no call was claimed. Each target has its own event.
+// failAll fails every target of a post without a claim. Each target has its own event.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	for i := range f.Post.Status.Targets {
@@ -168,7 +166,7 @@ func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	return []Action{Write{}}
 }
 
-// ensureTargets gives every target its entry in the status.
+// ensureTargets adds the missing status entries of targets.
 func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
@@ -184,7 +182,7 @@ func (f *Facts) ensureTargets() {
 			t.Platform = conn.Spec.Platform
 		}
 		if post.Status.ObservedGeneration != post.Generation {
-			// What was entered speaks of the spec before an edit.
+			// The entry describes the spec before an edit.
 			attempt.Reset(t)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// publisher is a platform that takes texts and what else it delivers; it is never called.
+// publisher is a platform that accepts texts and the categories in delivers. It is never called.
 type publisher struct {
 	platforms.Publisher
 
@@ -39,15 +39,14 @@ func (p publisher) Capabilities() platforms.Capabilities {
 	}
 }
 
-// situation is what a row of a table changes.
+// situation is the state that a row of a table changes.
 type situation struct {
 	*Facts
 	target *v1alpha1.TargetStatus
 	conn   *v1alpha1.Connection
 }
 
-// facts are those of an immediate text post to one ready account of X, created ten
-// seconds ago, as changed.
+// facts returns the facts of an immediate text post to one ready account of X, created ten seconds ago, with a change.
 func facts(change func(s *situation)) *Facts {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{
 		Name: "post", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(t0.Add(-10 * time.Second)),
@@ -83,14 +82,14 @@ func ready(conn *v1alpha1.Connection, status metav1.ConditionStatus, reason stri
 	conn.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "so it is"}}
 }
 
-// entered puts the row's target into the status of the post.
+// entered stores the row's target in the status of the post.
 func (s *situation) entered() *v1alpha1.TargetStatus {
 	s.Post.Status.ObservedGeneration = s.Post.Generation
 	s.Post.Status.Targets = []v1alpha1.TargetStatus{*s.target}
 	return &s.Post.Status.Targets[0]
 }
 
-// claimed opens an attempt of the first target, so long ago.
+// claimed opens an attempt of the first target with a claim in the past.
 func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
 	t := s.entered()
 	if err := attempt.Open(t, attempt.Claim{ID: "a1", AccountID: "account", Window: s.Settings.SendWindow}, t0.Add(-ago)); err != nil {
@@ -99,7 +98,7 @@ func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
 	return t
 }
 
-// scheduled gives the post a time, so long from now.
+// scheduled schedules the post relative to t0.
 func (s *situation) scheduled(in time.Duration) {
 	s.Post.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(in))
 }
@@ -114,7 +113,7 @@ func (s *situation) twoTargets() {
 
 func preparing(p Preparation) func(int) Preparation { return func(int) Preparation { return p } }
 
-// words are actions in the form in which the tables name them.
+// words formats actions as in the tables.
 func words(actions []Action) (out []string) {
 	for _, action := range actions {
 		switch a := action.(type) {
@@ -489,10 +488,10 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// entry is the first or second entry of the status.
+// entry returns entry i of the status.
 func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Target(s.Post, i) }
 
-// pausedSecond adds a second target, of which nothing is to be done for two minutes.
+// pausedSecond adds a second target that waits for two minutes.
 func (s *situation) pausedSecond() {
 	s.twoTargets()
 	s.entered()
@@ -501,7 +500,7 @@ func (s *situation) pausedSecond() {
 	})
 }
 
-// turnedAway closes an attempt that the platform refused because of the connection; it is tried again in a minute.
+// turnedAway closes an attempt that the platform refused because of the connection. The retry is in a minute.
 func (s *situation) turnedAway() *v1alpha1.TargetStatus {
 	t := s.claimed(time.Minute)
 	t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Minute))
@@ -516,10 +515,10 @@ func (s *situation) accepted() {
 	setAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 }
 
-// notFound is that of a connection that does not exist.
+// notFound is the error for a missing connection.
 var notFound = field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 
-// TestRefuse says what each target of a post is told that is not accepted.
+// TestRefuse checks the messages of the targets of a post that is not accepted.
 func TestRefuse(t *testing.T) {
 	path := field.NewPath("spec", "targets")
 	missing := field.ErrorList{field.NotFound(path.Index(1).Child("connectionRef", "name"), "y")}
@@ -583,7 +582,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestDecideFails says with which reason a target fails.
+// TestDecideFails checks the reasons of failed targets.
 func TestDecideFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string

@@ -1,12 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery decides what comes next for a post. Decide takes recorded
-// facts and the time, and returns actions; the reconciler carries them out, and
-// package explore walks through every order in which that can happen. What
-// happened is entered into the post by the functions of enter.go, and Describe
-// derives what people read. The package is pure: it changes the status of the
-// post that it is given, does no I/O and reads no clock.
+// Package delivery decides the next actions for a post. Decide takes recorded facts and the time, and returns actions.
+// The reconciler executes them, and package explore tests every possible order of events. The functions of record.go
+// record events in the post, and Describe derives the fields for readers. The package is pure: it changes only the
+// status of the given post, does no I/O and reads no clock.
 package delivery
 
 import (
@@ -21,76 +19,71 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Settings are the times that delivery works with.
+// Settings are the time limits of delivery.
 type Settings struct {
-	// StartingDeadline is how late a scheduled post may still go out, and how
-	// long a temporary refusal is tried again.
+	// StartingDeadline is the maximum lateness of a scheduled post, and the maximum time for retries of a temporary
+	// refusal.
 	StartingDeadline time.Duration
-	// LongestDelay is how late a post may still go out whose platform announced
-	// pauses: the starting deadline counts from the end of a pause, within this.
+	// LongestDelay is the maximum lateness of a post whose platform announces pauses. Within it, the starting deadline
+	// counts from the end of a pause.
 	LongestDelay time.Duration
-	// SendWindow is how long after its claim a call may be begun.
+	// SendWindow is the time after a claim within which its call must start.
 	SendWindow time.Duration
-	// ClockMargin is how far two clocks may differ.
+	// ClockMargin is the maximum difference between two clocks.
 	ClockMargin time.Duration
-	// PrepareAhead is how long before its time a scheduled post with files is
-	// prepared.
+	// PrepareAhead is the lead time for the preparation of a scheduled post with files.
 	PrepareAhead time.Duration
 }
 
-// Facts are what a decision is made from.
+// Facts are the input of a decision.
 type Facts struct {
-	// Post is the post as it was read. Decide enters into its status what it
-	// decides about targets.
+	// Post is the post as it was read. Decide records its decisions about targets in the status.
 	Post *v1alpha1.Post
 	// Now is the time of the decision.
 	Now time.Time
-	// Settings are those of this installation.
+	// Settings are the settings of this installation.
 	Settings Settings
 	// Platforms are the platforms of this process.
 	Platforms platforms.Registry
-	// Connections and Media hold what the post refers to, by name. What does
-	// not exist is absent.
+	// Connections and Media hold the objects that the post refers to, by name. Missing objects have no entry.
 	Connections map[string]*v1alpha1.Connection
 	Media       map[string]*v1alpha1.Media
-	// BlockedUntil returns when the platform takes calls for a connection again;
-	// zero if it takes them now.
+	// BlockedUntil returns when the platform accepts calls for a connection again, or zero if it accepts them now.
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
-	// Unowned is set if no team owns the post's namespace: nothing is sent there.
+	// Unowned is set if no team owns the post's namespace. Nothing is sent there.
 	Unowned bool
-	// StartedAt is when this process began to work on posts; zero if that does not matter.
+	// StartedAt is when this process started to reconcile posts, or zero if it does not matter.
 	StartedAt time.Time
-	// Earlier is what is known of an earlier post of the name.
+	// Earlier is the lookup of an earlier post with the same name.
 	Earlier Earlier
-	// Rollback is what is known of the cluster having been put back to an earlier state.
+	// Rollback describes a detected or suspected rollback of the cluster.
 	Rollback Rollback
-	// NamespaceTerminating is set if the post's namespace is being deleted, and was asked for
-	// because the post is. What could tell of its last call goes with it.
+	// NamespaceTerminating is set if the post's namespace is being deleted. It is read only for a post that is being
+	// deleted. Deleting the namespace removes the evidence of the last call.
 	NamespaceTerminating bool
-	// Suspended is set while nothing of the post's team is published, and Suspensions are
-	// the recent times in which that was so; the present one is among them once it is
-	// recorded. Deadlines move by them.
+	// Suspended is set while the post's team is suspended. Suspensions are its recent suspensions, including the
+	// current one once it is recorded. They shift deadlines.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// MayProbe reports whether the post may call the platform for a connection of which
-	// BlockedUntil says nothing. When the limit of an app has ended, one post may, and
-	// finds out whether it is over; nil lets every post.
+	// MayProbe reports whether the post may call the platform for a connection without a current limit in
+	// BlockedUntil. After the limit of an app ends, one post probes whether the platform accepts calls again. If
+	// MayProbe is nil, every post may call.
 	MayProbe func(conn *v1alpha1.Connection) bool
 	// Invalid returns the rules that the post breaks.
 	Invalid func() field.ErrorList
-	// Results are the results that this process knows and could not record.
+	// Results are results that this process has but could not record.
 	Results []Result
-	// CredentialsProblem returns why the credentials of a connection cannot be read,
-	// as this pass has learned; nil if they can, or were not read.
+	// CredentialsProblem returns the error of reading a connection's credentials in this reconciliation. It returns
+	// nil if they could be read, or were not read.
 	CredentialsProblem func(connection string) error
-	// Preparation returns what precedes the visible call of a target.
+	// Preparation returns the preparation of a target.
 	Preparation func(target int) Preparation
-	// SlotsRequested is set once this pass has asked for places for the
-	// preparations: what has none then is woken when a place is free.
+	// SlotsRequested is set after this reconciliation has requested slots for the preparations. A preparation without
+	// a slot is requeued when one becomes free.
 	SlotsRequested bool
 }
 
-// Result is what came of the call of one attempt.
+// Result is the outcome of one attempt's call.
 type Result struct {
 	// Target is the index in spec.targets.
 	Target int
@@ -99,57 +92,54 @@ type Result struct {
 	platforms.Result
 }
 
-// PreparationState is how far the preparation of a target is.
+// PreparationState is the progress of a target's preparation.
 type PreparationState int
 
 // The states of a preparation.
 const (
-	// PreparationNotNeeded: nothing precedes the visible call.
+	// PreparationNotNeeded: the target needs no preparation.
 	PreparationNotNeeded PreparationState = iota
-	// PreparationMissing: it has not begun.
+	// PreparationMissing: it has not started.
 	PreparationMissing
-	// PreparationRunning: it is under way.
+	// PreparationRunning: it is in progress.
 	PreparationRunning
-	// PreparationReady: nothing but the call is left.
+	// PreparationReady: it is complete, and the visible call can follow.
 	PreparationReady
 	// PreparationFailed: it ended with an error.
 	PreparationFailed
-	// PreparationVisible: it has become visible already, by a call that was taken
-	// for lost.
+	// PreparationVisible: the content is already published, by an earlier call that was assumed lost.
 	PreparationVisible
 )
 
-// Preparation is what the process knows of what precedes the visible call of a
-// target: an upload, or a container that is not visible.
+// Preparation is this process's view of the preparation of a target, such as an upload or a hidden container.
 type Preparation struct {
 	State PreparationState
-	// Hash identifies the content that it is made for.
+	// Hash identifies the prepared content.
 	Hash string
-	// BegunAt and EndedAt are when it began and ended.
+	// BegunAt and EndedAt are its start and end times.
 	BegunAt, EndedAt time.Time
-	// Ahead is set if it began before the post's time.
+	// Ahead is set if it started before the post's time.
 	Ahead bool
-	// Failures counts the failures in a row before this one.
+	// Failures counts the consecutive failures before this one.
 	Failures int
-	// Checkpoint names what is there so far on the platform, and Secret tells
-	// that what carries authority over it is kept in a Secret.
+	// Checkpoint is the platform's reference to the prepared content. Secret is set if a Secret holds its upload
+	// session.
 	Checkpoint string
 	Secret     bool
-	// SecretHash identifies what is kept there; empty without a Secret.
+	// SecretHash identifies the contents of that Secret. It is empty without a Secret.
 	SecretHash string
-	// Converting says that a video is being converted, and Converted how much of that is
-	// done, in percent.
+	// Converting is set during the conversion of a video. Converted is its progress in percent.
 	Converting bool
 	Converted  int
-	// Err is why it failed.
+	// Err is the error of a failed preparation.
 	Err *platforms.Error
-	// TTL is how long the platform keeps what is prepared.
+	// TTL is how long the platform keeps the prepared content.
 	TTL time.Duration
 }
 
-// recordedSecret returns what is recorded of what the Secret keeps. A preparation that
-// goes on, and has not read the Secret yet or cannot, does not know it: what is known
-// stays, or a session that a call was made with would be forgotten.
+// recordedSecret returns the values of Secret and SecretHash to record. A running preparation that has not read the
+// Secret yet, or cannot read it, has no hash; recordedSecret then keeps the known hash. Otherwise the session of an
+// earlier call would be lost.
 func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, hash string) {
 	if p.SecretHash == "" && known != nil && known.SecretHash != "" && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint {
 		return true, known.SecretHash
@@ -157,9 +147,8 @@ func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, has
 	return p.Secret, p.SecretHash
 }
 
-// Action is one thing to do next. Actions are carried out in their order; the
-// pass ends with the first one that stores something, for the change wakes the
-// post again.
+// Action is a step of the delivery. Actions are executed in order. The reconciliation ends with the first action that
+// stores a change, because the change requeues the post.
 //
 //sumtype:decl
 type Action interface{ isAction() }
@@ -167,37 +156,36 @@ type Action interface{ isAction() }
 type (
 	// Record stores the results in Facts.Results.
 	Record struct{}
-	// Resolve enters what a person found out, as the annotation says it.
+	// Resolve records the resolution in the annotation.
 	Resolve struct{ Value string }
-	// Lookup asks the platform what became of the open attempts of targets.
+	// Lookup queries the platform for the outcome of the targets' open attempts.
 	Lookup struct{ Targets []int }
-	// Prepare starts what precedes the visible calls of targets. Decide is asked
-	// again afterwards.
+	// Prepare starts the preparations of targets. Decide is called again afterwards.
 	Prepare struct {
 		Targets []int
 		Ahead   bool
 	}
-	// ReportPreparation tells people and the connection that a preparation failed,
-	// and forgets it unless it was made ahead of the post's time.
+	// ReportPreparation reports a failed preparation as an event and to the connection. It drops the preparation
+	// unless it was made ahead of the post's time.
 	ReportPreparation struct {
 		Target int
 		Ahead  bool
 	}
-	// FindEarlier asks the archive what became of an earlier post of the name. Decide is
-	// asked again afterwards.
+	// FindEarlier queries the archive for the outcome of an earlier post with the same name. Decide is called again
+	// afterwards.
 	FindEarlier struct{}
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
-	// Write stores the status if it has changed, and then tells the event.
+	// Write stores the status if it has changed, then emits the event.
 	Write struct{ Event Event }
-	// Release takes the finalizer off a post that is being deleted.
+	// Release removes the finalizer from a post that is being deleted.
 	Release struct{}
-	// Wait comes back at a time; the zero time means when something changes.
+	// Wait requeues the post at Until. If Until is zero, only a change requeues it.
 	Wait struct {
 		Until time.Time
-		// ForInputs asks to be woken when a connection or a file of the post changes.
+		// ForInputs requeues the post when one of its connections or files changes.
 		ForInputs bool
-		// InTurn lets the posts of other teams that are due then go between.
+		// InTurn lets due posts of other teams run in between.
 		InTurn bool
 	}
 )
@@ -213,19 +201,19 @@ func (Write) isAction()             {}
 func (Release) isAction()           {}
 func (Wait) isAction()              {}
 
-// Event is what the owner of a post is told when its status was written. The zero
-// Event tells nothing. A target that a decision fails has its own event, which the controller emits.
+// Event is emitted to the owner of a post after its status is written. The zero Event emits nothing. A target that
+// fails by a decision has its own event, which the controller emits.
 type Event struct {
-	// Warning is set if a person has to act.
+	// Warning is set if a person must act.
 	Warning bool
-	// Reason is a word of v1alpha1.
+	// Reason is one of the reasons in v1alpha1.
 	Reason string
-	// Message says it in words; empty for that of the Ready condition.
+	// Message is the text. If it is empty, the event has the message of the Ready condition.
 	Message string
 }
 
-// Timing returns what the protocol works with for the post on a platform; false if
-// this process cannot publish there.
+// Timing returns the protocol's time limits for the post on a platform. It returns false if this process cannot
+// publish there.
 func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	timing := attempt.Timing{SendWindow: f.Settings.SendWindow, ClockMargin: f.Settings.ClockMargin, LookupTimeout: f.Settings.StartingDeadline}
 	p, ok := f.Platforms[name].(platforms.Publisher)
@@ -240,13 +228,12 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	return timing, true
 }
 
-// connection returns the connection of a target; nil if it does not exist.
+// connection returns the connection of a target, or nil if it does not exist.
 func (f *Facts) connection(target int) *v1alpha1.Connection {
 	return f.Connections[f.Post.Spec.Targets[target].ConnectionRef.Name]
 }
 
-// blockedUntil is when the platform of a target takes calls again; zero if it
-// takes them now.
+// blockedUntil returns when the platform of a target accepts calls again, or zero if it accepts them now.
 func (f *Facts) blockedUntil(target int) time.Time {
 	if conn := f.connection(target); conn != nil {
 		return f.BlockedUntil(conn)
@@ -254,6 +241,6 @@ func (f *Facts) blockedUntil(target int) time.Time {
 	return time.Time{}
 }
 
-// spread returns a part of a duration that is the same for the post each time, so that
-// what would come in step with other posts comes one after another.
+// spread returns a fraction of the duration that is constant for each post. It staggers events that would otherwise
+// coincide with events of other posts.
 func (f *Facts) spread(over time.Duration) time.Duration { return jitter.Within(over, f.Post.UID) }

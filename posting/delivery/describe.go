@@ -17,16 +17,14 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// maxConditionMessage keeps conditions well below the 32,768 characters that
-// metav1.Condition allows, and an object small.
+// maxConditionMessage keeps objects small. metav1.Condition allows 32,768 characters.
 const maxConditionMessage = 2000
 
-// maxURLs bounds the addresses that a post shows together.
+// maxURLs limits the total length of the addresses in the status, in bytes.
 const maxURLs = 1024
 
-// Describe derives what people and tools read of a post from its recorded
-// facts: phases, reasons, messages and conditions, and whether anything is left
-// to do. What it derives is shown; no decision reads it (fields_test.go).
+// Describe derives the fields for people and tools from the recorded facts of a post: phases, reasons, messages,
+// conditions and whether the post is finished. No decision reads these fields (fields_test.go).
 func Describe(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	for i := range s.Targets {
@@ -50,9 +48,8 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	describeUndecided(post, now)
 }
 
-// withdraw enters which targets will not be published because of the spec: the
-// post was cancelled before its delivery began, or an edit took the target out.
-// An entry is never removed.
+// withdraw records which targets the spec excludes from publication: the post was cancelled before its delivery
+// started, or an edit removed the target. Entries are never removed.
 func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.State = posting.StateOf(t)
 	switch {
@@ -65,8 +62,7 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// describeFinished derives whether the post is finished. The time is that of the first
-// write that says so.
+// describeFinished derives whether the post is finished. FinishedAt is the time of the first write with that result.
 func describeFinished(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	s.Finished = Finished(post)
@@ -79,15 +75,15 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// latchCancel records a cancel, which holds from then on for every spec.
+// latchCancel records a cancel. From then on it applies to every spec of the post.
 func latchCancel(post *v1alpha1.Post) {
 	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
 	}
 }
 
-// Finished reports whether the manager may stop watching the post: nothing is
-// left to do, and no answer of a person is awaited.
+// Finished reports whether the manager may stop watching the post: no action remains, and no answer of a person is
+// awaited.
 func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhasePosted:
@@ -99,7 +95,7 @@ func Finished(post *v1alpha1.Post) bool {
 	return false
 }
 
-// summarize puts the state of a post into the words of its conditions.
+// summarize returns the summary of a post for its conditions.
 func summarize(post *v1alpha1.Post) conditions.Summary {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	switch phase := posting.PhaseOf(post); {
@@ -120,7 +116,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	}
 }
 
-// cancelled says that nothing of a post is published, and what to do about a spec that asks for it.
+// cancelled returns the message of a cancelled post. If the spec asks for publication, the message has the remedy.
 func cancelled(post *v1alpha1.Post) string {
 	if post.Spec.Cancelled {
 		return "cancelled; nothing was published"
@@ -132,7 +128,8 @@ func settled(reason, message string) conditions.Summary {
 	return conditions.Summary{Ready: true, Reason: reason, Message: message, Progress: conditions.Settled}
 }
 
-// underway says what the post does, or what its first target waits for.
+// underway returns the summary of a post in progress. If a target is waiting, it has the reason and message of the
+// first one.
 func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; posting.StateOf(t) == v1alpha1.TargetPending && t.Message != "" {
@@ -143,8 +140,8 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// notAccepted says what is wrong with a post. What a person must mend is stuck, and
-// tools that wait for the post learn it at once.
+// notAccepted returns the summary of a post that is not accepted. A post that a person must fix is stuck, so that
+// tools that wait for it stop at once.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
 	if isRecoverable(accepted.Reason) {
@@ -153,7 +150,7 @@ func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	return s
 }
 
-// failure says why targets of a post failed.
+// failure returns the reasons and messages of the failed targets.
 func failure(post *v1alpha1.Post) conditions.Summary {
 	s := conditions.Summary{Progress: conditions.Stuck}
 	var failed []string
@@ -184,7 +181,7 @@ func pluralizeTargets(targets int) string {
 	return fmt.Sprintf("%d targets", targets)
 }
 
-// postedOf counts the targets that are posted, and lists their addresses.
+// postedOf returns the number of posted targets and their addresses.
 func postedOf(post *v1alpha1.Post) (count, urls string) {
 	posted := 0
 	for i := range post.Status.Targets {

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// post is an immediate post with the given entries, on X.
+// post returns an immediate post on X with the given entries.
 func post(entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "launch", Generation: 1, CreationTimestamp: metav1.NewTime(t0)}}
 	for i := range entries {
@@ -26,7 +26,7 @@ func post(entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	return p
 }
 
-// tree is a post with a tree of three cards.
+// tree returns a post with a tree of three cards.
 func tree(t v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := post(t)
 	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, 3)}
@@ -310,7 +310,7 @@ func TestDescribePlatforms(t *testing.T) {
 	}
 }
 
-// TestDescribePrepared tells how far a post is before its time.
+// TestDescribePrepared checks the progress that is reported before the post's time.
 func TestDescribePrepared(t *testing.T) {
 	done := &v1alpha1.Prepared{Complete: true}
 	begun := &v1alpha1.Prepared{Checkpoint: "part 1"}
@@ -344,7 +344,7 @@ func TestDescribePrepared(t *testing.T) {
 			if !tt.due {
 				p.Spec.ScheduledAt = later
 			}
-			// What was told before does not stay.
+			// An old condition is replaced or removed.
 			setCondition(p, t0, v1alpha1.ConditionPrepared, metav1.ConditionUnknown, "Before", "")
 			Describe(p, t0)
 			got := ""
@@ -358,7 +358,7 @@ func TestDescribePrepared(t *testing.T) {
 	}
 }
 
-// TestQuestions words what a person is asked.
+// TestQuestions checks the questions for undecided targets.
 func TestQuestions(t *testing.T) {
 	const head = "look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
 		"and answers for several targets may stand in one command, with a comma between them"
@@ -423,8 +423,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestDescribeEarlierVersion describes what a version wrote that kept the state
-// in phase and reason.
+// TestDescribeEarlierVersion describes entries of a version that recorded the state in phase and reason.
 func TestDescribeEarlierVersion(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -455,8 +454,7 @@ func TestDescribeEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestPublished holds the condition that tells whether all is out, and how much of
-// Ready it repeats.
+// TestPublished checks the condition Published, and how much of Ready's message it repeats.
 func TestPublished(t *testing.T) {
 	long := func(n int) v1alpha1.TargetStatus {
 		return v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRefused, Problem: strings.Repeat("a", n-len("target 0 (x): "))}}

@@ -17,11 +17,10 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// mostQuestions is how many targets one condition gives the commands for.
+// mostQuestions is the maximum number of targets with commands in one condition.
 const mostQuestions = 5
 
-// setAccepted enters whether a post passed every rule: the reason Accepted says
-// that it did, any other one why not.
+// setAccepted sets the condition Accepted. It is true for the reason Accepted, and false for any other reason.
 func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAccepted {
@@ -37,8 +36,8 @@ func setCondition(post *v1alpha1.Post, now time.Time, kind string, status metav1
 	})
 }
 
-// describePrepared derives the condition that tells whether what can be done
-// before a post's time is done; absent while nothing was begun.
+// describePrepared derives the condition Prepared, which reports whether the preparations ahead of the post's time are
+// complete. It is absent until one has started.
 func describePrepared(post *v1alpha1.Post, now time.Time) {
 	var begun bool
 	var waits, problems []string
@@ -71,23 +70,23 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// describePublished says whether all targets are published, and why not otherwise.
+// describePublished derives the condition Published, which reports whether all targets are published, or the reason
+// why not.
 func describePublished(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if post.Status.Phase == v1alpha1.PhasePosted {
 		status = metav1.ConditionTrue
 	}
 	if len(message) > maxPublishedMessage {
-		message = "the condition Ready says why" // once is enough in one object
+		message = "the condition Ready says why" // avoids a second copy of a long message in the object
 	}
 	setCondition(post, now, v1alpha1.ConditionPublished, status, reason, message)
 }
 
-// maxPublishedMessage is how many bytes the condition Published repeats of Ready.
+// maxPublishedMessage is the longest message, in bytes, that the condition Published copies from Ready.
 const maxPublishedMessage = 256
 
-// undecided lists the targets of which only a person can tell whether they are
-// published.
+// undecided returns the targets whose outcome only a person can determine.
 func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; posting.StateOf(t) == v1alpha1.TargetUndecided {
@@ -97,8 +96,8 @@ func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {
 	return targets
 }
 
-// describeUndecided derives the condition that asks a person what became of
-// undecided targets, with the commands that answer; absent if there are none.
+// describeUndecided derives the condition OutcomeUnknown, which asks a person for the outcome of undecided targets and
+// contains the commands to answer. It is absent if there are no such targets.
 func describeUndecided(post *v1alpha1.Post, now time.Time) {
 	targets := undecided(post)
 	if len(targets) == 0 {
@@ -108,8 +107,7 @@ func describeUndecided(post *v1alpha1.Post, now time.Time) {
 	setCondition(post, now, v1alpha1.ConditionOutcomeUnknown, metav1.ConditionTrue, v1alpha1.ReasonOutcomeUnknown, questions(post, targets))
 }
 
-// questions words the condition: where to look, and a line to copy for each
-// answer.
+// questions returns the message of the condition: where to look, and one command for each answer.
 func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	var b strings.Builder
 	b.WriteString("look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
@@ -125,7 +123,7 @@ func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	return b.String()
 }
 
-// nameOf names what is ambiguous of a target: of a tree that is one card.
+// nameOf names the undecided part of a target. In a tree, that is one card.
 func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	name := fmt.Sprintf("target %d (%s", t.Index, t.Platform)
 	if t.Attempt != nil && t.Attempt.AccountID != "" {
@@ -140,8 +138,8 @@ func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	return name + ")"
 }
 
-// settleCommand is the command that enters a resolution. It replaces one that
-// Herald has not read yet.
+// settleCommand returns the command that sets a resolution. The command replaces a resolution that Herald has not read
+// yet.
 func settleCommand(post *v1alpha1.Post, t *v1alpha1.TargetStatus, resolution string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite -n %s posts.%s/%s '%s=%d=%s'",
 		post.Namespace, v1alpha1.GroupVersion.Group, post.Name, v1alpha1.SettleAnnotation, t.Index, resolution)

@@ -12,14 +12,14 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// maxMessage is the schema's bound on a target's message, in characters.
+// maxMessage is the maximum length of a target's message in the schema, in characters.
 const maxMessage = 2048
 
-// describeTarget derives phase, reason and message of a target. A target that
-// failed keeps the words of a version of Herald that recorded nothing else.
+// describeTarget derives the phase, reason and message of a target. A failed target without Blocked was written by an
+// older version of Herald and keeps its message.
 func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) {
-		t.Candidates, t.AnswerProblem = nil, "" // the question is answered
+		t.Candidates, t.AnswerProblem = nil, "" // the target is resolved
 	}
 	t.Phase = targetPhase(post, t)
 	if t.Phase == v1alpha1.PhaseFailed && t.Blocked == nil {
@@ -30,7 +30,7 @@ func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.Message = text.Truncate(message, maxMessage)
 }
 
-// targetPhase is the phase of a target.
+// targetPhase returns the phase of a target.
 func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
 		return v1alpha1.PhaseCancelled
@@ -38,7 +38,7 @@ func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPha
 	return posting.TargetPhaseOf(post, int(t.Index))
 }
 
-// targetMessage is the reason and the message of a target.
+// targetMessage returns the reason and message of a target.
 func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	switch posting.StateOf(t) {
 	case v1alpha1.TargetPosted:
@@ -56,8 +56,7 @@ func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, messa
 	}
 }
 
-// pendingMessage says what a target waits for. Only here the message promises what
-// Herald will do.
+// pendingMessage returns the reason why a target waits. Only this message promises an action of Herald.
 func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {
@@ -82,7 +81,7 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	}
 }
 
-// refusedMessage is the reason and the message of a target whose refusal is not confirmed.
+// refusedMessage returns the reason and message of a target whose refusal is not confirmed yet.
 func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
 		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
@@ -97,7 +96,7 @@ func failedMessage(t *v1alpha1.TargetStatus) string {
 	return blockedMessage(t.Blocked)
 }
 
-// undecidedMessage says what a person is to look for, and how to answer.
+// undecidedMessage returns where a person must look and how to answer.
 func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
@@ -112,7 +111,7 @@ func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	return fmt.Sprintf("it is unknown whether %s was published (%s). Look at the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
 }
 
-// online is where the published part of a tree begins.
+// online returns the address, or else the id, of the first published card of a tree.
 func online(t *v1alpha1.TargetStatus) string {
 	if t.ExternalURL != "" {
 		return t.ExternalURL
@@ -120,7 +119,7 @@ func online(t *v1alpha1.TargetStatus) string {
 	return t.ExternalID
 }
 
-// blockedMessage says what is in the way of a target, and what a person can do.
+// blockedMessage joins the problem of a target and its remedy.
 func blockedMessage(b *v1alpha1.Blocked) string {
 	if b.Remedy == "" {
 		return b.Problem

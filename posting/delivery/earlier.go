@@ -21,32 +21,32 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// EarlierState is what the pass knows of an earlier post of the name.
+// EarlierState is the state of the lookup of an earlier post with the same name.
 type EarlierState int
 
-// The states of that knowledge.
+// The states of that lookup.
 const (
-	// EarlierNotFetched: the archive was not asked yet.
+	// EarlierNotFetched: the archive has not been queried yet.
 	EarlierNotFetched EarlierState = iota
-	// EarlierFetched: it was asked, and answered with the record or that there is none.
+	// EarlierFetched: the archive returned the record, or that there is none.
 	EarlierFetched
-	// EarlierUnavailable: it does not answer.
+	// EarlierUnavailable: the archive does not answer.
 	EarlierUnavailable
 	// EarlierDisabled: this installation keeps no records.
 	EarlierDisabled
 )
 
-// Earlier is what the pass knows of an earlier post of the name.
+// Earlier is the result of the lookup of an earlier post with the same name.
 type Earlier struct {
 	State EarlierState
-	// Record is that of the earlier post; nil if there is none.
+	// Record is the record of the earlier post, or nil if there is none.
 	Record *record.Record
-	// Problem says why the archive does not answer.
+	// Problem is the reason why the archive does not answer.
 	Problem string
 }
 
-// resolveEarlier finds out, before anything is sent for a post, what became of an earlier one of
-// its name, and enters it. It returns no actions if the post goes on.
+// resolveEarlier determines the outcome of an earlier post with the same name before anything is sent, and records it.
+// It returns no actions if the post may proceed.
 func (f *Facts) resolveEarlier() []Action {
 	if !f.earlierDue() {
 		return f.earlierOnceMore()
@@ -70,9 +70,9 @@ func (f *Facts) resolveEarlier() []Action {
 	return nil
 }
 
-// earlierOnceMore looks at the record of an earlier post again when the time of this one has
-// come: an edit may have brought targets since it was looked up, or a Connection may have been
-// made anew for another account. It returns no actions if the post goes on.
+// earlierOnceMore reads the record of an earlier post again when this post is due: since the first lookup, an edit may
+// have added targets, or a Connection may have been recreated for another account. It returns no actions if the post
+// may proceed.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
 	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.UntilDue(post, f.Now) > 0 ||
@@ -91,7 +91,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	return nil
 }
 
-// adoptRemaining enters of the record what was not entered when it was found.
+// adoptRemaining adopts the parts of the record that the first lookup did not adopt.
 func (f *Facts) adoptRemaining() []Action {
 	post, found := f.Post, f.Earlier.Record
 	if found == nil {
@@ -110,8 +110,8 @@ func (f *Facts) adoptRemaining() []Action {
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// recordCopy enters, where no records are kept, that a copy was seen for what it is: what its
-// status holds from then on is its own.
+// recordCopy records, in an installation without records, that a copy was recognized. From then on its status
+// describes this object.
 func (f *Facts) recordCopy() []Action {
 	if !record.IsCopy(f.Post) {
 		return nil
@@ -123,8 +123,8 @@ func (f *Facts) recordCopy() []Action {
 	return nil
 }
 
-// earlierDue reports whether an earlier post matters now. For what an earlier version of
-// Herald has accepted it does when it is due; for a copy that came with its status, at once.
+// earlierDue reports whether the earlier post must be resolved now. A post that an older version of Herald accepted is
+// checked when it is due; a copy that came with its status is checked at once.
 func (f *Facts) earlierDue() bool {
 	post := f.Post
 	if f.Unowned || !f.requiresEarlier() {
@@ -133,9 +133,9 @@ func (f *Facts) earlierDue() bool {
 	return !f.accepted() || record.IsCopy(post) || posting.UntilDue(post, f.Now) <= 0
 }
 
-// isUnrecordedCopy reports whether a post is due that is a copy of an object of which nothing tells
-// what became: what its entries say may be of before that was sent. A record tells if it has that
-// object. Of a copy without entries and record, mayHaveBeenSent does the same.
+// isUnrecordedCopy reports whether the post is a due copy whose original has no known outcome: its entries may predate
+// the original's publication. A record that covers the original has its outcome. For a copy without entries and
+// record, mayHaveBeenSent does this check.
 func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	post := f.Post
 	if len(post.Status.Targets) == 0 && found == nil && !posting.Cancelled(post) || !f.dueCopy() {
@@ -144,8 +144,8 @@ func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// markUndecided leaves to a person the targets that the entries of a post do not settle, for a
-// reason. It returns no actions if there are none.
+// markUndecided marks the unsettled targets of a post as undecided, for the reason in why. It returns no actions if
+// there are none.
 func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	var asked bool
@@ -165,8 +165,8 @@ func (f *Facts) accepted() bool {
 	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 }
 
-// lookupOpenFirst has the open attempts of a copy that came with its status looked up: what
-// was recorded later can be entered only then.
+// lookupOpenFirst looks up the open attempts of a copy that came with its status. Later records can be adopted only
+// after that.
 func (f *Facts) lookupOpenFirst() []Action {
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
@@ -186,8 +186,8 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// recordEarlier enters what the archive has answered. What is out, or may be, is stored at
-// once; that there is nothing is stored with the next write.
+// recordEarlier records the archive's answer. Targets that are published, or may be, are stored at once. The absence
+// of a record is stored with the next write.
 func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
@@ -216,15 +216,15 @@ func (f *Facts) recordEarlier() []Action {
 	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
 }
 
-// wasCancelled reports whether the record says that an object was withdrawn before anything of it was sent.
+// wasCancelled reports whether the record shows that an object was cancelled before any of it was sent.
 func (f *Facts) wasCancelled(object types.UID) bool {
 	found := f.Earlier.Record
 	return found != nil && found.Phase == v1alpha1.PhaseCancelled && found.Covers(object) && f.Post.Annotations[v1alpha1.PublishAgainAnnotation] != string(found.UID) &&
 		!posting.Started(f.Post) && len(undecided(f.Post)) == 0
 }
 
-// cancelAgain cancels a post whose record says that it was cancelled. Its object may lack that: a
-// backup without status has the spec that a tool applied after the cancel.
+// cancelAgain cancels a post whose record shows that it was cancelled. The object may not show it: a backup without
+// status has the spec that a tool applied after the cancel.
 func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	found := f.Earlier.Record
 	known.Record = string(found.UID)
@@ -233,8 +233,8 @@ func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	return []Action{cancel()}
 }
 
-// adopt enters the record that was found, and of which it was. It returns actions if it
-// cannot be told of which targets it speaks.
+// adopt adopts the record that was found, and records its uid. It returns actions if an account of the targets cannot
+// be determined.
 func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Action) {
 	post, found, before := f.Post, f.Earlier.Record, f.Post.Status.Earlier
 	known.Record = string(found.UID)
@@ -259,7 +259,7 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 	return true, nil
 }
 
-// blockUnknownAccounts withholds a post of which it cannot be told whether it is out.
+// blockUnknownAccounts blocks a post whose earlier publication cannot be matched to its accounts.
 func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
 		strings.Join(adopted.Unknown, ", "))
@@ -268,7 +268,7 @@ func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	})
 }
 
-// account is the account that a Connection names.
+// account returns the platform and account of a Connection.
 func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	conn := f.Connections[connection]
 	if conn == nil {
@@ -277,24 +277,24 @@ func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	return conn.Spec.Platform, conn.Spec.AccountID, true
 }
 
-// onlyAdopted reports whether nothing was sent for this very object yet, although some of
-// its targets are out: it is to be judged, and to wait for its time, as any other.
+// onlyAdopted reports whether nothing has been sent for this object yet, although some of its targets were published
+// earlier. Such a post is validated, and waits for its time, like any other.
 func (f *Facts) onlyAdopted() bool {
 	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.UntilDue(f.Post, f.Now) > 0)
 }
 
-// adopts reports whether targets of a post read what became of an earlier one.
+// adopts reports whether targets of a post have an adopted outcome.
 func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// hasEarlierRecord reports whether the record of an earlier post has told what became of it.
+// hasEarlierRecord reports whether a record of an earlier post was found for this object.
 func hasEarlierRecord(post *v1alpha1.Post) bool {
 	earlier := post.Status.Earlier
 	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
 }
 
-// describeAdopted derives the condition that says which targets are out from before.
+// describeAdopted derives the condition Adopted, which lists the targets with an adopted outcome.
 func describeAdopted(post *v1alpha1.Post, now time.Time) {
 	if !adopts(post) {
 		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionAdopted)
@@ -304,7 +304,7 @@ func describeAdopted(post *v1alpha1.Post, now time.Time) {
 		text.Truncate(alreadyPublished(post), maxConditionMessage))
 }
 
-// alreadyPublished says what was adopted, and how the post is published all the same.
+// alreadyPublished lists the adopted targets, and how to publish the post again.
 func alreadyPublished(post *v1alpha1.Post) string {
 	earlier := post.Status.Earlier
 	var targets []string
@@ -329,13 +329,13 @@ func alreadyPublished(post *v1alpha1.Post) string {
 }
 
 const (
-	// mostNamed is how many targets one condition names.
+	// mostNamed is the maximum number of targets in one condition.
 	mostNamed = 5
-	// maxUID is how much of an annotation that is no uid is shown.
+	// maxUID is the maximum quoted length of an annotation that is not a uid.
 	maxUID = 64
 )
 
-// targetWord says how a target stands.
+// targetWord describes the state of a target.
 func targetWord(post *v1alpha1.Post, index int) string {
 	t := posting.Target(post, index)
 	if t == nil {

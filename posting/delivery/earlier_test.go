@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// kept is the record of an earlier post to the account of x, as changed.
+// kept returns the record of an earlier post to the account of x, with changes.
 func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	t := record.Target{Connection: "x", AccountID: "account", TargetStatus: v1alpha1.TargetStatus{
 		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.example/7",
@@ -31,7 +31,7 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	return &record.Record{Version: 1, Namespace: "team", Name: "post", UID: "earlier", Targets: []record.Target{t}}
 }
 
-// withdrawnThen is the record of an object that was cancelled before anything of it was sent.
+// withdrawnThen returns the record of an object that was cancelled before any of it was sent.
 func withdrawnThen(uid types.UID) *record.Record {
 	r := kept()
 	r.UID, r.Phase, r.FinishedAt, r.Targets = uid, v1alpha1.PhaseCancelled, v1alpha1.NewTimePtr(t0.Add(-time.Hour)), nil
@@ -52,7 +52,7 @@ func (s *situation) copied() {
 	s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 }
 
-// lookedUp has the record of the object "earlier" found for the post, of which nothing was entered.
+// lookedUp records that the record of the object "earlier" was found for the post, but adopts nothing.
 func (s *situation) lookedUp() {
 	s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID), Record: "earlier"}
 }
@@ -398,7 +398,7 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// untimed leaves out until when is waited.
+// untimed removes the times of waits.
 func untimed(actions []string) []string {
 	for i := range actions {
 		if strings.HasPrefix(actions[i], "wait") {
@@ -408,8 +408,8 @@ func untimed(actions []string) []string {
 	return actions
 }
 
-// TestLearnsWithoutHurry shows that a post which waits to learn what became of an earlier one is
-// looked at again when that is given up, and not at once although its own time is over.
+// TestLearnsWithoutHurry checks that a post that waits for the outcome of an earlier one is requeued at the end of
+// that wait, and not at once although its own deadline has passed.
 func TestLearnsWithoutHurry(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.Unowned, s.Earlier = true, Earlier{}
@@ -422,7 +422,7 @@ func TestLearnsWithoutHurry(t *testing.T) {
 	}
 }
 
-// TestAwayIsAskedAgain bounds how long a post waits after the archive is back.
+// TestAwayIsAskedAgain limits how long a post waits after the archive is available again.
 func TestAwayIsAskedAgain(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {
@@ -437,7 +437,7 @@ func TestAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAdoptedGoesOn follows a post of which one target is out from before.
+// TestAdoptedGoesOn follows a post with one adopted target.
 func TestAdoptedGoesOn(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()

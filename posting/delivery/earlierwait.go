@@ -11,21 +11,21 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// What is here has a post wait until it can be known what became of an earlier one.
+// This file delays a post until the outcome of its predecessor is known.
 
-// archiveRetryPause is how soon an archive that does not answer is asked again, at the soonest.
+// archiveRetryPause is the minimum pause between archive retries.
 const archiveRetryPause = 15 * time.Second
 
-// requiresEarlier reports whether it must be known what became of an earlier post before this one goes
-// on. One that was cancelled may be a copy of what is out.
+// requiresEarlier reports whether the outcome of an earlier post must be known before this one proceeds. A cancelled
+// post may be a copy of a published one.
 func (f *Facts) requiresEarlier() bool {
 	post := f.Post
 	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.IsCopy(post)) && record.LookupRequired(post)
 }
 
-// earlierDeadline is until when a post waits at least to learn that, whatever its own time: of what a
-// restored cluster brings back the time is long over, and its team is ready, and its bucket
-// found, a moment after the object was made or the manager began.
+// earlierDeadline returns the earliest end of the wait for that outcome, independent of the post's own deadline. In a
+// restored cluster the posts' times have long passed, and the team and its bucket become ready a moment after the
+// object was created or the manager started.
 func (f *Facts) earlierDeadline() time.Time {
 	if !record.LookupRequired(f.Post) {
 		return time.Time{}
@@ -37,8 +37,8 @@ func (f *Facts) earlierDeadline() time.Time {
 	return since.Add(f.Settings.StartingDeadline)
 }
 
-// deferForTeam has a post wait that must learn what became of an earlier one, while no team owns
-// its namespace: nothing else can tell. It returns no actions if the post goes on.
+// deferForTeam delays a post that requires the earlier outcome while no team owns its namespace, since only the team's
+// archive has that outcome. It returns no actions if the post may proceed.
 func (f *Facts) deferForTeam() []Action {
 	if !f.Unowned || !f.requiresEarlier() {
 		return nil
@@ -51,22 +51,22 @@ func (f *Facts) deferForTeam() []Action {
 		return f.waitForTeam()
 	case f.Now.Before(by):
 		return []Action{Wait{Until: by, ForInputs: true}}
-	case len(f.Post.Status.Targets) == 0 && f.dueCopy(): // nobody was asked
+	case len(f.Post.Status.Targets) == 0 && f.dueCopy(): // no lookup was possible
 		return f.markUndecided(restored)
 	}
 	return nil
 }
 
-// archiveRetryAt is when an archive that does not answer is asked again.
+// archiveRetryAt returns the time of the next query to an archive that does not answer.
 func (f *Facts) archiveRetryAt() time.Time {
 	return f.Now.Add(archiveRetryPause + f.spread(archiveRetryPause/3))
 }
 
-// waitCancelled is the pause of a post that is told to be cancelled, for good, when it is known
-// not to be out.
+// waitCancelled returns the pause of a cancelled post until the archive shows that it was not published. Only then is
+// the cancel recorded, because a recorded cancel is final.
 func (f *Facts) waitCancelled() Wait { return Wait{Until: f.archiveRetryAt()} }
 
-// waitForTeam says that a post waits for a team that owns its namespace.
+// waitForTeam blocks a post until a team owns its namespace.
 func (f *Facts) waitForTeam() []Action {
 	w := block{reason: v1alpha1.ReasonNoTeam, message: noTeam(f.Post).Problem, blocked: func(int) v1alpha1.Blocked { return noTeam(f.Post) }}
 	if f.requiresEarlier() {
@@ -75,7 +75,8 @@ func (f *Facts) waitForTeam() []Action {
 	return f.blockAll(w)
 }
 
-// uncertainCopy is how the wait ends of a copy that may be out; nil for any other post.
+// uncertainCopy returns the Blocked that ends the wait of a copy that may have been published, or nil for any other
+// post.
 func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	if !f.dueCopy() {
 		return nil
@@ -83,8 +84,8 @@ func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	return &restored
 }
 
-// waitForRecord says that a post waits for the archive. At its deadline, and not before a time,
-// it fails, or ends in doubt: it is never sent unasked.
+// waitForRecord blocks a post until the archive answers. At its deadline, but not before least, the post fails or
+// becomes undecided. It is never sent without that answer.
 func (f *Facts) waitForRecord(least time.Time, end *v1alpha1.Blocked, problem string) []Action {
 	blocked := v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonRecordUnavailable,

@@ -25,8 +25,7 @@ const (
 	api    = module + "/api/v1alpha1"
 )
 
-// mayUse are the files, and folders, of code that may use what Describe
-// derives, and why.
+// mayUse maps the files and folders that may use fields derived by Describe to the reason.
 var mayUse = map[string]string{
 	"apiserver/web/doubt.go":        "people are shown why a target waits or failed",
 	"apiserver/web/post.go":         "people are shown why a target waits or failed",
@@ -43,8 +42,8 @@ var mayUse = map[string]string{
 	"test/":                         "benches watch posts as people do",
 }
 
-// TestDerivedFieldsAreShownOnly holds that phase, reason and message of posts
-// and targets are derived in one place and steer nothing.
+// TestDerivedFieldsAreShownOnly checks that phase, reason and message of posts and targets are derived in one place
+// and control nothing.
 func TestDerivedFieldsAreShownOnly(t *testing.T) {
 	packages, exports := listed(t)
 	fset := token.NewFileSet()
@@ -100,7 +99,7 @@ func allowed() []string {
 	return prefixes
 }
 
-// derivedUses lists where a package reads or writes derived fields.
+// derivedUses lists the uses of derived fields in a package.
 func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path string, files []*ast.File) (found []string) {
 	t.Helper()
 	resources, err := imports.Import(api)
@@ -137,8 +136,7 @@ func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path
 	return found
 }
 
-// listed returns the files of the packages of this module, and where the
-// compiler has exported what all packages declare.
+// listed returns the files of the packages of this module, and the export data of all packages.
 func listed(t *testing.T) (packages map[string][]string, exports map[string]string) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps",

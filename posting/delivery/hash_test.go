@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestContentHashStays pins the hashes of version 1. A release under which one of these
-// changes would upload again all that is prepared: it takes the next version instead.
+// TestContentHashStays pins the hashes of version 1. If a release changed one of them, all prepared content would be
+// uploaded again; such a release must use the next version.
 func TestContentHashStays(t *testing.T) {
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{UID: "uid"}, Spec: v1alpha1.ConnectionSpec{AccountID: "42"}}
 	media := map[string]*v1alpha1.Media{"film": {

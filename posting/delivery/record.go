@@ -16,24 +16,22 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Unsent says why nothing was sent for a claim whose write got no answer.
+// Unsent is the error of an attempt whose claim was stored without a response, so that nothing was sent.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Unrecorded is what a process knows of the attempts of one post and could not
-// record.
+// Unrecorded holds the facts about the attempts of one post that a process could not record.
 type Unrecorded struct {
-	// Results holds results by the id of their attempt.
+	// Results holds results by attempt id.
 	Results map[string]Result
-	// Unsent holds the attempts whose claim may have landed although its write
-	// failed, and when that was: this process knows that nothing was sent.
+	// Unsent holds attempts that sent nothing, because the write of the claim failed although it may have been stored.
+	// The values are the times of the failures.
 	Unsent map[string]time.Time
 }
 
-// unsentTTL is how long it is remembered that nothing was sent for a claim that may
-// have landed. An attempt that is found open later is looked up.
+// unsentTTL is the lifetime of an entry in Unsent. An open attempt that is found later is looked up.
 const unsentTTL = time.Hour
 
-// AddResult remembers a result that could not be recorded.
+// AddResult keeps a result that could not be recorded.
 func (m *Unrecorded) AddResult(r Result) {
 	if m.Results == nil {
 		m.Results = map[string]Result{}
@@ -41,7 +39,7 @@ func (m *Unrecorded) AddResult(r Result) {
 	m.Results[r.Attempt] = r
 }
 
-// AddUnsent remembers that nothing was sent for an attempt.
+// AddUnsent keeps the fact that nothing was sent for an attempt.
 func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	if m.Unsent == nil {
 		m.Unsent = map[string]time.Time{}
@@ -54,9 +52,8 @@ func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	m.Unsent[attempt] = now
 }
 
-// Drain returns, and forgets, what is known of the attempts in a post and not
-// recorded there: results of open ones, and what tells the outcome of one that was
-// closed as unknown.
+// Drain returns and removes the facts about the attempts of a post that are not recorded there: results of open
+// attempts, and results that resolve an attempt that was closed as unknown.
 func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -77,20 +74,19 @@ func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	return known
 }
 
-// TargetClaim is one target that is about to be sent.
+// TargetClaim is the claim of one target.
 type TargetClaim struct {
 	// Target is the index in spec.targets.
 	Target int
 	attempt.Claim
-	// Secret is set if what carries authority over the checkpoint is kept in a
-	// Secret, which a lookup needs.
+	// Secret is set if a Secret holds the checkpoint's upload session, which a lookup needs.
 	Secret bool
-	// SecretHash identifies what is kept there.
+	// SecretHash identifies the contents of that Secret.
 	SecretHash string
 }
 
-// RecordClaims opens an attempt for each target. The caller stores the post under
-// the resourceVersion that was read before any byte is sent.
+// RecordClaims opens an attempt for each target. The caller must store the post under the resourceVersion that was
+// read before it sends anything.
 func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
@@ -113,8 +109,8 @@ func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) erro
 	return nil
 }
 
-// sentEarlier returns when the first call for an earlier object of a post was claimed that is
-// not known to have published; zero if there was none.
+// sentEarlier returns when the first call for an earlier object of the post was claimed, if that call is not known to
+// have published. It returns zero if there was none.
 func sentEarlier(post *v1alpha1.Post) time.Time {
 	if earlier := post.Status.Earlier; earlier != nil && earlier.SentAt != nil {
 		return earlier.SentAt.Time
@@ -122,9 +118,8 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults enters what came of calls. held moves the deadlines of the post's targets.
-// The error joins those that came too late to be entered; the others are entered all the
-// same.
+// RecordResults records the results of calls. held shifts the deadlines of the post's targets. The returned error
+// joins the results that arrived too late to be recorded; the others are recorded nevertheless.
 func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
@@ -142,10 +137,9 @@ func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now t
 	return errors.Join(late...)
 }
 
-// RecordIDs enters only what no other process can find out: the ids of what was
-// published, and the names of what platforms work on. It is the last resort when
-// the API server refuses the full status. It returns the targets whose result is
-// not among these.
+// RecordIDs records only the facts that no other process can determine: the ids of published posts, and the operation
+// ids that platforms are processing. It is the last resort when the API server rejects the full status. It returns the
+// targets without such a fact.
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
@@ -156,26 +150,24 @@ func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int
 	return left
 }
 
-// LookupAnswer is what a platform answered about an open attempt.
+// LookupAnswer is the platform's answer about an open attempt.
 type LookupAnswer struct {
 	// Target is the index in spec.targets.
 	Target int
-	// AskedAt is when the question was put: the answer tells what the platform
-	// knew by then.
+	// AskedAt is the time of the query. The answer reflects the platform's state at that time.
 	AskedAt time.Time
 	platforms.LookupResult
-	// App is the platforms.Token.App of the token with which the platform was asked.
+	// App is the platforms.Token.App of the token that the query used.
 	App string
-	// Err is why there is no answer.
+	// Err is the reason why there is no answer.
 	Err *platforms.Error
-	// Last is set if there will be no other answer: what could be asked is gone, or goes.
+	// Last is set if no other answer will follow, because the connection or the namespace is deleted or being deleted.
 	Last bool
 }
 
-// RecordLookup enters an answer about an open attempt. timing is that of its
-// platform, and held moves the deadlines of the post's targets. Of a post that is being
-// deleted, the last answer closes the attempt, as unknown if it does not tell: nothing is
-// sent for such a post again.
+// RecordLookup records an answer about an open attempt. timing is the timing of its platform, and held shifts the
+// deadlines of the post's targets. If the post is being deleted, the last answer closes the attempt, as unknown if it
+// is inconclusive: nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
 	t := posting.Target(post, a.Target)
 	err := held.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
@@ -193,25 +185,24 @@ func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, h
 	return nil
 }
 
-// Confirmation is what a platform says about a post that a person named.
+// Confirmation is the platform's answer about a post that a person named.
 type Confirmation struct {
-	// AccountID is the account whose post it is, if that is the target's; else empty.
+	// AccountID is the account that owns the post, if it is the target's account. It is empty otherwise.
 	AccountID string
-	// ExternalID and ExternalURL are what the platform calls the post, as far as it is known
-	// beside what the person named it by.
+	// ExternalID and ExternalURL identify the post on the platform, as far as they are known in addition to the
+	// person's answer.
 	ExternalID, ExternalURL string
-	// Refused says in words why this cannot be the target's post: it is of another account,
-	// or the address names no post that could be found. It goes on with what to do.
+	// Refused is the reason why this cannot be the target's post, followed by a remedy: the post belongs to another
+	// account, or no post was found at the address.
 	Refused string
 }
 
-// maxAnswerProblem is the schema's bound on why an answer was not entered, in characters.
+// maxAnswerProblem is the maximum length of TargetStatus.AnswerProblem in the schema, in characters.
 const maxAnswerProblem = 1024
 
-// RecordResolutions enters what a person found out about targets whose outcome is
-// unknown. What cannot be entered is returned for that person; the rest is entered.
-// confirm asks the platform about the post that was named for a target, once for each; nil
-// confirms nothing.
+// RecordResolutions records a person's resolutions of undecided targets. It returns an error for each resolution that
+// cannot be recorded, and records the others. confirm queries the platform for the post that was named for a target,
+// once per target; if confirm is nil, nothing is confirmed.
 func RecordResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {
@@ -219,8 +210,8 @@ func RecordResolutions(
 	if err != nil {
 		return []error{err}
 	}
-	// One annotation has room for thousands of answers: the first one for a target counts,
-	// and the platform is not asked about more.
+	// One annotation has room for thousands of answers. Once the platform has refuted an answer for a target, the
+	// others for that target are ignored, so that it is not queried again.
 	refused := map[int32]bool{}
 	refuse := func(t *v1alpha1.TargetStatus, err error) {
 		if problems = append(problems, err); attempt.Undecided(t) {

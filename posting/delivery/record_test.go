@@ -21,18 +21,18 @@ var (
 	timing    = attempt.Timing{LookupTimeout: time.Hour}
 )
 
-// open is a post with an open attempt of its first target, a1, and a second target that was never sent.
+// open returns a post with an open attempt of its first target, a1, and a second target that was never sent.
 func open() *v1alpha1.Post {
 	claimed := attempted("", func(a *v1alpha1.Attempt) { a.SendBefore = v1alpha1.NewTime(t0) })
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: claimed}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
 }
 
-// undecidedPost is one of which only a person can tell whether it is published.
+// undecidedPost returns a post with an undecided target.
 func undecidedPost() *v1alpha1.Post {
 	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)})
 }
 
-// TestMemory tells what a process knows and could not record, once.
+// TestMemory checks that Drain returns each unrecorded fact once.
 func TestMemory(t *testing.T) {
 	closed := open()
 	closed.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
@@ -41,7 +41,7 @@ func TestMemory(t *testing.T) {
 		fill      func(m *Unrecorded)
 		post      *v1alpha1.Post
 		want      string
-		// left is how much is remembered still.
+		// left is the number of remaining entries.
 		left int
 	}{
 		{"nothing", "nothing is known", func(*Unrecorded) {}, open(), "", 0},
@@ -70,7 +70,7 @@ func TestMemory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &Unrecorded{}
 			tt.fill(m)
-			// An entry without an attempt stands before the one that is spoken of.
+			// An entry without an attempt precedes the entry under test.
 			tt.post.Status.Targets = append([]v1alpha1.TargetStatus{{Index: 9}}, tt.post.Status.Targets...)
 			got := ""
 			for _, r := range m.Drain(tt.post) {
@@ -200,7 +200,7 @@ func TestEnterLookup(t *testing.T) {
 	}
 }
 
-// TestEnterForeignResolutions: one annotation costs one question for each target.
+// TestEnterForeignResolutions checks that one annotation costs at most one query per target.
 func TestEnterForeignResolutions(t *testing.T) {
 	for _, tt := range []struct{ why, value string }{
 		{"the platform denies the id", "0=posted:7"},
@@ -249,7 +249,7 @@ func TestEnterResolutions(t *testing.T) {
 	}
 }
 
-// TestEnterNamed enters what a platform says of the post that a person named.
+// TestEnterNamed records the platform's answers about posts that a person named.
 func TestEnterNamed(t *testing.T) {
 	const address = "https://www.threads.com/@acme/post/DAbC123"
 	for _, tt := range []struct {

@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// remedies say what a person does about what a post lacks. When that comes, the
-// post goes on by itself.
+// remedies maps a blocking reason to the user's fix. After the fix, the post proceeds without a further change.
 var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
@@ -25,22 +24,21 @@ var remedies = map[string]string{
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 
-// noTeam says that a post waits for a team to own its namespace.
+// noTeam returns the Blocked for a post that waits until a team owns its namespace.
 func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason: v1alpha1.ReasonNoTeam, Problem: conditions.NoTeamProblem(post.Namespace), Remedy: conditions.NoTeamRemedy(post.Namespace),
 	}
 }
 
-// isRecoverable reports whether a post that is not accepted for this reason goes on by
-// itself when what is missing comes.
+// isRecoverable reports whether a post that is rejected for this reason proceeds, without an edit, when the missing
+// object appears.
 func isRecoverable(reason string) bool { return remedies[reason] != "" }
 
-// isRefusal reports whether a post is not accepted for this reason.
+// isRefusal reports whether this is a reason not to accept a post.
 func isRefusal(reason string) bool { return isRecoverable(reason) || reason == v1alpha1.ReasonInvalid }
 
-// refusalReason is the reason why a post is not accepted: the gravest of its
-// errors.
+// refusalReason returns the most severe reason among the errors of a post.
 func (f *Facts) refusalReason(errs field.ErrorList) string {
 	reason := v1alpha1.ReasonMediaNotReady
 	for _, err := range errs {
@@ -57,26 +55,26 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 	return reason
 }
 
-// refuse says why the post is not accepted. A draft and a scheduled post stay what
-// they are. A post that is due waits, so that it can be mended, until the starting
-// deadline: an old post does not go out because of a new connection.
+// refuse rejects the post with its errors. A draft and a scheduled post keep their state. A due post waits for a fix
+// until the starting deadline, so that an old post is not published because of a new connection.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
 	return f.blockAllFor(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
 }
 
-// blockAllFor does that for a reason, and says of each target what is in the way.
+// blockAllFor blocks all targets for a reason. blocked returns the problem of each target.
 func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
 	return f.blockAll(block{reason: reason, message: message, blocked: blocked})
 }
 
-// block is how a post is withheld.
+// block describes how a post is blocked.
 type block struct {
 	reason, message string
-	// blocked says of each target what is in the way.
+	// blocked returns the problem of each target.
 	blocked func(target int) v1alpha1.Blocked
-	// least is before when no target is given up, whatever its own time.
+	// least is a lower bound for the deadline of every target.
 	least time.Time
-	// end is what a target ends in that is given up; nil for a failure that says what was in the way.
+	// end is the Blocked of a target whose deadline has passed. If it is nil, the target fails with the problem that
+	// blocked it.
 	end *v1alpha1.Blocked
 }
 
@@ -121,8 +119,7 @@ func (f *Facts) blockAll(w block) []Action {
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }
 
-// refusal is what is wrong with a target: its own errors, or else those of the
-// whole post.
+// refusal returns the errors of a target, or the errors of the whole post if it has none.
 func (f *Facts) refusal(errs field.ErrorList, target int) v1alpha1.Blocked {
 	var own field.ErrorList
 	path := field.NewPath("spec", "targets").Index(target).String()

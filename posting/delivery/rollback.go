@@ -13,18 +13,18 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rollback is what is known of the cluster having been put back to an earlier state, such as
-// a snapshot of its etcd. What posts from before say may be less than what happened.
+// Rollback describes a return of the cluster to an earlier state, such as a snapshot of its etcd. The status of older
+// posts may lack later events.
 type Rollback struct {
-	// DetectedAt is when that was noticed last; zero if it never was.
+	// DetectedAt is when the last rollback was detected, or zero if there was none.
 	DetectedAt time.Time
-	// UncertainSince is since when it cannot be told; zero if it can. Problem says why.
+	// UncertainSince is since when a rollback cannot be ruled out, or zero if it can. Problem is the reason.
 	UncertainSince time.Time
 	Problem        string
 }
 
-// checkRollback finds out, before anything more is done for a post of a cluster that was put back,
-// what became of it since, and enters it. It returns no actions if the post goes on.
+// checkRollback determines the outcome of a post since a rollback, before anything else is done for it, and records
+// it. It returns no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
@@ -55,10 +55,9 @@ func (f *Facts) checkRollback() []Action {
 	return nil
 }
 
-// deferForRollback has a post wait whose time has come, or that a person has answered for or has
-// cancelled: it is told to be cancelled, for good, when it is known not to be out. Any other is
-// looked up later. since is from when on that is waited for: the post's own time may have been
-// over before.
+// deferForRollback delays a post that is due, that a person has answered for, or that is cancelled. A cancel is final,
+// so it is recorded only once the post is known not to be published. Any other post is looked up later. The wait
+// counts from since, because the post's own deadline may have passed earlier.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	if f.Post.Status.Finished || posting.Cancelled(f.Post) && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
@@ -76,8 +75,8 @@ func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
 }
 
-// cancelUnowned has a post wait that was cancelled since its cluster was put back, in a namespace
-// whose team is not ready yet: nothing else tells whether it is out. Without one, a person is asked.
+// cancelUnowned delays a post that was cancelled after a rollback, in a namespace whose team is not ready yet: only
+// the team's archive shows whether it was published. After the deadline, the targets become undecided.
 func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}
@@ -91,7 +90,7 @@ func (f *Facts) cancelUnowned() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// knownBefore is what was looked up for this very object.
+// knownBefore returns the result of an earlier lookup for this object.
 func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	object := string(f.Post.UID)
 	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
@@ -100,17 +99,16 @@ func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	return v1alpha1.EarlierPost{Object: object}
 }
 
-// willNotSend reports whether nothing is sent for a post whatever became of it: it is
-// finished, or nothing is sent in its namespace. A person's answer about a finished one is another
-// matter. One that was cancelled since, and is not told to be, may be out.
+// willNotSend reports whether nothing will be sent for a post in any case: it is finished, is being deleted, or no
+// team owns its namespace. A person's answer about a finished post is still handled. A post that was cancelled, but
+// whose cancel is not recorded yet, may have been published.
 func (f *Facts) willNotSend() bool {
 	post := f.Post
 	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
 	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered
 }
 
-// rollbackUnresolved reports whether the post is from before the cluster was put back, and was
-// not looked up since that was noticed.
+// rollbackUnresolved reports whether the post existed before the last rollback and was not looked up since.
 func (f *Facts) rollbackUnresolved() bool {
 	if !existedAt(f.Post, f.Rollback.DetectedAt) {
 		return false
@@ -119,16 +117,15 @@ func (f *Facts) rollbackUnresolved() bool {
 	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rollback.DetectedAt)
 }
 
-// existedAt reports whether a post was there at a time. Kubernetes keeps seconds: one that was
-// created within the same second was.
+// existedAt reports whether a post existed at a time. Kubernetes stores seconds, so a post that was created in the
+// same second counts.
 func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }
 
-// recordRollback enters what the archive has told of a post of a cluster that was put back.
-// The post's own record says what became of each target. Where none was kept, the post may
-// have gone out if its time had come by when the cluster was found put back: a person is
-// asked.
+// recordRollback records the archive's answer about a post after a rollback. The post's own record has the outcome of
+// each target. Without a record, the targets become undecided if the post was due by the time of the detection,
+// because it may have been published.
 func (f *Facts) recordRollback() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := f.knownBefore()
@@ -138,7 +135,7 @@ func (f *Facts) recordRollback() []Action {
 		adopted, withheld := f.adopt(&known)
 		switch {
 		case withheld == nil:
-		case posting.Cancelled(post): // It does not wait for a connection that nobody may make.
+		case posting.Cancelled(post): // Waiting could be endless: the connection may never be created.
 			actions = f.markUndecided(maybePublished)
 		default:
 			return withheld
@@ -170,8 +167,8 @@ func (f *Facts) recordRollback() []Action {
 	return actions
 }
 
-// failUnsent fails what is neither out nor asked about of a cancelled post of which something
-// is, or may be: the post itself can no longer be withdrawn.
+// failUnsent fails the targets of a cancelled post that are neither settled nor open. Another target is published, or
+// may be, so the post as a whole can no longer be cancelled.
 func (f *Facts) failUnsent() {
 	for i := range f.Post.Spec.Targets {
 		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
@@ -180,14 +177,14 @@ func (f *Facts) failUnsent() {
 	}
 }
 
-// notSentAnyMore is why the rest of such a post is not sent.
+// notSentAnyMore is the Blocked of these targets.
 var notSentAnyMore = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonCancelled, Problem: "not sent: the post was cancelled", Remedy: "create a new post to publish it",
 }
 
-// recordUncertain has a post of a cluster that was put back, or may have been, and that is deleted
-// before that was looked up, leave a record which says that it may have gone out: who applies it
-// again is asked then. What the bucket knows of it stays when the two are joined.
+// recordUncertain handles a post that is deleted after a possible rollback and before its lookup. It marks the targets
+// as undecided, so that the record has an unknown outcome and a re-applied post asks the user. When the record is
+// merged with the one in the bucket, the bucket's facts are kept.
 func (f *Facts) recordUncertain() []Action {
 	post, by := f.Post, f.Rollback.UncertainSince
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
@@ -199,7 +196,7 @@ func (f *Facts) recordUncertain() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// maybePublished is why a post is not sent that the cluster says was not sent.
+// maybePublished blocks a post that may have been published, although the cluster's state shows that it was not.
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +
@@ -207,7 +204,7 @@ var maybePublished = v1alpha1.Blocked{
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }
 
-// resume lets a post go on whose delivery had begun and that has waited for its record.
+// resume continues a started delivery that was waiting for its record.
 func (f *Facts) resume() {
 	accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 	if posting.Started(f.Post) && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {

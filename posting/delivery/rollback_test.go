@@ -20,14 +20,14 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// own is the record of the post itself, of a time to which the cluster was not put back.
+// own returns a record of the post itself, from the time after the snapshot.
 func own(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	r := kept(change...)
 	r.UID = "uid"
 	return r
 }
 
-// undecidedThen and refusedThen are what else a record may say of its target.
+// undecidedThen and refusedThen are other outcomes of the record's target.
 func undecidedThen(t *v1alpha1.TargetStatus) {
 	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", "", v1alpha1.OutcomeUnknown
 }
@@ -36,13 +36,13 @@ func refusedThen(t *v1alpha1.TargetStatus) {
 	t.State, t.ExternalID, t.ExternalURL, t.Attempt.Outcome = v1alpha1.TargetFailed, "", "", v1alpha1.OutcomeRefused
 }
 
-// putBack has it noticed a second ago that the cluster was put back, and the archive answer.
+// putBack sets a rollback that was detected a second ago, and the archive's answer.
 func (s *situation) putBack(found *record.Record) {
 	s.Rollback.DetectedAt = t0.Add(-time.Second)
 	s.Earlier = Earlier{State: EarlierFetched, Record: found}
 }
 
-// cancelled withdraws the post, which the manager has not seen yet.
+// cancelled cancels the post. The manager has not seen it yet.
 func (s *situation) cancelled() { s.Post.Spec.Cancelled = true }
 
 // resolved closes the attempt that claimed has opened.
@@ -57,7 +57,7 @@ func TestRewound(t *testing.T) {
 		why    string
 		change func(*situation)
 		want   []string
-		// state is that of the first target, and looked whether it is noted that it was looked up.
+		// state is the state of the first target. looked is whether the lookup is recorded.
 		state  v1alpha1.TargetState
 		looked bool
 	}{
@@ -261,7 +261,7 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// TestRewoundGoesOn follows posts after they were looked up.
+// TestRewoundGoesOn follows posts after their lookup.
 func TestRewoundGoesOn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*situation)
@@ -302,8 +302,8 @@ func TestRewoundGoesOn(t *testing.T) {
 	}
 }
 
-// TestRewoundWithdrawn follows posts that were cancelled after their cluster was put back: what is out reads so, and nothing of the
-// rest is sent.
+// TestRewoundWithdrawn follows posts that were cancelled after a rollback: published targets become posted, and the
+// others are not sent.
 func TestRewoundWithdrawn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string
@@ -346,7 +346,7 @@ func TestRewoundWithdrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := facts(func(s *situation) { s.cancelled(); tt.change(s) })
 			decide := func() {
-				for range 3 { // Each pass ends with what it writes.
+				for range 3 { // a reconciliation ends with its write
 					for _, word := range words(Decide(f)) {
 						if strings.HasPrefix(word, "claim") {
 							t.Errorf("it does %q (%s)", word, tt.why)
@@ -378,7 +378,7 @@ func TestRewoundWithdrawn(t *testing.T) {
 	}
 }
 
-// TestWithdrawnWhileAsked shows that a post is not told to be cancelled about which a person is asked.
+// TestWithdrawnWhileAsked checks that a post with an undecided target is not reported as cancelled.
 func TestWithdrawnWhileAsked(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()
@@ -396,7 +396,7 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 	}
 }
 
-// TestRewoundSays holds what people read about a post that went out.
+// TestRewoundSays checks the messages of a post that was published before the rollback.
 func TestRewoundSays(t *testing.T) {
 	f := facts(func(s *situation) { s.putBack(own()) })
 	Decide(f)

@@ -13,15 +13,14 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// suspended says that a target waits for its team to be suspended no longer.
+// suspended blocks a target while its team is suspended.
 var suspended = v1alpha1.Blocked{
 	Reason:  v1alpha1.ReasonSuspended,
 	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
 }
 
-// blockSuspended keeps a target back that could go out, or be prepared to, if its team were not suspended. What precedes its
-// call is made all the same, and is recorded with what the target waits for: a suspension is
-// long, and another process may end it.
+// blockSuspended blocks a target that could be prepared or sent if its team were not suspended. Preparations still
+// run, and their progress is recorded: suspensions are long, and another process may be the one to send.
 func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
 	d.forInputs = true
 	switch p.State {
@@ -38,10 +37,9 @@ func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *P
 	d.changed = attempt.Block(t, suspended) || d.changed
 }
 
-// setTryUntil enters until when a target is tried, if that is not known yet, and moves it by
-// the suspensions of the team that have ended since: a target does not wait for their end any
-// more. It reports whether another pass would come to another time; the rest is stored with what
-// follows.
+// setTryUntil sets the deadline of a target if it is missing, and shifts it by the suspensions of the team that have
+// ended since. A target that waited for the end of a suspension is unblocked. It reports whether a later
+// reconciliation would compute another deadline; the other changes are stored with the next write.
 func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	if !f.Suspended && attempt.BlockedBy(t, v1alpha1.ReasonSuspended) {
 		t.Blocked = nil
@@ -55,14 +53,14 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	return changed
 }
 
-// expired reports whether the time of a target is over. That of one that waits in a suspension
-// moves on; but not if it was over before.
+// expired reports whether the deadline of a target has passed. A current suspension shifts the deadline, unless it had
+// passed before.
 func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 	return f.Now.After(t.TryUntil.Time) && !f.mayShift(t)
 }
 
-// mayShift reports whether the suspension that lasts will move the deadline of a target: it began
-// before that, or is so new that its begin is not recorded.
+// mayShift reports whether the current suspension will shift the deadline of a target: it started before the deadline,
+// or its start is not recorded yet.
 func (f *Facts) mayShift(t *v1alpha1.TargetStatus) bool { return f.deadlines().mayShift(t) }
 
 func (f *Facts) deadlines() *Deadlines {
@@ -72,16 +70,16 @@ func (f *Facts) deadlines() *Deadlines {
 	}
 }
 
-// Deadlines holds what moves deadlines. The zero Held moves none.
+// Deadlines holds the causes that shift deadlines. The zero Deadlines shifts none.
 type Deadlines struct {
-	// Suspended and Suspensions are as in Facts.
+	// Suspended and Suspensions are the fields of Facts.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// StartingDeadline and LongestDelay are as in Settings.
+	// StartingDeadline and LongestDelay are the fields of Settings.
 	StartingDeadline, LongestDelay time.Duration
 }
 
-// shift moves until when a target is tried by the suspensions that have ended since.
+// shift moves the deadline of a target by the suspensions that have ended since.
 func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	since := t.TryUntil.Add(-h.StartingDeadline)
 	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
@@ -95,9 +93,9 @@ func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	}
 }
 
-// extend moves until when a target is tried behind a pause that its platform announced: the
-// starting deadline counts from the end of the pause. It reports whether it did; a pause that
-// ends after LongestDelay moves nothing, nor does one of a target whose time is over.
+// extend moves the deadline of a target after a pause that its platform announced: the starting deadline counts from
+// the end of the pause. It reports whether the deadline moved. A pause that ends after LongestDelay has no effect, nor
+// has one after the target's deadline.
 func (h *Deadlines) extend(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
 	if t.TryUntil == nil || !pause.After(now) || now.After(t.TryUntil.Time) {
 		return false
@@ -126,9 +124,9 @@ func (h *Deadlines) mayShift(t *v1alpha1.TargetStatus) bool {
 	return h.Suspended && (since.IsZero() || !since.After(t.TryUntil.Time))
 }
 
-// apply enters into a target what gives it up if the next try would come after its deadline: that
-// is moved before, by suspensions and by a pause that err announces, and while a suspension lasts
-// that will move it, it lies further ahead than is known. What is not entered changes nothing.
+// apply calls enter, which may fail a target if the next attempt would be after its deadline. Suspensions, and a pause
+// that err announces, shift the deadline first. During a suspension that will shift it, the deadline counts as
+// unlimited. If enter fails, the deadlines are restored.
 func (h *Deadlines) apply(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time, enter func() error) error {
 	if t.TryUntil == nil {
 		return enter()

@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// suspensions are given in minutes from t0: pairs of begin and end, and a begin alone for one that lasts.
+// suspensions returns suspensions by their minutes from t0: pairs of start and end, and a single start for an ongoing
+// one.
 func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 	for i := 0; i < len(minutes); i += 2 {
 		s := v1alpha1.Suspension{From: v1alpha1.NewTime(t0.Add(time.Duration(minutes[i]) * time.Minute))}
@@ -27,7 +28,7 @@ func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 	return list
 }
 
-// shown is the first target as it is entered, and what people read of the post.
+// shown describes the post and formats the entry of its first target.
 func shown(f *Facts) string {
 	Describe(f.Post, f.Now)
 	t := posting.Target(f.Post, 0)
@@ -160,8 +161,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestEnteredWhileSuspended goes through what becomes of a target whose call has ended so that its
-// next try comes after its deadline.
+// TestEnteredWhileSuspended checks the result of a call that ended with a retry time after the deadline.
 func TestEnteredWhileSuspended(t *testing.T) {
 	busy := platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	for name, tt := range map[string]struct {
@@ -223,7 +223,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 	})
 }
 
-// TestOutlast goes through what an announced pause does to the deadline of a target.
+// TestOutlast checks the effect of an announced pause on the deadline of a target.
 func TestOutlast(t *testing.T) {
 	held := Deadlines{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
 	for name, tt := range map[string]struct {

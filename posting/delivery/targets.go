@@ -13,25 +13,23 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// preparePatience is how long the other targets of a post wait for a preparation,
-// so that one write claims all. One that takes longer goes out alone.
+// preparePatience is how long the ready targets of a post wait for another target's preparation, so that one write
+// claims all. A slower target is sent separately.
 const preparePatience = 3 * time.Second
 
-// targets is what is decided about the targets of a post that is being delivered.
+// targets collects the decisions about the targets of a post in delivery.
 type targets struct {
-	// ready may be claimed now; missing need a preparation; failed lists those
-	// whose preparation failed.
+	// ready targets may be claimed now, missing ones need a preparation, and the preparation of failed ones failed.
 	ready, missing, failed []int
 	// changed is set if the status must be stored although nothing is claimed.
 	changed bool
-	// forInputs is set if a change of a connection or a file wakes the post.
+	// forInputs is set if a change of a connection or a file requeues the post.
 	forInputs bool
-	// patientUntil is how long the ready targets wait for a preparation.
+	// patientUntil is until when the ready targets wait for a preparation.
 	patientUntil time.Time
 }
 
-// deliver decides about every target that is not settled: the open attempts are
-// looked up first; then what is ready is claimed.
+// deliver decides about every target that is not settled. It looks up open attempts first, then claims ready targets.
 func (f *Facts) deliver() []Action {
 	f.ensureTargets()
 	if lookups := f.dueLookups(); len(lookups) > 0 {
@@ -48,7 +46,7 @@ func (f *Facts) deliver() []Action {
 	}
 	var actions []Action
 	if len(d.failed) > 0 {
-		Describe(f.Post, f.Now) // what is reported of a failure is what the status says
+		Describe(f.Post, f.Now) // ReportPreparation reads the status
 	}
 	for _, i := range d.failed {
 		actions = append(actions, ReportPreparation{Target: i})
@@ -62,8 +60,7 @@ func (f *Facts) deliver() []Action {
 	return append(actions, f.wait(d.patientUntil, d.forInputs))
 }
 
-// dueLookups lists the targets whose open attempt is certainly over and whose next
-// lookup is due.
+// dueLookups returns the targets whose open attempt's call is certainly over and whose next lookup is due.
 func (f *Facts) dueLookups() (due []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -77,8 +74,8 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
-// finishedCalls lists the targets whose open attempt is certainly over, whether their next
-// lookup is due or not.
+// finishedCalls returns the targets whose open attempt's call is certainly over, whether their next lookup is due or
+// not.
 func (f *Facts) finishedCalls() (quiet []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -89,13 +86,13 @@ func (f *Facts) finishedCalls() (quiet []int) {
 	return quiet
 }
 
-// decideTarget decides whether a target that is neither settled nor open may be
-// sent now, and enters what it waits for.
+// decideTarget decides whether a target that is neither settled nor open may be sent now, or records the reason why it
+// waits.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
-	// What the next pass would not find again must be stored.
+	// A deadline that a later reconciliation would compute differently must be stored.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
-	case posting.Cancelled(f.Post): // It was when its cluster had been put back, and is out in part or was asked about.
+	case posting.Cancelled(f.Post): // It was cancelled after a rollback, and is partly published or undecided.
 		fail(t, notSentAnyMore)
 		d.changed = true
 		return
@@ -133,18 +130,17 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	f.decidePrepared(d, i, t)
 }
 
-// waitBlocked enters what keeps a target from being sent now.
+// waitBlocked records why a target cannot be sent now.
 func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
 	d.forInputs = true
 	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
 	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
-		return // the words stay the same however often that is put off: a post that waits costs one write
+		return // the message stays the same each time the limit is extended, so that a waiting post costs one write
 	}
 	d.changed = attempt.Block(t, *b) || d.changed
 }
 
-// decidePrepared decides about a target of which only the preparation may be
-// missing.
+// decidePrepared decides about a target that lacks at most its preparation.
 func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	p := f.Preparation(i)
 	if f.Suspended && p.State != PreparationFailed {
@@ -153,7 +149,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 	switch p.State {
 	case PreparationNotNeeded, PreparationReady, PreparationVisible:
-		// Of what is visible already the claim is made for the lookup that follows.
+		// Content that is already visible is claimed for the lookup that follows.
 		d.ready = append(d.ready, i)
 	case PreparationMissing:
 		d.missing = append(d.missing, i)
@@ -170,7 +166,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 		}
 	case PreparationFailed:
 		if p.Ahead {
-			d.missing = append(d.missing, i) // its time has come: it is tried at once
+			d.missing = append(d.missing, i) // the post is due, so the retry is immediate
 			return
 		}
 		f.recordProgress(t, &p)
@@ -180,12 +176,13 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// isOver reports whether what a target waited for is there once the target is prepared: its connection and its files.
+// isOver reports whether a running preparation proves that this blocking reason no longer holds: the preparation needs
+// the connection and the files.
 func isOver(reason string) bool {
 	return reason == v1alpha1.ReasonConnectionNotReady || reason == v1alpha1.ReasonMediaNotReady
 }
 
-// doing says what a preparation for a platform does.
+// doing describes a running preparation for a platform.
 func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	if p.Converting {
 		return fmt.Sprintf("the video is being converted for %s, and %d %% of it is done; the post goes out when all of it is", platform, p.Converted)
@@ -193,7 +190,7 @@ func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	return fmt.Sprintf("what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", platform)
 }
 
-// notPrepared enters that a target cannot be sent yet, or at all.
+// notPrepared records a preparation error, which delays or fails the target.
 func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Error) {
 	since := f.Now
 	if t.TryUntil != nil {
@@ -204,8 +201,8 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	}
 }
 
-// recordProgress enters how far the preparation of a target has come, so that
-// another process can go on from there. It reports whether that is news.
+// recordProgress records the progress of a target's preparation, so that another process can continue it. It reports
+// whether the status changed.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -216,16 +213,15 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	return true
 }
 
-// recovered reports whether the connection that refused a target has been checked
-// since and found good.
+// recovered reports whether the connection that blocked a target has passed a probe since.
 func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 	conn := f.connection(i)
 	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
 		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
-// expire fails a target whose time to be tried has run out, and says what it waited for. If
-// an earlier call may have published it, a person has to look, and not to post again.
+// expire fails a target after its deadline, with the reason why it waited. If an earlier call may have published it,
+// the message asks for a check of the account and not for a new post.
 func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	why := f.expiryReason(i, t)
 	if !attempt.BlockedBy(t, v1alpha1.ReasonInvalid) {
@@ -241,7 +237,7 @@ func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	fail(t, why)
 }
 
-// tryDuration is for how long a target was tried, the pauses that its platform announced included.
+// tryDuration returns how long a target was tried, including the pauses that its platform announced.
 func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	if t.InitialDeadline == nil {
 		return f.Settings.StartingDeadline
@@ -249,7 +245,7 @@ func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	return f.Settings.StartingDeadline + t.TryUntil.Sub(t.InitialDeadline.Time)
 }
 
-// expiryReason is what kept a target from being published in time, and what to do next time.
+// expiryReason returns the reason why a target missed its deadline, and the remedy.
 func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
 	switch {
@@ -277,12 +273,12 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	}
 }
 
-// blockedSpread is over how long the posts of a connection come back after its
-// platform took no calls: one call is made at a time anyhow.
+// blockedSpread is the interval over which the posts of a connection are requeued after its platform accepted no
+// calls. The account's gate admits one call at a time anyway.
 const blockedSpread = 2 * time.Second
 
-// wait comes back when the earliest target that is not settled needs attention;
-// at patientUntil at the latest, if that is set.
+// wait requeues the post when the earliest unsettled target needs attention, and at patientUntil at the latest if it
+// is set.
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {
@@ -297,8 +293,8 @@ func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	return Wait{Until: next, ForInputs: forInputs}
 }
 
-// wakeTime is when a target needs attention. One that waits for its turn or for a
-// preparation is woken by them, and by the end of its time at the latest.
+// wakeTime returns when a target needs attention. A target that waits for its turn or for a preparation is requeued by
+// these events, and at its deadline at the latest.
 func (f *Facts) wakeTime(i int, t *v1alpha1.TargetStatus) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		timing, _ := f.Timing(t.Platform)
