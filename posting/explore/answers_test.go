@@ -3,7 +3,7 @@
 
 package explore
 
-// answers are what becomes of the calls that a manager waits for.
+// answers adds the outcomes of calls that a manager waits for.
 func (w *world) answers(i int, add adder) {
 	for k := range w.manager[i].ships {
 		s := w.manager[i].ships[k]
@@ -39,9 +39,8 @@ func (w *world) answers(i int, add adder) {
 	}
 }
 
-// lyingAnswers are refusals of calls that have taken effect. What the platform takes under
-// a name that only the answer has cannot be asked about, nor can what its listing never
-// shows.
+// lyingAnswers adds refusals of calls that have taken effect. They are limited to calls that a lookup can find: an
+// accepted call needs a lookup without its operation id, and a post must appear in the listing.
 func (w *world) lyingAnswers(i, k int, add adder) {
 	if w.x.works {
 		if w.x.tells {
@@ -55,7 +54,7 @@ func (w *world) lyingAnswers(i, k int, add adder) {
 	answers := []answer{later, no}
 	switch {
 	case w.x.beyond.lag > 0:
-		// What is listed later than that is not found by anybody.
+		// No lookup finds a post that is listed even later.
 		answers = []answer{limited}
 	case w.x.kinds != nil:
 		answers = append(answers, limited)
@@ -79,8 +78,7 @@ func (w *world) published(i, k int, hidden bool, a answer) {
 	w.answer(i, k, a, post)
 }
 
-// orphan is a call whose answer is not waited for any more: the platform may
-// still act on it.
+// orphan ends the wait for a call whose response is lost. The platform may still execute the call.
 func (w *world) orphan(i, k int) {
 	if c := w.manager[i].ships[k].call; c.limit > w.now {
 		w.orphans = append(w.orphans, c)

@@ -18,47 +18,44 @@ import (
 
 var long = flag.Bool("explore.long", false, "explore with more faults, which takes minutes")
 
-// listing is what an account's listing is worth.
+// listing is the reliability of an account's listing.
 type listing int
 
 const (
-	// reliable: what is missing past the lag is not there.
+	// reliable: a post that is missing past the lag was not published.
 	reliable listing = iota
 	// unreliable: it may never show a post.
 	unreliable
 )
 
-// scenario bounds an exploration.
+// scenario configures an exploration.
 type scenario struct {
 	name string
-	// listing, containers and works are what the platform offers: a listing,
-	// containers whose state is proof, and names for calls that it has taken and
-	// works on.
+	// listing, containers and works are features of the platform: a listing, containers whose state is proof, and
+	// operation ids for calls that it has accepted and still processes.
 	listing    listing
 	containers bool
 	works      bool
-	// tells: the platform tells of what it works on also who does not know its name,
-	// as an upload session does.
+	// tells: a lookup finds a call in processing even without its operation id, as with an upload session.
 	tells bool
-	// dedupes: the platform takes no repetition, and calls it one.
+	// dedupes: the platform refuses a repeated call as a duplicate.
 	dedupes bool
 	targets int
 	cards   int
 	policy  v1alpha1.UnknownOutcomePolicy
-	// chained: a card is recorded and the next one claimed by one write.
+	// chained: one write records a card and claims the next one.
 	chained bool
-	// faults is how many things go wrong in one run, and kinds which; all
-	// without any. longer is how many more do with -explore.long.
+	// faults is the number of faults in one run, and kinds are the allowed ones; without kinds all are allowed. longer
+	// is the number of additional faults with -explore.long.
 	faults, longer int
 	kinds          []fault
-	// alone has one manager only; when it dies another one comes.
+	// alone: there is only one manager; another one starts when it dies.
 	alone bool
-	// cancels, edits and asked let people cancel, edit and settle.
+	// cancels, edits and asked let people cancel, edit and resolve.
 	cancels, edits, asked bool
-	// pulls is how often somebody may suspend the team.
+	// pulls is how often a person may suspend the team.
 	pulls int
-	// clocks are how far those of the managers are ahead when it begins, and
-	// jumps what they may be set to.
+	// clocks are the initial offsets of the managers' clocks, and jumps the offsets that a clock may jump to.
 	clocks [][managers]int64
 	jumps  []int64
 
@@ -73,15 +70,14 @@ type scenario struct {
 
 func (s *scenario) mayHappen(f fault) bool {
 	if s.kinds == nil {
-		// A question that is refused counts as one that gets no answer, for less long: the
-		// scenarios that name it are enough.
+		// A refused lookup is equivalent to a failed one with shorter retries. The scenarios that name it are enough.
 		return f != denied
 	}
 	return slices.Contains(s.kinds, f)
 }
 
-// Times are short where only their order matters. The lag is as short as the
-// pause between two looks, which leaves the least room for mistakes.
+// The times are short where only their order matters. The lag equals the pause between two lookups, which leaves the
+// least margin for errors.
 var (
 	settings = delivery.Settings{
 		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute,
@@ -91,16 +87,14 @@ var (
 	}
 )
 
-// margin is that of the clocks, in milliseconds.
+// margin is the clock margin in milliseconds.
 const margin = 2000
 
-// late is by how much longer than it declares a platform lags that breaks its word, in
-// milliseconds: a post is listed when its limit has ended and its refusal is believed, but
-// before the next attempt is looked up.
+// late is the excess over the declared lag, in milliseconds, of a platform with a late listing: a post is listed after
+// its limit has ended and its refusal is confirmed, but before the lookup of the next attempt.
 const late = 82_000
 
-// right is one pair of clocks that tell the truth; lying are the pairs in which
-// one is as far off as is allowed.
+// right is one pair of correct clocks. lying are the pairs with one clock at the maximum offset.
 var (
 	right = [][managers]int64{{0, 0}}
 	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}
@@ -120,8 +114,8 @@ func text(name string, change func(*scenario)) scenario {
 	return s
 }
 
-// braked is a scenario in which somebody may suspend the team once. The deadline is near, so that
-// it can pass in a suspension.
+// braked returns a scenario with one possible suspension of the team. The deadline is near, so that it can pass during
+// the suspension.
 func braked(name string, change func(*scenario)) scenario {
 	return text(name, func(s *scenario) {
 		s.settings.StartingDeadline, s.pulls = 18*time.Second, 1
@@ -218,7 +212,7 @@ func scenarios() []scenario {
 	}
 }
 
-// TestProtocol holds the rules of docs/adr/0001 against every schedule.
+// TestProtocol checks the rules of docs/adr/0001 in every schedule.
 func TestProtocol(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {

@@ -14,19 +14,18 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// explorer walks through all states of a scenario, the near ones first, so that
-// the way to a violation is a shortest one.
+// explorer visits all states of a scenario in breadth-first order, so that the trace of a violation is a shortest one.
 type explorer struct {
 	scenario
 
 	versions map[string]*version
 	brakes   map[string]*brake
-	// idles is what passes that do nothing are known to come back after.
+	// idles caches the wake times of reconciliations that do nothing.
 	idles map[moment]int64
 	seen  map[[16]byte]int32
-	// cameBy says by which step of which state each state was first reached.
+	// cameBy holds the first step to each state, and its previous state.
 	cameBy []origin
-	// goesOn are the pairs of states of which the second follows without a fault.
+	// goesOn are the pairs of states whose second follows the first without a fault.
 	goesOn [][2]int32
 	ends   int
 }
@@ -36,7 +35,7 @@ type origin struct {
 	nth  uint16
 }
 
-// report is what came of an exploration.
+// report is the result of an exploration.
 type report struct {
 	states, steps, ends int
 	violation           *violation
@@ -47,13 +46,13 @@ func (r report) String() string {
 	return fmt.Sprintf("%d states, %d steps between them, %d ends", r.states, r.steps, r.ends)
 }
 
-// node is a state that is still to be gone on from.
+// node is a state in the queue.
 type node struct {
 	n int32
 	w *world
 }
 
-// explore visits every state that can be reached. It stops at a violation.
+// explore visits every reachable state. It stops at a violation.
 func explore(s scenario) report {
 	x := &explorer{scenario: s, versions: map[string]*version{}, brakes: map[string]*brake{}, idles: map[moment]int64{}, seen: map[[16]byte]int32{}}
 	var queue []node
@@ -97,7 +96,7 @@ func explore(s scenario) report {
 	return x.report(steps, nil, -1)
 }
 
-// visit notes a state, and reports whether it is new.
+// visit records a state, and reports whether it is new.
 func (x *explorer) visit(w *world, by origin) (int32, bool) {
 	sum := sha256.Sum256(w.key())
 	key := [16]byte(sum[:16])
@@ -118,8 +117,7 @@ func (x *explorer) report(steps int, v *violation, at int32) report {
 	return r
 }
 
-// circle finds a schedule that never ends, although nothing goes wrong any more:
-// a state that follows from itself.
+// circle finds a schedule that never ends although no more faults happen, which is a cycle of states.
 func (x *explorer) circle() (int32, bool) {
 	before := make([]int32, len(x.cameBy))
 	first := make([]int32, len(x.cameBy)+1)
@@ -160,7 +158,7 @@ func (x *explorer) circle() (int32, bool) {
 	return 0, false
 }
 
-// trace tells how a state is reached, a line for each step.
+// trace returns the steps to a state, one line for each.
 func (x *explorer) trace(n int32) []string {
 	var way []origin
 	for n >= 0 {
@@ -189,7 +187,7 @@ func (x *explorer) trace(n int32) []string {
 	return lines
 }
 
-// ledger is the status of a post in short.
+// ledger formats the status of a post.
 func ledger(p *v1alpha1.Post) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", p.Status.Phase)
@@ -216,8 +214,8 @@ func ledger(p *v1alpha1.Post) string {
 	return b.String()
 }
 
-// beginnings are the states with which the scenario begins: a scheduled post
-// shortly before its time, and two managers that have just started.
+// beginnings returns the initial states of the scenario: a scheduled post shortly before its time, and two managers
+// that have just started.
 func (x *explorer) beginnings() []*world {
 	p := &v1alpha1.Post{}
 	p.Generation = 1
@@ -235,7 +233,7 @@ func (x *explorer) beginnings() []*world {
 		}
 	}
 	f := x.facts(p, t0)
-	delivery.Decide(f) // it is accepted
+	delivery.Decide(f) // accepts the post
 	p = f.Post
 	describe(p)
 	var worlds []*world

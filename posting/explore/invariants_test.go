@@ -14,44 +14,38 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rule is what must hold; the first seven are those of docs/adr/0001.
+// Rule is an invariant. The first seven are defined in docs/adr/0001.
 type Rule string
 
 // The rules.
 const (
-	// I1: no byte of a call leaves a process unless its attempt is stored and
-	// the process knows it. What leaves is what the stored post says, and it was
-	// not cancelled.
+	// I1: no byte of a call leaves a process unless its attempt is stored and the process has confirmation of that.
+	// The call sends the content of the stored post, which was not cancelled.
 	I1 Rule = "I1"
-	// I2: an attempt stands for one call at most, and each has a higher number
-	// than the one before.
+	// I2: an attempt stands for at most one call, and attempt numbers increase.
 	I2 Rule = "I2"
-	// I3: a new attempt needs the one before closed, and closed truly: what it
-	// sent is not out there and cannot come any more. Only where the post allows
-	// to send again may it follow one of unknown outcome. So nothing is
-	// published twice.
+	// I3: a new attempt needs a previous attempt that is closed correctly: its call was not published and cannot be
+	// published any later. Only if the post allows a resend may it follow an attempt with an unknown outcome. So
+	// nothing is published twice.
 	I3 Rule = "I3"
-	// I4: an id that a process has learnt is written or kept in memory until it
-	// is, names what was published, and never changes. So is the name by which
-	// the platform can be asked about what it works on, until it is settled.
+	// I4: an external id that a process has received is stored or kept in memory until it is, identifies the published
+	// post, and never changes. The same holds for an operation id, until the attempt is settled.
 	I4 Rule = "I4"
-	// I5: no call begins after its window, and nobody asks what became of one
-	// that a process is in the middle of.
+	// I5: no call starts after its window, and no lookup is made while a process is executing the call.
 	I5 Rule = "I5"
-	// I6: what cannot be told fails with the reason OutcomeUnknown and says how
-	// to answer, and nothing but an answer leads on from there. Where the post
-	// allows to send again, that holds of what fails in the end.
+	// I6: an outcome that cannot be determined fails with the reason OutcomeUnknown and a message about how to answer,
+	// and only an answer changes it. If the post allows a resend, this holds for the final failure.
 	I6 Rule = "I6"
-	// I7: what is written about one target leaves the facts of others alone.
+	// I7: a write about one target does not change the facts of others.
 	I7 Rule = "I7"
-	// Schema: the API server takes every status that is written.
+	// Schema: the API server accepts every status that is written.
 	Schema Rule = "schema"
-	// Lost: when nothing goes on by itself, every target is posted, failed or
-	// cancelled, as the platform has it; and it comes to that.
+	// Lost: in a final state, every target is posted, failed or cancelled, in agreement with the platform; and every
+	// schedule reaches one.
 	Lost Rule = "lost"
 )
 
-// violation is a rule that does not hold, and how.
+// violation is a violated rule, with the details.
 type violation struct {
 	rule Rule
 	why  string
@@ -92,7 +86,7 @@ func (w *world) checkSent(who int, s *ship) {
 	}
 }
 
-// checkLanded is called when something has become visible.
+// checkLanded is called when a post has become visible.
 func (w *world) checkLanded(c call) {
 	twice, same := 0, 0
 	for _, p := range w.posts {
@@ -115,7 +109,7 @@ func (w *world) checkLanded(c call) {
 	}
 }
 
-// checkAsked is called when a platform is asked about the call of a target.
+// checkAsked is called at the lookup of a target's call.
 func (w *world) checkAsked(post *v1alpha1.Post, target int) {
 	a := posting.Target(post, target).Attempt
 	for i := range w.manager {
@@ -143,7 +137,7 @@ func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 	}
 }
 
-// facts are those of a target's records that no other target's may touch.
+// facts formats the facts of a target that writes about other targets must not change.
 func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
@@ -191,14 +185,14 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 	}
 }
 
-// checkHandedOver: what cannot be told is left to a person, who is told how.
+// checkHandedOver checks that an undecided target has the message about how to answer.
 func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
 	if !attempt.Undecided(t) || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
 		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.State, t.Reason, t.Message)
 	}
 }
 
-// checkOpened: a new attempt follows one that is closed, and closed truly.
+// checkOpened checks that a new attempt follows one that is closed correctly.
 func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
 	id := n.Attempt.ID
 	if posting.Cancelled(before) {
@@ -225,21 +219,20 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:
-		// The same write may have closed it, which is how a tree goes on.
+		// The same write may have closed it, which is how a tree continues.
 		if len(n.Cards) <= len(o.Cards) || int(n.Attempt.Card) != len(n.Cards) {
 			w.failf(I3, "attempt %s follows %s, which is open", id, prev.ID)
 		}
 	}
 }
 
-// isBelieved reports whether a call may follow one that took effect: its refusal was
-// believed since the listing broke its word, and the platform takes no repetition.
+// isBelieved reports whether a call may follow one that took effect: its refusal was confirmed because the listing
+// exceeded its lag, and the platform rejects duplicates.
 func (w *world) isBelieved(outcome v1alpha1.AttemptOutcome) bool {
 	return outcome == v1alpha1.OutcomeRefused && w.x.dedupes && w.x.beyond.lag > 0
 }
 
-// mayStillBe says how the call of an attempt took effect, or yet may; "" if it
-// cannot.
+// mayStillBe returns how the call of an attempt took effect or still may, or "" if it cannot.
 func (w *world) mayStillBe(id string) string {
 	for n, p := range w.posts {
 		if p.attempt == id {
@@ -266,7 +259,7 @@ func (w *world) mayStillBe(id string) string {
 	return ""
 }
 
-// isOut reports whether a platform id names what was published of a target.
+// isOut reports whether a platform id identifies a published post of a target.
 func (w *world) isOut(target, card int, id string) bool {
 	for n, p := range w.posts {
 		if p.target == target && p.card == card && externalID(n+1) == id {
@@ -276,8 +269,7 @@ func (w *world) isOut(target, card int, id string) bool {
 	return false
 }
 
-// checkHeld: an id or a name that a process has learnt is in its memory until it
-// is written.
+// checkHeld checks that an external id or operation id is in the memory of the process until it is stored.
 func (w *world) checkHeld() {
 	for i := range w.manager {
 		m := &w.manager[i]
@@ -305,7 +297,7 @@ func (w *world) isWritten(s ship) bool {
 	return slices.ContainsFunc(t.Cards, func(c v1alpha1.CardStatus) bool { return c.ExternalID == externalID(s.post) })
 }
 
-// checkEnd is called for a state from which nothing goes on by itself.
+// checkEnd is called for a final state.
 func (w *world) checkEnd() {
 	post := w.etcd.post
 	if !posting.AllSettled(post) && posting.PhaseOf(post) != v1alpha1.PhaseCancelled {
@@ -325,7 +317,7 @@ func (w *world) checkEnd() {
 				w.failf(Lost, "target %d is settled, and the platform still works on it as %s", i, ticketName(n+1))
 			}
 		}
-		// Whatever is recorded is out there; see I4.
+		// Each record has a published post; see I4.
 		done := 0
 		switch {
 		case t == nil || t.State == v1alpha1.TargetWithdrawn:

@@ -24,22 +24,20 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// The lives of a name: objects of one name come and go, and what became of them is kept
-// by the record alone. The decisions, and what is kept and adopted, are the program's own;
-// the API server, the bucket and the platform are a model. One object is delivered without
-// the faults that the other scenarios have: here they befall what is between two objects,
-// and between an object and itself in a cluster that is put back (rewinds_test.go).
+// The lives of a name: objects with one name are created and deleted, and only the record keeps their outcomes. The
+// decisions and the records are the program's own code; the API server, the bucket and the platform are a model. The
+// delivery of one object does not have the faults of the other scenarios. Here the faults happen between two objects,
+// and between two states of an object in a rollback of the cluster (rollbacks_test.go).
 
-// bounds are those of an exploration of lives.
+// bounds limit an exploration of lives.
 type bounds struct {
-	// lives is how many objects of the name there are in one schedule, and targets how many
-	// accounts they go to at most.
+	// lives is the number of objects with the name in one schedule. targets is the maximum number of their accounts.
 	lives, targets int
-	// later lets posts be scheduled. rewinds is how often the cluster may be put back, and
-	// begins how often a manager may begin that cannot tell, or is wrong about it.
+	// later lets posts be scheduled. rewinds is the maximum number of rollbacks. begins is how often a manager may
+	// start that cannot detect a rollback, or detects one by mistake.
 	later           bool
 	rewinds, begins int
-	// cancels lets people cancel a scheduled post whose object says that nothing was sent for it.
+	// cancels lets people cancel a scheduled post whose object shows no call.
 	cancels bool
 }
 
@@ -54,9 +52,9 @@ type lives struct {
 	slow *record.Record
 	away bool
 	born int
-	// out counts what the platform shows of each account.
+	// out counts the published posts of each account.
 	out [2]int
-	// faults is how many calls may still end otherwise than with a clear success.
+	// faults is the number of calls that may still end without a clear success.
 	faults int
 }
 
@@ -66,7 +64,7 @@ type livesBroken struct {
 	unnoticed, undoubted, earlyNotice, lateNotice, forgetsAsked bool
 }
 
-// livesAccounts are two accounts, by their connections.
+// livesAccounts are two accounts, by connection name.
 var livesAccounts = map[string]*v1alpha1.Connection{"account-0": livesAccount(0), "account-1": livesAccount(1)}
 
 func livesAccount(n int) *v1alpha1.Connection {
@@ -80,7 +78,7 @@ func accountOf(connection string) (v1alpha1.Platform, string, bool) {
 	return c.Spec.Platform, c.Spec.AccountID, true
 }
 
-// make makes the next object, to one account or to both.
+// make creates the next object, for one account or for both.
 func (l *lives) make(annotations map[string]string, targets int) {
 	targets = min(targets, l.targets)
 	l.born++
@@ -111,8 +109,7 @@ func (l *lives) key() [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// next lists the states that follow, by what happens. goesOn reports whether the manager has
-// something to do.
+// next returns the following states, by event. goesOn reports whether the manager has something to do.
 func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 	steps = map[string]*lives{}
 	add := func(what string, do func(*lives)) {
@@ -164,8 +161,7 @@ func (l *lives) keep(r *record.Record, b livesBroken) {
 	l.bucket = r.Merge(l.bucket)
 }
 
-// pass makes one pass over the object. A call may be posted, refused, or end without an
-// answer, taken or not.
+// pass reconciles the object once. A call may be posted, refused, or end without a response, with or without effect.
 func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 	n := l.clone()
 	f := n.facts(b)
@@ -241,8 +237,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
 }
 
-// confirm enters what the platform answers, past its listing's lag, about a call that it
-// has refused.
+// confirm records the platform's answer, past the lag of its listing, about a call that it has refused.
 func (l *lives) confirm(target int, taken bool) {
 	timing, _ := l.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
 	asked := l.now().Add(time.Minute)
@@ -253,7 +248,7 @@ func (l *lives) confirm(target int, taken bool) {
 	must(delivery.RecordLookup(l.post, &answer, timing, &delivery.Deadlines{}, asked))
 }
 
-// release lets the object go as the reconciler does: with its record, or not yet.
+// release finalizes the object as the reconciler does: with its record, or not yet.
 func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 	needed := record.Required(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
 	if needed && l.away {
@@ -301,7 +296,7 @@ func (l *lives) found() delivery.Earlier {
 	return delivery.Earlier{State: delivery.EarlierFetched, Record: l.bucket}
 }
 
-// wrong says which promise a state breaks, or "".
+// wrong returns the promise that a state breaks, or "".
 func (l *lives) wrong() string {
 	for account, out := range l.out {
 		if out > 1 {
@@ -325,15 +320,15 @@ func (l *lives) wrong() string {
 	return ""
 }
 
-// stuck reports whether a post stays as it is although its time has come, the store is there,
-// and it is known whether the cluster was put back.
+// stuck reports whether a post makes no progress although it is due, the store is available, and it is known whether
+// there was a rollback.
 func (l *lives) stuck() bool {
 	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.UntilDue(l.post, l.now()) <= 0 &&
 		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 
-// exploreLives visits every schedule within bounds, and returns how many states there are
-// and, if a promise is broken, how it came to that.
+// exploreLives visits every schedule within bounds. It returns the number of states and the trace of a broken promise,
+// if any.
 func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	type visit struct {
 		state *lives
@@ -366,7 +361,7 @@ func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 	return len(seen), ""
 }
 
-// deletions are the bounds of schedules in which no cluster is put back.
+// deletions are the bounds of schedules without rollbacks.
 var deletions = bounds{lives: 3, targets: 2}
 
 func TestLives(t *testing.T) {

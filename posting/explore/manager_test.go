@@ -13,66 +13,63 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// counter says where a manager stands: what it will do next to the world
-// outside. Between two of these it only thinks.
+// counter is the program counter of a manager: its next effect on the outside world. Between two of these it only
+// computes.
 type counter int64
 
 const (
 	down counter = iota
 	idle
-	// describing writes a status that holds no new facts about calls.
+	// describing writes a status without new facts about calls.
 	describing
-	// resolving writes what a person found out, tidying takes the annotation off.
+	// resolving writes a person's resolution, tidying removes the annotation.
 	resolving
 	tidying
-	// asking asks the platform, entering writes what it said.
+	// asking sends lookups to the platform, entering writes their results.
 	asking
 	entering
 	// claiming writes attempts, sending makes the calls and records results.
 	claiming
 	sending
-	// absent is one that never comes.
+	// absent: the process never starts.
 	absent
 )
 
-// manager is one process: where it stands, and what it has in memory.
+// manager is one process: its program counter and its memory.
 type manager struct {
 	pc      counter
 	stalled bool
-	// offset is how far its clock is ahead, in milliseconds.
+	// offset is the offset of its clock in milliseconds.
 	offset int64
-	// read is the post as the pass has read it, and copy what the pass makes of it;
-	// behind is how many versions it is behind etcd. first is what it said when the
-	// process first read it.
+	// read is the post as the reconciliation has read it, and copy is its modified copy. behind is the number of
+	// versions that the copy is behind etcd. first is the first version that the process read.
 	read, copy, first *version
 	behind            int8
-	// wrote and seen are how far behind the last version is that the process
-	// wrote, and read.
+	// wrote and seen are how many versions the last written and the last read version are behind.
 	wrote, seen int8
-	// dirty is set when an event is on its way; wake is when the post comes back
-	// by itself.
+	// dirty is set when an event is on its way; wake is the time of the requeue.
 	dirty bool
 	wake  int64
 	// braked is set when the post waits for the end of a suspension.
 	braked bool
-	// passAt is when the pass was begun, by the local clock.
+	// passAt is the start of the reconciliation by the local clock.
 	passAt time.Time
-	// ready are the targets to be claimed, and lookups those that are asked about.
+	// ready are the targets to claim, and lookups are the lookups to make.
 	ready   []int
 	lookups []lookup
-	// claimed is what the claim's write returned, and ships are its calls.
+	// claimed is the result of the claim's write, and ships are its calls.
 	claimed *version
 	ships   []ship
-	// kept are results that could not be written; unsent are attempts whose
-	// claim may have landed although its write failed.
+	// kept are results that could not be written; unsent are attempts whose claim may be stored although its write
+	// failed.
 	kept   []ship
 	unsent []string
 	prep   preparation
-	// known are the published posts whose id the process has learnt; see I4.
+	// known are the published posts whose id the process has received; see I4.
 	known []ship
 }
 
-// managerSteps are what a manager does next, and what can befall it.
+// managerSteps adds the next steps of a manager, and the faults that can happen to it.
 func (w *world) managerSteps(i int, add adder) {
 	m := &w.manager[i]
 	if m.pc == absent {
@@ -117,12 +114,12 @@ func (w *world) managerSteps(i int, add adder) {
 	}
 }
 
-// start begins a process: its memory is empty, its cache as old as it may be.
+// start starts a process with empty memory and the oldest possible cache.
 func (m *manager) start() {
 	*m = manager{pc: idle, offset: m.offset, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
 }
 
-// kill ends a process; its calls go on without it.
+// kill ends a process; its calls continue without it.
 func (w *world) kill(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -133,7 +130,7 @@ func (w *world) kill(i int) {
 	*m = manager{pc: down, offset: m.offset, wake: never, wrote: forgotten, seen: forgotten}
 }
 
-// due reports whether an idle manager has a reason to look at the post.
+// due reports whether an idle manager has a reason to reconcile the post.
 func (w *world) due(i int) bool {
 	m := &w.manager[i]
 	return m.dirty || m.wake != never && m.wake <= w.now
@@ -160,7 +157,7 @@ func (w *world) busy(i int) bool {
 	return true
 }
 
-// instants names the times at which a manager's situation changes by itself.
+// instants passes the times of a manager's next events to consider.
 func (w *world) instants(i int, consider func(int64)) {
 	m := &w.manager[i]
 	if m.wake != never {
@@ -170,7 +167,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		switch s.phase {
 		case claimed:
 			if a := posting.Target(m.claimed.post, s.target).Attempt; a != nil {
-				// The last moment at which it may be begun, and the first at which not.
+				// The last instant when it may start, and the first when it may not.
 				consider(w.truly(i, a.SendBefore.Time) - 1)
 				consider(w.truly(i, a.SendBefore.Time))
 			}
@@ -189,8 +186,8 @@ func (w *world) instants(i int, consider func(int64)) {
 	}
 }
 
-// proofAt is when absence may begin to count, told apart from attempt's own
-// reckoning: it only names an instant that is worth exploring.
+// proofAt returns when absence may start to count. It is independent of package attempt, because it only selects an
+// instant that is worth exploring.
 func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	from := a.SendBefore.Add(t.CallTimeout)
 	if a.EndedAt != nil {
@@ -199,17 +196,15 @@ func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	return from.Add(t.CallTimeout + t.ClockMargin + t.Lag)
 }
 
-// moment is what a pass decides from, if the process has nothing in memory.
+// moment is the input of a reconciliation in a process with empty memory.
 type moment struct {
 	v     *version
 	local time.Time
 	brake *brake
 }
 
-// skipIdlePass makes at once a pass that would find nothing to do but to come
-// back later. When it is made makes no difference to anybody, and leaving the
-// choice open would only multiply states. Such a process may still read an
-// older version.
+// skipIdlePass executes at once a reconciliation that would only requeue the post. Its timing has no effect on others,
+// and exploring the choice would only multiply states. Such a process may still read an older version.
 func (w *world) skipIdlePass(i int) {
 	m := &w.manager[i]
 	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
@@ -240,7 +235,7 @@ func (w *world) skipIdlePass(i int) {
 	}
 }
 
-// passSteps begin a pass, over the post as it stands or as it stood.
+// passSteps adds the start of a reconciliation, over the current or an earlier version of the post.
 func (w *world) passSteps(i int, add adder) {
 	if w.due(i) {
 		add(i, "begins a pass", "", false, func(n *world) { n.begin(i, n.etcd, 0) })
@@ -252,27 +247,27 @@ func (w *world) passSteps(i int, add adder) {
 	}
 }
 
-// end ends a pass; the post comes back at a time, or never.
+// end ends a reconciliation; the post is requeued at a time, or never.
 func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
 	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
 	m.behind, m.wake = 0, wake
 }
 
-// conflicted ends a pass that lost a write; it is made again soon.
+// conflicted ends a reconciliation after a conflict; it is repeated soon.
 func (w *world) conflicted(i int) { w.end(i, w.now+conflictPause) }
 
-// conflictPause is how soon, in milliseconds, a pass that lost a write is made again.
+// conflictPause is the pause in milliseconds before the retry after a conflict.
 const conflictPause = 50
 
-// again ends a pass with an error: it is made again at once.
+// again ends a reconciliation with an error, and requeues it at once.
 func (w *world) again(i int) {
 	w.end(i, never)
 	w.manager[i].dirty = true
 }
 
-// write makes the write that the manager stands before. The pass ends with it,
-// unless calls follow or an annotation is still to be taken off.
+// write executes the next write of the manager. The reconciliation ends with it, unless calls follow or an annotation
+// remains to be removed.
 func (w *world) write(i int) {
 	m := &w.manager[i]
 	if m.pc == claiming {
@@ -309,7 +304,7 @@ func (w *world) write(i int) {
 	w.end(i, never)
 }
 
-// tidy takes a resolution off that is entered.
+// tidy removes the annotation of a recorded resolution.
 func (w *world) tidy(i int) {
 	if w.manager[i].behind != 0 {
 		w.conflicted(i)
@@ -320,9 +315,8 @@ func (w *world) tidy(i int) {
 	w.end(i, never)
 }
 
-// lostAnswer is the end of a pass whose write got no answer. before is the
-// manager as it stood when it wrote; landed tells whether the write took effect,
-// which the process does not know.
+// lostAnswer ends a reconciliation whose write got no response. before is the manager before the write; landed is
+// whether the write took effect, which is unknown to the process.
 func (w *world) lostAnswer(i int, before *manager, landed bool) {
 	m := &w.manager[i]
 	m.seen, m.wrote = before.seen, before.wrote

@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// broken are rules that a manager breaks on purpose. What each does says
-// TestMutations.
+// broken are rules that a manager breaks on purpose. TestMutations describes them.
 type broken struct {
 	blindClaim, retryClaim, sendUnconfirmed, fromCache, otherCheckpoint bool
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
@@ -25,7 +24,7 @@ type broken struct {
 	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
 }
 
-// decision is what is decided by a manager that breaks rules.
+// decision returns the actions of a manager that breaks rules.
 func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []delivery.Action {
 	var open []int
 	for i := range post.Status.Targets {
@@ -47,21 +46,20 @@ func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []deli
 	return actions
 }
 
-// beyond is by how much the world breaks what the protocol rests on: how long a
-// listing lags and a platform works on a call, in milliseconds more than it
-// declares; and a process that begins a call that it has given up.
+// beyond are violations of the protocol's assumptions: the excess of a listing's lag and of a call's duration over the
+// declared values, in milliseconds; and a process that starts a call after it has given it up.
 type beyond struct {
 	lag, work int64
 	sleeper   bool
 }
 
-// mutation is a rule that is broken, and which of the checks must notice.
+// mutation is a broken rule with the checks that must notice it.
 type mutation struct {
 	name   string
 	reason string
 	change func(*scenario)
-	// want are the rules of which one must be violated; none where the rest of
-	// the protocol holds without it.
+	// want are the expected rules. At least one of them must be violated. It is empty if the rest of the protocol is
+	// correct without the broken rule.
 	want []Rule
 }
 
@@ -259,7 +257,7 @@ var mutations = []mutation{
 	},
 }
 
-// brakeMutations break what is promised of the brake; want is always Brake, or that nothing goes on.
+// brakeMutations break the rules of a suspension. want is Brake, or Lost.
 var brakeMutations = []mutation{
 	{
 		"a claim without a last look at the brake", "it was pulled after the pass had begun",
@@ -308,7 +306,7 @@ func TestBrakeMutations(t *testing.T) {
 	}
 }
 
-// TestMutations shows that the checks notice. With -v it prints how each is seen.
+// TestMutations checks that the checks detect each mutation. With -v it prints how.
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
@@ -317,7 +315,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// try explores a scenario in which the mutation is.
+// try explores a scenario with the mutation.
 func (m *mutation) try(t *testing.T, s scenario) {
 	r := explore(s)
 	switch {

@@ -5,5 +5,5 @@
 
 package explore
 
-// fewer is how many faults are left out.
+// fewer is the number of omitted faults.
 const fewer = 0

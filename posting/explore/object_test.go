@@ -13,9 +13,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// version is one state of the Post, as etcd or a copy holds it. Equal ones are
-// the same pointer. Its resourceVersion is not part of it: how far a copy is
-// behind is counted by its holder.
+// version is one state of the Post, in etcd or in a copy. Equal states have the same pointer. A version does not
+// include its resourceVersion: the holder of a copy counts how far it is behind.
 type version struct {
 	n    int64
 	post *v1alpha1.Post
@@ -30,8 +29,8 @@ func (v *version) number() int64 {
 
 // intern returns the version with this content.
 //
-// When a condition changed makes no difference to any decision here, and would only
-// multiply states: its time is always the same.
+// The transition times of conditions do not affect any decision here and would only multiply states, so they are set
+// to a constant.
 func (x *explorer) intern(p *v1alpha1.Post) *version {
 	for i := range p.Status.Conditions {
 		p.Status.Conditions[i].LastTransitionTime.Time = t0
@@ -48,19 +47,19 @@ func (x *explorer) intern(p *v1alpha1.Post) *version {
 	return v
 }
 
-// changed is a version with a change.
+// changed returns a version with a change.
 func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 	p := v.post.DeepCopy()
 	change(p)
 	return w.x.intern(p)
 }
 
-// describe derives what is read of a post from its facts.
+// describe derives the displayed fields of a post from its facts.
 func describe(p *v1alpha1.Post) { delivery.Describe(p, t0) }
 
 func started(p *v1alpha1.Post) bool { return posting.Started(p) }
 
-// written is how a write ended.
+// written is the result of a write.
 type written int
 
 const (
@@ -69,9 +68,8 @@ const (
 	invalid
 )
 
-// put is a write of the status by a manager. behind is how many versions its
-// copy is behind: none, or the write is refused. blindly is a write without that
-// check. about are the targets of which it says something new.
+// put is a status write by a manager. behind is the number of versions that its copy is behind: the write fails with a
+// conflict unless it is zero. blindly skips this check. about are the targets with changed facts.
 func (w *world) put(who int, next *version, behind int8, blindly bool, about []int) written {
 	if behind != 0 && !blindly {
 		return conflict
@@ -107,13 +105,13 @@ func (w *world) store(next *version) {
 	}
 }
 
-// putSpec is a change that somebody else than a manager makes.
+// putSpec is a change by a client other than a manager.
 func (w *world) putSpec(change func(*v1alpha1.Post)) {
 	w.store(w.changed(w.etcd, change))
 }
 
-// refusedBySchema says which of the CRD's rules about change a status would
-// break. They are those of attempt_types.go and poststatus_types.go in api/v1alpha1.
+// refusedBySchema returns the CRD's transition rule that a status would violate. The rules are in attempt_types.go and
+// poststatus_types.go in api/v1alpha1.
 func refusedBySchema(before, after *v1alpha1.Post) string {
 	for i := range before.Status.Targets {
 		o := &before.Status.Targets[i]

@@ -18,18 +18,18 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// preparation is what one target's next call makes visible.
+// preparation is the preparation of one target's next call.
 type preparation struct {
-	// hash identifies the text that it is made of.
+	// hash identifies the text of the preparation.
 	hash, text string
-	// container is its number, and visible tells that it can be seen already.
+	// container is its number, and visible is set if it is published already.
 	container int
 	visible   bool
 	running   bool
 	begunAt   time.Time
 }
 
-// publisher is the platform as delivery knows it.
+// publisher is the platform for package delivery.
 type publisher struct {
 	platforms.Publisher
 	capabilities platforms.Capabilities
@@ -47,8 +47,7 @@ func account(target int) *v1alpha1.Connection {
 	return c
 }
 
-// facts are what is decided from at a time, about a post of which nothing is
-// prepared.
+// facts returns the facts at a time about a post without preparations.
 func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	return &delivery.Facts{
 		Earlier: delivery.Earlier{State: delivery.EarlierDisabled},
@@ -61,7 +60,7 @@ func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	}
 }
 
-// begin makes a pass up to the first thing that it does to the world outside.
+// begin runs a reconciliation up to its first effect on the outside world.
 func (w *world) begin(i int, v *version, behind int8) {
 	m := &w.manager[i]
 	m.dirty, m.wake, m.seen = behind > 0, never, behind
@@ -82,7 +81,7 @@ func (w *world) begin(i int, v *version, behind int8) {
 	w.decide(i, f)
 }
 
-// decide asks the program's own decision what comes next, and stands before it.
+// decide calls the program's own Decide, and stops before the first action.
 func (w *world) decide(i int, f *delivery.Facts) {
 	m := &w.manager[i]
 	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
@@ -96,7 +95,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			return
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
-				// A resolution that was entered before is refused, which is as it should be.
+				// The error about a resolution that was recorded before is expected.
 				_ = delivery.RecordResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
@@ -131,8 +130,8 @@ func (w *world) decide(i int, f *delivery.Facts) {
 	w.end(i, wake)
 }
 
-// recall finds what the process knows of open attempts; it leaves its memory, and
-// is on its way to be recorded.
+// recall returns the results of open attempts in the memory of the process, and removes them, because they are about
+// to be recorded.
 func (m *manager) recall() []delivery.Result {
 	var memory delivery.Unrecorded
 	for _, s := range m.kept {
@@ -155,8 +154,8 @@ func (m *manager) recall() []delivery.Result {
 	return known
 }
 
-// preparation is what the process knows of what precedes the call of a target. Where
-// the platform makes containers, the one target of the scenario has one.
+// preparation returns the preparation of a target in this process. If the platform has containers, the scenario has
+// one target with one container.
 func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Preparation {
 	if !w.x.containers {
 		return delivery.Preparation{}
@@ -186,8 +185,7 @@ func (w *world) prepare(i, target int) {
 	}
 }
 
-// prepared is the end of a preparation: a container that was made before is used
-// again unless it is visible by now.
+// prepared ends a preparation: an existing container is reused unless it is visible by now.
 func (w *world) prepared(i int) {
 	m := &w.manager[i]
 	m.prep.running = false
@@ -204,14 +202,14 @@ func hashOf(p *v1alpha1.Post, target int) string {
 	return delivery.ContentHash(p, target, accounts[p.Spec.Targets[target].ConnectionRef.Name], nil)
 }
 
-// lookup is a question about a target, and its answer.
+// lookup is a lookup of a target, with its result.
 type lookup struct {
 	delivery.LookupAnswer
-	// gave is what the platform says of what it gave up.
+	// gave is the platform's answer about a call that it gave up.
 	gave answer
 }
 
-// ask puts the question of each lookup to the platform.
+// ask sends each lookup to the platform.
 func (w *world) ask(i int) {
 	m := &w.manager[i]
 	m.pc = entering
@@ -230,7 +228,7 @@ func (w *world) ask(i int) {
 	}
 }
 
-// askBlind puts questions that the platform does not answer, and why.
+// askBlind fails the lookups with an error.
 func (w *world) askBlind(i int, why *platforms.Error) {
 	m := &w.manager[i]
 	m.pc = entering
@@ -245,7 +243,7 @@ var (
 	noPermission = platforms.Errorf(platforms.ClassPermanent, "no permission to list posts")
 )
 
-// found is the post with the answers to the lookups entered.
+// found returns the post with the results of the lookups.
 func (w *world) found(i int) *version {
 	m := &w.manager[i]
 	timing := w.timing()

@@ -22,33 +22,33 @@ type call struct {
 	target  int
 	card    int
 	text    string
-	// container is what the call makes visible: its number from 1 on, or 0.
+	// container is the number of the container that the call publishes, counted from 1, or 0.
 	container int
-	// limit is until when the platform may act on it: it works on a call for at
-	// most as long as a call may take, from when it got it.
+	// limit is until when the platform may execute the call. It processes a call for at most the call timeout, counted
+	// from its arrival.
 	limit int64
 }
 
-// published is what can be seen on the platform, at once or some time later.
+// published is a post that is visible on the platform, now or later.
 type published struct {
 	attempt      string
 	target, card int
 	text         string
 	at           int64
-	// visibleAt is from when a listing shows it; never if it does not.
+	// visibleAt is when a listing starts to show it, or never.
 	visibleAt int64
 }
 
-// container is what was prepared on the platform; post counts from 1 on.
+// container is a container on the platform; post counts from 1.
 type container struct {
 	text string
 	post int
 }
 
-// answer is what the platform said to a call.
+// answer is the platform's response to a call.
 type answer string
 
-// The answers.
+// The responses.
 const (
 	none         answer = ""
 	yes          answer = "posted"
@@ -62,11 +62,10 @@ const (
 	neverClaimed answer = "claim lost"
 )
 
-// limitEnds is when a limit of calls ends: later than a search reaches back by itself.
+// limitEnds is when a rate limit ends. It is later than the default range of a search.
 const limitEnds = 80 * time.Second
 
-// result is an answer as publishers report it. post is the number of what was
-// published, or of the ticket.
+// result returns the response as publishers report it. post is the number of the published post, or of the ticket.
 func (a answer) result(post int) platforms.Result {
 	switch a {
 	case yes:
@@ -91,12 +90,11 @@ func (a answer) result(post int) platforms.Result {
 	panic("no such answer: " + string(a))
 }
 
-// externalID names the post with a number, counted from 1.
+// externalID returns the id of the post with a number, counted from 1.
 func externalID(post int) string { return "p" + strconv.Itoa(post) }
 
-// land lets the platform act on a call, and returns the number of the post; 0
-// if what it names is visible already. hidden has its listing show it as late as
-// the platform declares, or never where it promises nothing.
+// land executes a call, and returns the number of the post, or 0 if its container is visible already. If hidden is
+// set, the listing shows the post after the declared lag, or never if it is unreliable.
 func (w *world) land(c call, hidden bool) int {
 	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) {
 		return 0
@@ -116,13 +114,12 @@ func (w *world) land(c call, hidden bool) int {
 	return len(w.posts)
 }
 
-// repeats reports whether the platform shows the words of a call already.
+// repeats reports whether the platform already has a post with the text of a call.
 func (w *world) repeats(c call) bool {
 	return slices.ContainsFunc(w.posts, func(p published) bool { return p.target == c.target && p.text == c.text })
 }
 
-// platformSteps are what becomes of calls that nobody waits for any more: the
-// platform acts on them within its time, or not at all.
+// platformSteps adds the outcomes of orphaned calls: the platform executes them within its time, or not at all.
 func (w *world) platformSteps(add adder) {
 	for i := range w.orphans {
 		c := w.orphans[i]
@@ -139,8 +136,7 @@ func (w *world) platformSteps(add adder) {
 	}
 }
 
-// lookupResult is what the platform tells about the call of a target that is looked
-// for.
+// lookupResult returns the result of a lookup of a target's call.
 func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
 	a := posting.Target(post, i).Attempt
 	if a.Checkpoint != "" {
@@ -161,8 +157,7 @@ func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult 
 	return f
 }
 
-// contentOf is what is published next for a target: a caption, or the text of
-// the next card and what it hangs from.
+// contentOf returns the next content of a target: a caption, or the text of the next card and its parent.
 func contentOf(post *v1alpha1.Post, i int) string {
 	c := delivery.Content(post, i, nil)
 	if c.InReplyTo != "" {
@@ -171,7 +166,7 @@ func contentOf(post *v1alpha1.Post, i int) string {
 	return c.Text
 }
 
-// edit changes what a post says.
+// edit changes the text of a post.
 func edit(p *v1alpha1.Post) {
 	if p.Spec.Tree != nil {
 		p.Spec.Tree.Cards[0].Caption = "edited"
@@ -182,8 +177,8 @@ func edit(p *v1alpha1.Post) {
 	}
 }
 
-// resolution is what a person who looks at the account finds out about the first
-// target whose outcome is unknown, once nothing can come any more.
+// resolution returns a person's answer, after a check of the account, for the first undecided target, once no call can
+// take effect any longer.
 func (w *world) resolution() (string, bool) {
 	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {
 		return "", false

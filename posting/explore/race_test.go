@@ -5,6 +5,6 @@
 
 package explore
 
-// fewer is how many faults are left out under the race detector, which has nothing
-// to find in one goroutine and makes it slow.
+// fewer is the number of omitted faults under the race detector, which has nothing to find in one goroutine and makes
+// the test slow.
 const fewer = 1

@@ -17,25 +17,23 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// A cluster is put back to a snapshot: the object is what it was, under its own UID, and
-// what happened since only the bucket and the platform know. The manager learns that before it
-// sends anything, or doubts while the store is away; or it learns it although nothing was put
-// back, as after an installation whose namespace was deleted. How it learns it is no part of this
-// model: see internal/rollback.
+// A rollback to a snapshot: the object has its earlier state, under its own UID, and only the bucket and the platform
+// have the later events. The manager detects it before it sends anything, or is uncertain while the store is
+// unavailable. It may also detect a rollback by mistake, as after an installation whose namespace was deleted. The
+// detection is not part of this model: see internal/rollback.
 
-// rewind is what is known of a cluster that was put back, and what may be put back.
+// rewind is the state of rollbacks and snapshots.
 type rewind struct {
-	// ticks counts what has a time of its own, and late is set once that of scheduled posts
-	// has come.
+	// ticks counts the events with a time of their own. late is set once scheduled posts are due.
 	ticks int
 	late  bool
-	// snapshot is what a snapshot has; nil if none was taken.
+	// snapshot is the snapshot, or nil if none was taken.
 	snapshot *snapshot
-	// unsure is since when the manager cannot tell, and taken whether it will notice something
-	// then; noticed is when it did last.
+	// unsure is since when the manager is uncertain, and taken is whether it will then detect a rollback. noticed is
+	// the last detection.
 	unsure, noticed time.Time
 	taken           bool
-	// doubted is when there was last any reason to doubt that a post which was due is not out.
+	// doubted is the last time with a reason to doubt that a due post was not published.
 	doubted time.Time
 }
 
@@ -53,7 +51,7 @@ func (r *rewind) key() []any {
 // livesLater is when a scheduled post is due.
 var livesLater = t0.Add(20 * time.Minute)
 
-// now is the time of what managers do: before livesLater, or after it. Nobody's deadline is over.
+// now returns the time of reconciliations: before livesLater, or after it. No deadline has passed by then.
 func (r *rewind) now() time.Time {
 	if r.late {
 		return t0.Add(40 * time.Minute)
@@ -61,7 +59,7 @@ func (r *rewind) now() time.Time {
 	return t0.Add(10 * time.Minute)
 }
 
-// stamp is the time of what happens next. No two things have the same, and calls are over by now.
+// stamp returns the time of the next event. Each event has a different time, and calls are over by now.
 func (r *rewind) stamp() time.Time {
 	r.ticks++
 	at := t0.Add(time.Duration(r.ticks) * time.Second)
@@ -80,10 +78,9 @@ func (l *lives) takeSnapshot() {
 	}
 }
 
-// isKept reports whether what was sent for the object is known outside of the cluster, so far as it
-// must be: the record of an object that has one is written anew within a minute after it was sent for
-// again, and so is that of one that the snapshot does not have. What is put back before goes out
-// again; docs/adr/0021 says so.
+// isKept reports whether the calls for the object are known outside the cluster, as far as required: if an object has
+// a record, or is missing from the snapshot, its record is rewritten within a minute after each call. A rollback
+// before that write sends the post again; see docs/adr/0021.
 func (l *lives) isKept() bool {
 	if l.post == nil || !posting.Started(l.post) {
 		return true
@@ -98,14 +95,14 @@ func (l *lives) isKept() bool {
 	return bytes.Equal(kept, there)
 }
 
-// doubt has a manager begin: it cannot tell before it has counted. taken is whether it will notice
-// then that the cluster was put back, or take something else for that.
+// doubt starts a manager, which is uncertain until it has counted. taken is whether it will then detect a rollback,
+// correctly or by mistake.
 func (l *lives) doubt(taken bool) {
 	l.unsure, l.taken = l.stamp(), l.taken || taken
 	l.doubted = l.unsure
 }
 
-// rewindSteps are what happens to the cluster as a whole.
+// rewindSteps adds the events of the cluster as a whole.
 func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	if l.later && !l.late {
 		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
@@ -139,7 +136,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 	}
 }
 
-// rewound is what a pass is told.
+// rewound returns the Rollback that a reconciliation sees.
 func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
 	switch {
@@ -153,8 +150,7 @@ func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	return known
 }
 
-// lookUp asks the platform what became of calls that a snapshot has. It may know, and what is out
-// it may show.
+// lookUp looks up the open calls of a snapshot. The platform may have an answer, and published posts are found.
 func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 	add("its last call cannot be found out", func(n *lives) {
 		for _, i := range targets {
@@ -173,13 +169,13 @@ func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
 				}
 				must(delivery.RecordLookup(n.post, &answer, timing, &delivery.Deadlines{}, asked))
 			}
-			t.NextTryAt = nil // the pause is over when it is looked at next
+			t.NextTryAt = nil // the pause is over by the next reconciliation
 		}
 		delivery.Describe(n.post, n.now())
 	})
 }
 
-// rewinds are the bounds of schedules in which a cluster is put back.
+// rewinds are the bounds of schedules with rollbacks.
 var rewinds = map[string]bounds{
 	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
 	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},

@@ -14,12 +14,12 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// phase is how far a call has come.
+// phase is the progress of a call.
 type phase int64
 
 const (
-	// claimed: its attempt is stored. underway: its time was checked, and the
-	// connection is being made. waiting: its bytes have left.
+	// claimed: its attempt is stored. underway: its time was checked, and the connection is being made. waiting: its
+	// bytes have left.
 	claimed phase = iota
 	underway
 	waiting
@@ -27,7 +27,7 @@ const (
 	recorded
 )
 
-// ship is one claimed target on its way.
+// ship is one claimed target with its call.
 type ship struct {
 	target, card int
 	attempt      string
@@ -35,17 +35,14 @@ type ship struct {
 	text         string
 	container    int
 	visible      bool
-	// by is when the process gives the call up, and late tells that its time had
-	// passed when it was begun.
+	// by is the timeout of the call in the process. late is set if the window had passed when the call started.
 	by   int64
 	late bool
 	call call
 	slow bool
-	// alone is set when no claim may go with the record any more: no claim is
-	// tried twice.
+	// alone is set if no claim may be combined with the record, since a claim is never retried.
 	alone bool
-	// answer is what came back, and post the number of what was published, or of
-	// what the platform works on.
+	// answer is the response. post is the number of the published post, or of the ticket.
 	answer answer
 	post   int
 }
@@ -78,8 +75,7 @@ func (w *world) claim(i int) {
 	}
 }
 
-// open enters claims for targets. It returns their calls, or none if a target
-// cannot be claimed.
+// open records claims of targets. It returns their calls, or none if a target cannot be claimed.
 func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
 	claims := make([]delivery.TargetClaim, len(targets))
 	for n, k := range targets {
@@ -106,7 +102,7 @@ func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep prepar
 	return ships
 }
 
-// sendSteps are the steps of the calls of a manager, and of their record.
+// sendSteps adds the steps of a manager's calls, and of their record.
 func (w *world) sendSteps(i int, add adder) {
 	m := &w.manager[i]
 	toRecord, over := false, true
@@ -138,7 +134,7 @@ func (w *world) sendSteps(i int, add adder) {
 	}
 }
 
-// check is the last look at the time before a call is begun.
+// check is the last check of the time before a call starts.
 func (w *world) check(i, k int) {
 	m := &w.manager[i]
 	s := &m.ships[k]
@@ -165,8 +161,7 @@ func (w *world) check(i, k int) {
 	}
 }
 
-// send lets the bytes of a call leave. One that was given up meanwhile is not
-// begun any more.
+// send sends the bytes of a call. A call that has timed out meanwhile is not started.
 func (w *world) send(i, k int) {
 	s := &w.manager[i].ships[k]
 	if w.now >= s.by && !w.x.beyond.sleeper {
@@ -179,7 +174,7 @@ func (w *world) send(i, k int) {
 	s.call = call{s.attempt, s.target, s.card, s.text, s.container, w.now + w.timing().CallTimeout.Milliseconds() + w.x.beyond.work}
 }
 
-// answer is the end of a call for the process that made it.
+// answer ends a call for the process that made it.
 func (w *world) answer(i, k int, a answer, post int) {
 	if a == lost && w.x.broken.lostIsNo {
 		a = later
@@ -191,8 +186,8 @@ func (w *world) answer(i, k int, a answer, post int) {
 	}
 }
 
-// record writes what came of the calls, onto the post as the pass has it; after
-// a conflict it is read again, and written by the next step.
+// record writes the results of the calls to the post of the reconciliation. After a conflict the post is read again,
+// and the next step retries the write.
 func (w *world) record(i int) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -215,19 +210,19 @@ func (w *world) record(i int) {
 		m.ships = append(m.ships, chained...)
 	}
 	if !slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != recorded }) {
-		w.end(i, never) // its own write wakes the post
+		w.end(i, never) // its own write requeues the post
 	}
 }
 
-// recordAlone has the calls that are under way recorded without a claim.
+// recordAlone lets the current calls be recorded without a claim.
 func (w *world) recordAlone(i int) {
 	for k := range w.manager[i].ships {
 		w.manager[i].ships[k].alone = true
 	}
 }
 
-// entered is the post with the results that have come. Where the next card of a
-// tree is claimed by the same write, it returns that claim as well.
+// entered returns the post with the results so far. If the same write claims the next card of a tree, it also returns
+// that claim.
 func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	m := &w.manager[i]
 	now := w.local(i)
@@ -246,7 +241,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 				cards = append(cards, s.target)
 			}
 		}
-		// What comes too late changes nothing.
+		// Late results have no effect.
 		_ = delivery.RecordResults(p, results, w.heldBy(), now)
 		if w.x.broken.believeRefusal {
 			w.believe(p, now)
@@ -258,8 +253,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	return next, about, chained
 }
 
-// believe closes refused attempts as if the platform had been asked, and had not found
-// them.
+// believe closes refused attempts as if a lookup had not found them.
 func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	for k := range p.Status.Targets {
 		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
@@ -270,13 +264,12 @@ func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	describe(p)
 }
 
-// result is what came of a call, as it is recorded.
+// result returns the result of a call in its recorded form.
 func (s ship) result() delivery.Result {
 	return delivery.Result{Target: s.target, Attempt: s.attempt, Result: s.answer.result(s.post)}
 }
 
-// misreported is the result of a call as a manager that breaks rules enters it; not
-// at all if enter is false.
+// misreported returns the result as recorded by a manager that breaks rules. If enter is false, it is not recorded.
 func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery.Result, enter bool) {
 	t := posting.Target(p, s.target)
 	switch {
@@ -297,7 +290,7 @@ func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery
 	return s.result(), true
 }
 
-// intrude enters a result into the ledger of the other targets too.
+// intrude records a result in the entries of the other targets too.
 func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	for k := range p.Status.Targets {
 		if t := &p.Status.Targets[k]; k != s.target && t.Attempt != nil {
@@ -306,7 +299,7 @@ func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	}
 }
 
-// recordLost is a record whose write landed without an answer: it is tried on.
+// recordLost is a record that was stored without a response; the write is retried.
 func (w *world) recordLost(i int, before *manager) {
 	m := &w.manager[i]
 	next, about, chained := w.entered(i)
@@ -321,13 +314,12 @@ func (w *world) recordLost(i int, before *manager) {
 	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
 }
 
-// keep ends a pass that could not write its results for long; they stay in
-// memory.
+// keep ends a reconciliation that could not write its results for a long time; they stay in memory.
 func (w *world) keep(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {
-			s.alone = true // the next pass claims nothing with it
+			s.alone = true // the next reconciliation claims nothing with it
 			m.kept = append(m.kept, s)
 		}
 	}

@@ -14,29 +14,29 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// Brake: while the team is suspended nothing is claimed, and nothing that waits is given up; and
-// by the time suspended everything is tried later, by no less and by no more.
+// Brake: while the team is suspended, nothing is claimed and no waiting target fails. All deadlines move by exactly
+// the length of the suspension.
 const Brake Rule = "brake"
 
-// brake is one state of the post's Team, as far as it is about the brake. Equal ones are the same
-// pointer. What becomes of a suspension is reckoned by the program's own package.
+// brake is one state of the suspension in the post's Team. Equal states have the same pointer. Suspensions are
+// computed by the program's own package.
 type brake struct {
 	n int64
-	// pulled is spec.suspend, and entered status.suspensions.
+	// pulled is spec.suspend, and entered is status.suspensions.
 	pulled  bool
 	entered []v1alpha1.Suspension
 }
 
-// open reports whether the last suspension that is entered has not ended.
+// open reports whether the last recorded suspension has not ended.
 func (b *brake) open() bool {
 	last := len(b.entered) - 1
 	return last >= 0 && b.entered[last].Until == nil
 }
 
-// on reports whether nothing is published, as Team.Suspended does.
+// on reports whether the team is suspended, as Team.Suspended does.
 func (b *brake) on() bool { return b.pulled || b.open() }
 
-// moved is the brake after a change.
+// moved returns the brake after a change.
 func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 	data, err := json.Marshal([]any{pulled, entered})
 	if err != nil {
@@ -50,8 +50,7 @@ func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 	return b
 }
 
-// brakeSteps are what people do with the brake, and what managers enter of it. Somebody who has
-// pulled it releases it at some time.
+// brakeSteps adds the suspensions by people and their records by managers. Every suspension ends at some time.
 func (w *world) brakeSteps(add adder) {
 	switch {
 	case w.brake.pulled:
@@ -69,13 +68,13 @@ func (w *world) brakeSteps(add adder) {
 	}
 }
 
-// entersBrake reports whether a manager has to enter that the brake was pulled or released.
+// entersBrake reports whether a manager has to record a start or an end of a suspension.
 func (w *world) entersBrake(i int) bool {
 	m := &w.manager[i]
 	return w.brake.pulled != w.brake.open() && m.pc != down && m.pc != absent && !m.stalled
 }
 
-// moveBrake stores a change of the Team. One that ends the suspension wakes what waits for that.
+// moveBrake stores a change of the Team. The end of a suspension requeues the posts that wait for it.
 func (w *world) moveBrake(to *brake) {
 	ends := w.brake.on() && !to.on()
 	w.brake = to
@@ -86,17 +85,18 @@ func (w *world) moveBrake(to *brake) {
 	}
 }
 
-// enterBrake is what the controller of Teams does in a manager.
+// enterBrake does the work of a manager's Team controller.
 func (w *world) enterBrake(i int) {
 	if w.brake.open() {
-		// What the suspension has held counts from when it was entered.
+		// The suspended time counts from its record.
 		w.held += max(w.now, dueAt) - max(w.heldFrom, dueAt)
 	}
 	w.heldFrom = w.now
 	w.moveBrake(w.x.moved(w.brake.pulled, suspension.Update(w.brake.entered, w.brake.pulled, w.local(i), w.x.settings.StartingDeadline)))
 }
 
-// readBrake is what a pass of a manager reads of the brake. It waits for the end before it reads.
+// readBrake returns the suspension as a manager's reconciliation reads it. The reconciliation is subscribed to its end
+// before it reads.
 func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	on, recent = w.seesBrake(), w.brake.entered
 	w.manager[i].braked = w.manager[i].braked || on
@@ -109,7 +109,7 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	return on, recent
 }
 
-// heldBy returns what moves deadlines, as a manager reads it that enters what ended a call.
+// heldBy returns the causes that shift deadlines, as a manager reads them when it records the end of a call.
 func (w *world) heldBy() *delivery.Deadlines {
 	held := &delivery.Deadlines{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
@@ -118,15 +118,15 @@ func (w *world) heldBy() *delivery.Deadlines {
 	return held
 }
 
-// mayClaim is the last look at the brake before a claim is written, and mayGoOn that before the next
-// card is claimed.
+// mayClaim is the last check of the suspension before the write of a claim, and mayGoOn is the check before the claim
+// of the next card.
 func (w *world) mayClaim() bool {
 	return !w.seesBrake() || w.x.broken.oneLookAtBrake && !w.x.broken.honestClaims
 }
 
 func (w *world) mayGoOn() bool { return !w.seesBrake() || w.x.broken.oneLookAtBrake }
 
-// seesBrake reports whether managers take the team for suspended.
+// seesBrake reports whether managers treat the team as suspended.
 func (w *world) seesBrake() bool {
 	return w.brake != nil && (w.brake.pulled || w.brake.open() && !w.x.broken.forgetEnd)
 }
@@ -134,8 +134,8 @@ func (w *world) seesBrake() bool {
 // dueAt is when the post is due, in milliseconds.
 const dueAt = 1000
 
-// brakeTimes names the times that matter while the brake is pulled and nothing else happens:
-// around the deadline of what waits, and long after it.
+// brakeTimes passes the relevant times during a suspension without other events: around the deadline of a waiting
+// target, and long after it.
 func (w *world) brakeTimes(consider func(int64)) {
 	if !w.brake.pulled {
 		return
@@ -146,7 +146,7 @@ func (w *world) brakeTimes(consider func(int64)) {
 	}
 }
 
-// tried is for how long, in milliseconds, the post has been due without being suspended.
+// tried returns how long the post has been due without a suspension, in milliseconds.
 func (w *world) tried() int64 {
 	held := w.held
 	if w.brake.open() {
@@ -155,8 +155,8 @@ func (w *world) tried() int64 {
 	return w.now - dueAt - held
 }
 
-// checkBraked is called for each target of a status that a manager has written: opened tells that
-// it has a new attempt.
+// checkBraked is called for each target in a status that a manager has written. opened is whether the target has a new
+// attempt.
 func (w *world) checkBraked(who int, o, n *v1alpha1.TargetStatus, opened bool) {
 	if w.brake == nil {
 		return
@@ -175,8 +175,8 @@ func (w *world) checkBraked(who int, o, n *v1alpha1.TargetStatus, opened bool) {
 	}
 }
 
-// checkGivenUp is called when a target has failed of which no call was refused for good: its time
-// was over, or what ended its last call lets it be tried again only when it is.
+// checkGivenUp is called when a target has failed without a permanent refusal: its deadline had passed, or its retry
+// after the last call would be past the deadline.
 func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	closed := o.Attempt != nil && attempt.IsOpen(o.Attempt) && !attempt.IsOpen(n.Attempt)
 	if w.tried() < deadline && (w.brake.on() || !closed) {
@@ -184,8 +184,8 @@ func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	}
 }
 
-// tolerance is by how much the clocks of managers may have deadlines lie elsewhere: one tells the
-// begin of a suspension and another one its end.
+// tolerance returns the deviation of deadlines by the managers' clocks: one manager may record the start of a
+// suspension and another its end.
 func (w *world) tolerance() int64 {
 	var most int64
 	for i := range w.manager {
@@ -194,7 +194,7 @@ func (w *world) tolerance() int64 {
 	return 2*most + 1
 }
 
-// forgetCounted has the targets of a post forget by which suspensions their deadlines were moved.
+// forgetCounted drops the record of the suspensions that have shifted the deadlines of a post's targets.
 func (w *world) forgetCounted(p *v1alpha1.Post) {
 	for i := range p.Spec.Targets {
 		if t := posting.Target(p, i); t != nil && w.x.broken.countTwice {

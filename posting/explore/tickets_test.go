@@ -12,41 +12,39 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// workTime is for how long a platform works on what it has taken, in
-// milliseconds: a few looks find it at work.
+// workTime is how long a platform processes an accepted call, in milliseconds. It spans a few lookups.
 const workTime = 2000
 
-// ticket is what a platform has taken, and works on under a name. Nobody sees
-// it before it is published, and no listing ever shows it.
+// ticket is a call that the platform has accepted and processes under an operation id. It is invisible until it is
+// published, and no listing ever shows it.
 type ticket struct {
 	call call
-	// limit is by when the platform has done with it; never if it works for ever.
+	// limit is until when the platform processes it, or never if it does so forever.
 	limit int64
-	// post is the number of what was published, and gave what the platform says
-	// of a post that it gave up.
+	// post is the number of the published post, and gave is the platform's answer about a post that it gave up.
 	post int
 	gave answer
 }
 
 func (t ticket) working() bool { return t.post == 0 && t.gave == none }
 
-// ticketName is what the platform calls the ticket with a number, counted from 1.
+// ticketName returns the operation id of the ticket with a number, counted from 1.
 func ticketName(n int) string { return "h" + strconv.Itoa(n) }
 
-// number is what a name of the model counts.
+// number parses the number in a name of the model.
 func number(name string) int {
 	n, err := strconv.Atoi(name)
 	must(err)
 	return n
 }
 
-// take lets the platform take a call, and returns the number of its ticket.
+// take accepts a call, and returns the number of its ticket.
 func (w *world) take(c call) int {
 	w.tickets = append(w.tickets, ticket{call: c, limit: w.now + workTime})
 	return len(w.tickets)
 }
 
-// taken is the answer that the platform works on a call, or its loss.
+// taken is the response that the platform processes a call, or the loss of that response.
 func (w *world) taken(i, k int, a answer) {
 	n := w.take(w.manager[i].ships[k].call)
 	if a != took {
@@ -55,7 +53,7 @@ func (w *world) taken(i, k int, a answer) {
 	w.answer(i, k, a, n)
 }
 
-// ticketSteps are what becomes of what the platform works on.
+// ticketSteps adds the outcomes of tickets.
 func (w *world) ticketSteps(add adder) {
 	for i, t := range w.tickets {
 		if !t.working() {
@@ -72,8 +70,7 @@ func (w *world) ticketSteps(add adder) {
 	}
 }
 
-// ticketTime names the instants at which the platform has done with something.
-// It reports false if it has to be done with something now.
+// ticketTime passes the times when the platform finishes tickets. It returns false if a ticket must be finished now.
 func (w *world) ticketTime(consider func(int64)) bool {
 	for _, t := range w.tickets {
 		if !t.working() || t.limit == never {
@@ -87,10 +84,10 @@ func (w *world) ticketTime(consider func(int64)) bool {
 	return true
 }
 
-// atWork reports whether the platform works on anything.
+// atWork reports whether the platform processes any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// told is what the platform says of a ticket that it is asked about.
+// told sets the platform's answer about a ticket.
 func (w *world) told(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
@@ -104,8 +101,7 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
-// toldUnnamed is what the platform says of the call of an attempt to whoever does not know
-// the name that it gave that.
+// toldUnnamed sets the platform's answer about the call of an attempt without its operation id.
 func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {
@@ -118,16 +114,15 @@ func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	}
 }
 
-// nameWritten reports whether the name that a process has learnt is stored, or
-// is of no use any more: its attempt was settled, or another has taken its place.
+// nameWritten reports whether an operation id that a process has received is stored, or no longer needed: its attempt
+// was settled or superseded.
 func (w *world) nameWritten(s ship) bool {
 	a := posting.Target(w.etcd.post, s.target).Attempt
 	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||
 		!attempt.IsOpen(a) && a.Outcome != v1alpha1.OutcomeUnknown
 }
 
-// named reports whether a write opens an attempt again to be asked about by the
-// name that the platform gave it.
+// named reports whether a write reopens an attempt for lookups with the operation id from the platform.
 func named(o, n *v1alpha1.Attempt) bool {
 	return o != nil && o.ID == n.ID && o.Outcome == v1alpha1.OutcomeUnknown && attempt.IsOpen(n) && o.OperationID == "" && n.OperationID != ""
 }

@@ -1,19 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explore walks through every interleaving, within bounds, of what can
-// befall a post: two managers at once, a cancel, an edit, stale reads, crashes
-// between any two steps, writes and calls whose answer is lost, stalls and clocks
-// that lie. What comes next is decided by delivery.Decide, and what happened is
-// entered by the functions of that package, as in the program. Only what carries
-// the decisions out is a model: etcd (object_test.go), a platform (platform_test.go
-// and tickets_test.go), and a reconciler (manager_test.go, pass_test.go and
-// sending_test.go), which stands for controllers/post.
+// Package explore visits every interleaving, within bounds, of the events of a post: two concurrent managers, a
+// cancel, an edit, stale reads, crashes between any two steps, writes and calls with lost responses, stalls and clock
+// skew. delivery.Decide makes the decisions, and the functions of that package record the events, as in the program.
+// Only the environment is a model: etcd (object_test.go), a platform (platform_test.go and tickets_test.go), and a
+// reconciler (manager_test.go, pass_test.go and sending_test.go), which replaces controllers/post.
 //
-// After each step the invariants of docs/adr/0001 are checked
-// (invariants_test.go). Every state from which nothing goes on by itself must be
-// a settled one, and no schedule may go round in circles: nothing is lost.
-// mutations_test.go breaks one rule at a time and shows that it is noticed.
+// After each step the invariants of docs/adr/0001 are checked (invariants_test.go). Every final state must be settled,
+// and no schedule may contain a cycle: nothing is lost. mutations_test.go breaks one rule at a time and checks that
+// the violation is detected.
 package explore
 
 import (
@@ -25,20 +21,20 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// t0 is when the world begins. Times in it are milliseconds from here on, by a
-// clock that tells the truth; the platform has that one.
+// t0 is the start of the world. From here on, times are milliseconds by a correct clock, which is the platform's
+// clock.
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 const (
 	never    = int64(-1)
 	managers = 2
-	// depth is how many versions a stale read may be behind.
+	// depth is the maximum number of versions that a stale read may be behind.
 	depth = 2
 	// forgotten is a version that is older than any read could be.
 	forgotten = depth + 1
 )
 
-// fault is something that goes wrong. Each costs one of the scenario's faults.
+// fault is an injected fault. Each costs one of the scenario's faults.
 type fault string
 
 // The faults.
@@ -54,7 +50,7 @@ const (
 	duplicate  fault = "the platform takes the post for a duplicate"
 	slow       fault = "the platform is slow"
 	blind      fault = "the platform cannot be asked"
-	// lies: the call takes effect, and its answer is an error of the platform's own.
+	// lies: the call takes effect, and its response is an error of the platform's own.
 	lies fault = "the platform publishes and refuses"
 	// denied: the platform answers that it does not list the account's posts.
 	denied    fault = "the platform refuses the question"
@@ -69,7 +65,7 @@ type world struct {
 
 	now  int64
 	etcd *version
-	// past holds the versions before, the latest first.
+	// past holds the previous versions, the latest first.
 	past    []*version
 	manager [managers]manager
 
@@ -78,11 +74,11 @@ type world struct {
 	containers []container
 	tickets    []ticket
 
-	// left counts the faults that may still happen.
+	// left counts the remaining faults.
 	left                     int
 	mayCancel, mayEdit, asks bool
-	// brake is that of the post's team, nil where nobody pulls it, and pulls how often somebody may.
-	// heldFrom is when it was last entered, and held for how long the post was kept back.
+	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is how often a person may
+	// still suspend it. heldFrom is when it was last recorded, and held is the total suspended time of the post.
 	brake          *brake
 	pulls          int
 	heldFrom, held int64
@@ -90,19 +86,19 @@ type world struct {
 	attempts int
 	// sent are the attempts whose bytes left a process.
 	sent []string
-	// unknowns counts, by target, the attempts that were closed as unknown, and
-	// inDoubt says that nobody has answered for one.
+	// unknowns counts, by target, the attempts that were closed as unknown. inDoubt is set if one of them is not
+	// resolved.
 	unknowns [2]int
 	inDoubt  [2]bool
 
 	violation *violation
 }
 
-// step is one way to go on.
+// step is one transition.
 type step struct {
 	who  int // a manager, or nobody
 	what string
-	// fault is set if something goes wrong; choice if somebody need not do it.
+	// fault is set for a fault; choice is set for an optional step of a person.
 	fault  fault
 	choice bool
 	next   *world
@@ -110,8 +106,7 @@ type step struct {
 
 const nobody = -1
 
-// clone copies a world; what it holds by reference is never changed in place,
-// but for the slices, which are copied.
+// clone copies a world. Referenced values are never changed in place; slices are copied.
 func (w *world) clone() *world {
 	n := *w
 	n.past = slices.Clone(w.past)
@@ -130,19 +125,19 @@ func (w *world) clone() *world {
 	return &n
 }
 
-// local is the time by a manager's clock.
+// local returns the time by a manager's clock.
 func (w *world) local(i int) time.Time {
 	return t0.Add(time.Duration(w.now+w.manager[i].offset) * time.Millisecond)
 }
 
-// truly is when a manager's clock shows a time.
+// truly returns the time of the world when a manager's clock shows a time.
 func (w *world) truly(i int, at time.Time) int64 {
 	return at.Sub(t0).Milliseconds() - w.manager[i].offset
 }
 
 func (w *world) timing() attempt.Timing { return w.x.timing }
 
-// steps lists every way to go on from a state.
+// steps returns every transition from a state.
 func (w *world) steps() []step {
 	var steps []step
 	add := func(who int, what string, f fault, choice bool, do func(*world)) {
@@ -175,8 +170,8 @@ func (w *world) steps() []step {
 
 type adder = func(who int, what string, f fault, choice bool, do func(*world))
 
-// peopleSteps are what people and their tools may do: cancel once, apply again what is cancelled, edit once, and tell what they
-// found out about an unknown outcome.
+// peopleSteps adds the steps of people and their tools: cancel once, apply a cancelled post again, edit once, and
+// answer about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
 	frozen := post.Status.Finished || started(post)
@@ -211,9 +206,8 @@ func (w *world) peopleSteps(add adder) {
 	}
 }
 
-// timeStep moves the clock to the next instant at which anything can change. It
-// passes for nothing while somebody has something to do; whoever is to be late
-// has to stall first.
+// timeStep moves the clock to the next instant of a possible change. The time does not pass while a manager has
+// something to do; to be late, it must stall first.
 func (w *world) timeStep(add adder) {
 	next := never
 	consider := func(at int64) {
@@ -246,8 +240,7 @@ func (w *world) timeStep(add adder) {
 	}
 }
 
-// key identifies a state. Two managers that differ in nothing but their number
-// are not told apart.
+// key identifies a state. Managers that differ only in their number are equivalent.
 func (w *world) key() []byte {
 	var k key
 	k.put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
@@ -289,7 +282,7 @@ func (w *world) key() []byte {
 	return k
 }
 
-// key is written piece by piece.
+// key is built from parts.
 type key []byte
 
 func (k *key) put(values ...int64) {
@@ -303,7 +296,7 @@ func (k *key) text(s string) {
 	*k = append(*k, s...)
 }
 
-// millis is a time by the clock of the world, 0 if there is none.
+// millis returns a time in milliseconds of the world, or 0 if there is none.
 func millis(at time.Time) int64 {
 	if at.IsZero() {
 		return 0

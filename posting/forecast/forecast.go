@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast tells which uploads will not be with their platforms when their posts are due. It is arithmetic: it reads
-// no clock and does no I/O.
+// Package forecast predicts which uploads will finish after their posts are due. It only computes: it reads no clock
+// and does no I/O.
 package forecast
 
 import (
@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// Upload is one target whose files are not with its platform yet.
+// Upload is one target whose files are not on its platform yet.
 type Upload struct {
-	// Team shares the places with the other teams.
+	// Team is the team whose slots the upload uses.
 	Team string
-	// Due is when the post is to be published, and From when the upload may begin.
+	// Due is the time of the post. From is the earliest start of the upload.
 	Due, From time.Time
-	// Duration is how long it holds a place: from its begin or, if it is under way, from now.
+	// Duration is how long it holds a slot: from its start or, if it is running, from now.
 	Duration time.Duration
-	// UnderWay is set if it holds a place now.
+	// UnderWay is set if it holds a slot now.
 	UnderWay bool
 }
 
-// Late reports for each upload whether it ends after its post is due, if nothing is added and each takes as long as it says.
+// Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that
+// each takes its Duration.
 //
-// The uploads share places as dispatch.Scheduler gives them: with n active teams each has one part in n+1, the team that
-// holds the fewest comes first, and within a team the post that is due first.
+// The simulation assigns slots as dispatch.Scheduler does: with n active teams, each may use 1/(n+1) of the slots. The
+// team with the fewest slots comes first, and within a team the post that is due first.
 func Late(uploads []Upload, places int, now time.Time) []bool {
 	s := &simulation{uploads: uploads, places: max(places, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{}}
 	for i := range uploads {
@@ -42,19 +43,19 @@ func Late(uploads []Upload, places int, now time.Time) []bool {
 	return s.late
 }
 
-// simulation plays the coming hours.
+// simulation simulates the coming hours.
 type simulation struct {
 	uploads []Upload
 	places  int
 	now     time.Time
 	late    []bool
 
-	// pending are the uploads that may not begin yet, by when they may.
+	// pending are the uploads that may not start yet, ordered by From.
 	pending []int
-	// running are those that hold a place, the first to end at the front.
+	// running are the uploads that hold a slot, ordered by their end.
 	running []running
 	teams   map[string]*team
-	// queue are the teams that have uploads waiting, the first whose turn it is at the front.
+	// queue are the teams with waiting uploads, next team first.
 	queue []*team
 }
 
@@ -63,15 +64,15 @@ type running struct {
 	ends   time.Time
 }
 
-// team has the uploads that wait for a place, the first that is due at the front.
+// team holds the waiting uploads of a team, ordered by due time.
 type team struct {
 	name    string
 	slots   int
 	waiting []int
 }
 
-// step gives the places that are free to those that wait, and goes on to the next moment at which something changes. It
-// returns false when all has ended.
+// step assigns the free slots to waiting uploads, then advances to the next event. It returns false when all uploads
+// have ended.
 func (s *simulation) step() bool {
 	for len(s.pending) > 0 && !s.uploads[s.pending[0]].From.After(s.now) {
 		s.enqueue(s.pending[0])
@@ -94,7 +95,7 @@ func (s *simulation) step() bool {
 	return true
 }
 
-// enqueue has an upload ask for a place.
+// enqueue adds an upload to the waiting ones of its team.
 func (s *simulation) enqueue(upload int) {
 	tm := s.teamOf(upload)
 	at, _ := slices.BinarySearchFunc(tm.waiting, upload, func(a, b int) int {
@@ -103,9 +104,9 @@ func (s *simulation) enqueue(upload int) {
 	s.change(tm, func() { tm.waiting = slices.Insert(tm.waiting, at, upload) })
 }
 
-// next returns the team whose turn it is; nil if none that waits may have another place.
+// next returns the next team, or nil if no waiting team may have another slot.
 func (s *simulation) next() *team {
-	// dispatch.Scheduler lets many teams have one place each, up to twice the places.
+	// dispatch.Scheduler lets each of many teams have one slot, up to twice the number of slots in total.
 	if len(s.queue) == 0 || len(s.running) >= 2*s.places {
 		return nil
 	}
@@ -136,7 +137,7 @@ func (s *simulation) finish(r running) {
 	}
 }
 
-// change changes a team, and puts it where it belongs among those that ask.
+// change changes a team and moves it to its new position in the queue.
 func (s *simulation) change(tm *team, do func()) {
 	find := func() int {
 		at, _ := slices.BinarySearchFunc(s.queue, tm, func(a, b *team) int {

@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
 
-// upload is one of a team, due in so many minutes, that may begin at once and takes so many minutes.
+// upload returns an upload of a team that may start at once. due and takes are in minutes.
 func upload(team string, due, takes int, change ...func(*Upload)) Upload {
 	u := Upload{Team: team, Due: now.Add(time.Duration(due) * time.Minute), From: now, Duration: time.Duration(takes) * time.Minute}
 	for _, c := range change {
@@ -27,7 +27,7 @@ func from(minutes int) func(*Upload) {
 	return func(u *Upload) { u.From = now.Add(time.Duration(minutes) * time.Minute) }
 }
 
-// many is so many uploads that are alike.
+// many returns n equal uploads.
 func many(n int, u Upload) (all []Upload) {
 	for range n {
 		all = append(all, u)
@@ -104,8 +104,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLateInTheMorning is the case that the forecast is made for: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One
-// team has 16 of 32 places, and they begin 32 minutes ahead: one place has room for 153 of them.
+// TestLateInTheMorning is the main use case of the forecast: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One
+// team has 16 of 32 slots, and uploads start 32 minutes ahead: one slot has room for 153 of them.
 func TestLateInTheMorning(t *testing.T) {
 	for _, tt := range []struct {
 		reason       string

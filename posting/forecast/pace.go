@@ -9,29 +9,30 @@ import (
 	"time"
 )
 
-// halfLife is after how long an upload counts half as much as one that ends now.
+// halfLife is the half-life of an observation's weight.
 const halfLife = 15 * time.Minute
 
-// Kind is what uploads are compared with: a video is sent for minutes, an image is mostly waiting for answers.
+// Kind is a group of comparable uploads: the time of a video is mostly transfer, the time of an image is mostly
+// latency.
 type Kind struct {
 	Platform string
 	Video    bool
 }
 
-// Pace measures how fast uploads of each kind go, from their begin to the end of what the platform does with them before
-// the post can be published. The zero Pace has measured nothing. It may be used from several goroutines.
+// Pace measures the throughput of uploads by kind, from their start until the platform has finished processing and the
+// post can be published. The zero Pace has no observations. It is safe for concurrent use.
 type Pace struct {
 	mu    sync.Mutex
 	kinds map[Kind]*measured
 }
 
-// measured holds bytes and seconds of the uploads that have ended, the old ones for less.
+// measured holds the bytes and seconds of finished uploads, weighted by age.
 type measured struct {
 	bytes, seconds float64
 	at             time.Time
 }
 
-// Observe counts an upload that has ended.
+// Observe adds a finished upload.
 func (p *Pace) Observe(kind Kind, bytes int64, took time.Duration, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +48,7 @@ func (p *Pace) Observe(kind Kind, bytes int64, took time.Duration, now time.Time
 	m.bytes, m.seconds, m.at = m.bytes*left+float64(bytes), m.seconds*left+took.Seconds(), now
 }
 
-// Rates returns the bytes a second of one upload of each kind that was measured.
+// Rates returns the throughput of one upload in bytes per second, for each kind with observations.
 func (p *Pace) Rates() map[Kind]float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,10 +61,10 @@ func (p *Pace) Rates() map[Kind]float64 {
 	return rates
 }
 
-// longest bounds what is said of an upload that does not move.
+// longest is the maximum estimate for a stalled upload.
 const longest = 24 * time.Hour
 
-// TransferTime is how long an upload of so many bytes takes at a rate in bytes a second.
+// TransferTime returns the duration of an upload with a number of bytes at a rate in bytes per second.
 func TransferTime(bytes int64, rate float64) time.Duration {
 	if seconds := float64(bytes) / rate; seconds < longest.Seconds() {
 		return time.Duration(seconds * float64(time.Second))
@@ -71,9 +72,9 @@ func TransferTime(bytes int64, rate float64) time.Duration {
 	return longest
 }
 
-// Left is how much longer an upload takes that is under way. sent is how many of its bytes have gone out; zero if that is not
-// known, because the platform fetches them itself. An upload that is slower than the rate goes on as slowly. If nothing is
-// known of it, and it should have ended by now, it takes as long again.
+// Left returns the remaining duration of a running upload. sent is the number of bytes sent so far; it is zero if it
+// is unknown because the platform fetches the file itself. An upload that is slower than the rate is expected to stay
+// as slow. If sent is unknown and the upload is overdue, the estimate is the time elapsed so far.
 func Left(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
 	expected := TransferTime(bytes, rate)
 	switch {

@@ -11,14 +11,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Budget is how much a team may keep in the cluster and have under way.
+// Budget limits a team's objects in the cluster and its work in progress.
 type Budget struct {
 	Posts, PostBytes, UnfinishedPosts int64
 	PendingFiles, PendingFileBytes    int64
 	Keys                              int64
-	// Files, Connections and Grants are how many objects of these kinds a team may store.
-	// No team gets there by its work: they bound the bytes in etcd, which for these kinds
-	// are the objects times the size of one.
+	// Files, Connections and Grants are the maximum numbers of stored objects of these kinds. Normal use does not
+	// reach them: they limit the bytes in etcd, which for these kinds are the number of objects times the size of one.
 	Files, Connections, Grants int64
 }
 
@@ -27,25 +26,25 @@ const (
 	gibibyte = 1 << 30
 )
 
-// What the plans allow. A stored post takes some 2 KiB of etcd, with what its delivery
-// records, and a post of many targets up to 256 KiB.
+// The budgets of the plans. A stored post takes about 2 KiB of etcd including the record of its delivery, and a post
+// with many targets up to 256 KiB.
 var (
-	// starterBudget is also that of a trial, which anybody can have: fifteen of them, full,
-	// are etcd's default of 2 GiB.
+	// starterBudget also applies to a trial, which is open to the public: fifteen full trials reach etcd's default of
+	// 2 GiB.
 	starterBudget = Budget{
-		Posts:            2_000,          // three months of twenty posts a day, as long as finished ones are kept
-		PostBytes:        128 * mebibyte, // 64 KiB for each of them; a post has 2 as a rule
-		UnfinishedPosts:  500,            // a month planned ahead, with as many drafts
-		PendingFiles:     100,            // the files of ten posts of ten images, of which an upload takes minutes
+		Posts:            2_000,          // three months of twenty posts a day, which is the retention of finished ones
+		PostBytes:        128 * mebibyte, // 64 KiB for each of them; a typical post has 2
+		UnfinishedPosts:  500,            // a month planned ahead, with an equal number of drafts
+		PendingFiles:     100,            // the files of ten posts of ten images, which take minutes to upload
 		PendingFileBytes: 20 * gibibyte,  // twenty of the largest videos
-		Keys:             20,             // two for each of ten programs, while tokens are replaced
-		Files:            4_100,          // two for each post, and those that are waited for; 1.5 KiB each are 6 MiB
+		Keys:             20,             // two for each of ten programs, during a rotation of tokens
+		Files:            4_100,          // two for each post, and the pending ones; 1.5 KiB each are 6 MiB
 		Connections:      200,            // the plan covers ten; 3 KiB each are 600 KiB
-		Grants:           1_000,          // twice those that may be good at a time; 1 KiB each are 1 MiB
+		Grants:           1_000,          // twice the maximum number of valid ones; 1 KiB each are 1 MiB
 	}
-	// unlimitedBudget bounds a team that nothing else does: three of them, full, are etcd's
-	// default of 2 GiB. With the largest objects that a person can write on purpose, one is
-	// 8 GiB, which etcd's authors advise to stay below (test/rights).
+	// unlimitedBudget is the budget of a team without another limit: three full teams reach etcd's default of 2 GiB.
+	// With the largest objects that a person can create on purpose, one team takes 8 GiB, the maximum that etcd's
+	// authors recommend (test/rights).
 	unlimitedBudget = Budget{
 		Posts:            16_000,         // a month of five hundred posts a day
 		PostBytes:        512 * mebibyte, // 32 KiB for each of them
@@ -54,13 +53,13 @@ var (
 		PendingFileBytes: 200 * gibibyte,
 		Keys:             100,
 		Files:            33_000,
-		Connections:      5_000, // five times what benchmark B7 connects; 3 KiB each are 15 MiB
+		Connections:      5_000, // five times the connections of benchmark B7; 3 KiB each are 15 MiB
 		Grants:           5_000,
 	}
 )
 
-// BudgetOf returns the budget of a team: that of its plan, but for what the Team says. A
-// team on trial has that of the starter plan, and so has a namespace that no team owns (nil).
+// BudgetOf returns the budget of a team: the budget of its plan with the Team's overrides. A team on trial has the
+// starter budget, and so has a namespace without a team (nil).
 func BudgetOf(team *v1alpha1.Team) Budget {
 	if team == nil {
 		return starterBudget
@@ -93,16 +92,16 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 	return b
 }
 
-// filesPerPost is how many files a team may store for each post that it may.
+// filesPerPost is the number of stored files per post in the budget.
 const filesPerPost = 2
 
-// BudgetItems are the fields of a budget, in the order in which they are shown.
+// BudgetItems are the fields of a budget in display order.
 var BudgetItems = []v1alpha1.BudgetItem{
 	v1alpha1.BudgetPosts, v1alpha1.BudgetPostBytes, v1alpha1.BudgetUnfinishedPosts,
 	v1alpha1.BudgetPendingFiles, v1alpha1.BudgetPendingFileBytes, v1alpha1.BudgetKeys,
 }
 
-// Limit returns how much a budget allows of one of its fields.
+// Limit returns the limit of one field of a budget.
 func (b *Budget) Limit(item v1alpha1.BudgetItem) int64 {
 	switch item {
 	case v1alpha1.BudgetPosts:
@@ -127,14 +126,14 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// Demand is how much more of a field of a budget something needs than is used.
+// Demand is the additional amount that an operation needs of one field of a budget.
 type Demand struct {
 	Item       v1alpha1.BudgetItem
 	Used, More int64
 }
 
-// Shortage words, for people, the first field of a team's budget of which there is not enough;
-// "" if there is room for all.
+// Shortage returns the message for the first field of a team's budget that is too low for its demand, or "" if all
+// fit.
 func (b *Budget) Shortage(team string, wants ...Demand) string {
 	for _, w := range wants {
 		if w.Used+w.More > b.Limit(w.Item) {
@@ -144,13 +143,13 @@ func (b *Budget) Shortage(team string, wants ...Demand) string {
 	return ""
 }
 
-// BudgetCounter is what counts a team's budget.
+// BudgetCounter returns the spec of the Usage that counts a team's budget.
 func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
 }
 
-// FileBytes is how many bytes a file takes of a budget: as many as its Media says or, where
-// it does not, as many as a file of its kind may have.
+// FileBytes returns the size of a file in the budget: the size in its Media or, if that is missing, the maximum for
+// its kind.
 func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	switch {
 	case media.SizeBytes > 0:
@@ -162,7 +161,7 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	}
 }
 
-// refusals say what a field bounds, and what a team can do about it.
+// refusals maps a field to the name of its limit and the remedy for a team.
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
 		"%s stored posts, finished and cancelled ones counted", "Delete posts that are not needed any more (kubectl delete post)",
@@ -184,8 +183,8 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// RefusalMessage words, for people, that a team's budget does not allow so much more; nothing more
-// is what a draft needs that is published.
+// RefusalMessage returns the message for a demand that exceeds a team's budget. The publication of a draft has a
+// demand of zero.
 func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
@@ -196,7 +195,7 @@ func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, mor
 		grouped(b.Limit(item)), state, words.remedy, item, team)
 }
 
-// grouped writes a number with a comma before each three digits.
+// grouped formats a number with thousands separators.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -205,8 +204,8 @@ func grouped(n int64) string {
 	return digits
 }
 
-// QuotaRefusalMessage words, for people, that Kubernetes stores no more objects of a kind, in the
-// plural, because of the team's ResourceQuota.
+// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota.
+// kind is in the plural.
 func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	b := Budget{Posts: limit, Keys: limit}
 	switch kind {

@@ -12,22 +12,21 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Connections finds a connection of the post's namespace by its name; nil if it
-// is not known.
+// Connections returns a connection of the post's namespace by name, or nil if it is unknown.
 type Connections func(name string) *v1alpha1.Connection
 
-// XPosts is what counts a team's posts to X in the calendar month (UTC) of a time.
+// XPosts returns the spec of the Usage that counts a team's posts to X in the calendar month (UTC) of a time.
 func XPosts(at time.Time) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: usage.Month(at)}
 }
 
-// TikTokDrafts is what counts the drafts that a team sends to the inbox of an
-// account. A new connection of the same account continues it.
+// TikTokDrafts returns the spec of the Usage that counts a team's drafts in the inbox of an account. A new connection
+// of the same account continues it.
 func TikTokDrafts(c *v1alpha1.Connection) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: c.Spec.AccountID, Period: tikTokDraftsPeriod}
 }
 
-// Max is how much a plan or a platform allows of what a Usage counts.
+// Max returns the limit of a Usage, from the plan or the platform.
 func (l Limits) Max(counter *v1alpha1.UsageSpec) int {
 	if counter.Resource == v1alpha1.ResourceXPosts {
 		return l.XPosts
@@ -35,8 +34,8 @@ func (l Limits) Max(counter *v1alpha1.UsageSpec) int {
 	return MaxTikTokDrafts
 }
 
-// CounterOf is what counts target i of a post, given its connection; false if
-// nothing does. startingDeadline is that of IntendedAt.
+// CounterOf returns the spec of the Usage that counts target i of a post, given its connection, or false if there is
+// none. startingDeadline is as in IntendedAt.
 func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, startingDeadline time.Duration) (v1alpha1.UsageSpec, bool) {
 	switch {
 	case c.Spec.Platform == v1alpha1.PlatformX && l.XPosts > 0:
@@ -48,8 +47,8 @@ func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, st
 	}
 }
 
-// Counters lists what counts a post, those of the team's plan before those of
-// platforms. A target whose connection is not known may have been on X.
+// Counters returns the specs of the Usages that count a post: first the plan's, then the platforms'. A target with an
+// unknown connection counts as one on X, because it may have been one.
 func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []v1alpha1.UsageSpec {
 	var ofPlan, ofPlatforms []v1alpha1.UsageSpec
 	for i := range post.Spec.Targets {
@@ -68,9 +67,8 @@ func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline
 	return append(ofPlan, ofPlatforms...)
 }
 
-// Uses lists what the targets of a post take of what a Usage counts. Where a
-// target goes is known as long as its connection is; what began goes where it
-// went.
+// Uses returns the use of a Usage by each target of a post. The platform of a target is known while its connection
+// exists, or once it has an attempt.
 func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []usage.Use {
 	uses := make([]usage.Use, 0, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -90,15 +88,14 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 	return uses
 }
 
-// Stored is a post as a Usage is compared with it.
+// Stored returns the uses of a stored post, for comparison with a Usage.
 func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
 	return usage.PostUses{
 		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),
 	}
 }
 
-// appliesTo reports whether a Usage counts target i, which goes to a platform, by a
-// connection that may be nil.
+// appliesTo reports whether a Usage counts target i on a platform. The connection may be nil.
 func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform v1alpha1.Platform, c *v1alpha1.Connection) bool {
 	if counter.Resource == v1alpha1.ResourceXPosts {
 		return platform == v1alpha1.PlatformX
@@ -106,7 +103,7 @@ func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform
 	return IsTikTokDraft(post, i, platform) && (c == nil || TikTokDrafts(c) == *counter)
 }
 
-// platformOf is where target i goes, or went; "" if that is not known.
+// platformOf returns the platform of target i, or "" if it is unknown.
 func platformOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection) v1alpha1.Platform {
 	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
 		return t.Platform

@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// today is when the tests take place.
+// today is the date of the tests.
 var today = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// What is counted for a post in November is compared with the post as it is.
+// TestStored compares the count of a post in November with the post.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	to := func(name string) v1alpha1.PostTarget {
@@ -102,7 +102,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// What is counted is counted where it goes to.
+// TestUses checks that a use is counted for the platform of its target.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	to := func(platform v1alpha1.Platform) *v1alpha1.Connection {

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan says what a team's plan allows, and what a post takes of it. It
-// does no I/O; package usage counts, and internal/quota stores the count.
+// Package plan defines the limits of the plans and the use of a post. It does no I/O; package usage counts, and
+// internal/quota stores the count.
 package plan
 
 import (
@@ -15,36 +15,34 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// What the plans allow (contract, section Limits).
+// Limits of the plans (contract, section Limits).
 const (
-	// starterXPosts is how many posts to X a starter team may publish in a
-	// calendar month (UTC).
+	// starterXPosts is the maximum number of posts to X by a starter team in a calendar month (UTC).
 	starterXPosts = 30
-	// starterAccounts is how many accounts a starter team may have connected.
+	// starterAccounts is the maximum number of connected accounts of a starter team.
 	starterAccounts = 10
-	// trialDuration is how long a trial lasts whose end was not set (contract, Limits: a
-	// 7-day free trial).
+	// trialDuration is the length of a trial without an explicit end (contract, Limits: a 7-day free trial).
 	trialDuration = 7 * 24 * time.Hour
 )
 
-// TikTok's own limit on what lies in an account's inbox, whatever the plan
-// (contract: at most 5 pending drafts per 24 hours).
+// TikTok's own limit on pending drafts in an account's inbox, for every plan (contract: at most 5 pending drafts per
+// 24 hours).
 const (
 	MaxTikTokDrafts    = 5
 	tikTokDraftsPeriod = "24h"
 )
 
-// Limits is what a plan allows.
+// Limits are the limits of a plan.
 type Limits struct {
-	// XPosts is how many posts to X are published in a calendar month (UTC),
-	// each card of a tree counted; zero means any number.
+	// XPosts is the maximum number of posts to X in a calendar month (UTC). Each card of a tree counts. Zero means no
+	// limit.
 	XPosts int
-	// Accounts is how many accounts can be used; zero means any number.
+	// Accounts is the maximum number of usable accounts. Zero means no limit.
 	Accounts int
 }
 
-// LimitsOf returns what a team may use. A namespace that no team owns (nil) has
-// no limits: the API does not post there.
+// LimitsOf returns the limits of a team. A namespace without a team (nil) has none, because the API does not post
+// there.
 func LimitsOf(team *v1alpha1.Team) Limits {
 	if team == nil || team.Spec.Subscription.Plan != v1alpha1.PlanStarter {
 		return Limits{}
@@ -52,9 +50,8 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 	return Limits{XPosts: starterXPosts, Accounts: starterAccounts}
 }
 
-// TrialEnd returns when the trial of a team ends, from which moment on the team may
-// create nothing: at the time that its subscription names, or else seven days after the
-// Team was created. It says so whatever the state of the subscription is.
+// TrialEnd returns the end of a team's trial: the time in its subscription, or else seven days after the creation of
+// the Team. From then on the team may not create objects. The result does not depend on the state of the subscription.
 func TrialEnd(team *v1alpha1.Team) time.Time {
 	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
 		return end.Time
@@ -62,11 +59,9 @@ func TrialEnd(team *v1alpha1.Team) time.Time {
 	return team.CreationTimestamp.Add(trialDuration)
 }
 
-// Usable returns the names of the connections that a plan with so many accounts
-// lets a team use: of those that are neither disabled nor being deleted the
-// oldest, and those of the same second by name, so that the answer is always the
-// same. Zero accounts means any number; the result is nil then, which
-// Covers understands.
+// Usable returns the names of the connections that a team may use, given the plan's number of accounts: the oldest
+// connections that are neither disabled nor being deleted. Connections of the same second are ordered by name, which
+// makes the result deterministic. Zero accounts means no limit; the result is then nil, as Covers expects.
 func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	if accounts == 0 {
 		return nil
@@ -90,14 +85,13 @@ func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	return usable
 }
 
-// Covers tells whether the plan lets a connection be used, given what Usable
-// returned. One that is disabled is not the plan's business.
+// Covers reports whether the plan allows the use of a connection, given the result of Usable. A disabled connection is
+// always covered.
 func Covers(usable map[string]bool, c *v1alpha1.Connection) bool {
 	return usable == nil || c.Spec.Disabled || usable[c.Name]
 }
 
-// Cost is how many posts one target of a post is on X: each card of a tree is
-// one.
+// Cost returns the number of posts on X that one target creates: each card of a tree counts as one.
 func Cost(post *v1alpha1.Post) int {
 	if post.Spec.Tree != nil {
 		return len(post.Spec.Tree.Cards)
@@ -105,17 +99,14 @@ func Cost(post *v1alpha1.Post) int {
 	return 1
 }
 
-// IsTikTokDraft tells whether target i goes to the inbox of a TikTok account,
-// given its platform.
+// IsTikTokDraft reports whether target i goes to the inbox of a TikTok account, given its platform.
 func IsTikTokDraft(post *v1alpha1.Post, i int, platform v1alpha1.Platform) bool {
 	options := post.Spec.Targets[i].TikTok
 	return platform == v1alpha1.PlatformTikTok && options != nil && options.Draft
 }
 
-// IntendedAt is when target i was, or is, to be published: its scheduled time;
-// or else its creation; or, of what was a draft before, when it was first worked
-// on. startingDeadline is that of the manager, which notes by it until when it
-// tries.
+// IntendedAt returns the intended publication time of target i: its scheduled time; or its creation; or, for a former
+// draft, the start of its delivery. startingDeadline is the manager's, which TryUntil includes.
 func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
@@ -126,9 +117,8 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 	return posting.Created(post)
 }
 
-// UseOf tells what target i of a post takes, wherever it goes. What is published
-// counts, what may have been published counts until that is settled, and what
-// failed or was withdrawn gives back what was counted for it.
+// UseOf returns the use of target i of a post on any platform. Published posts count. Posts that may be published
+// count until they are settled. Failed or withdrawn targets release their count.
 func UseOf(post *v1alpha1.Post, i int) usage.Use {
 	use := usage.Use{Target: i}
 	cost := Cost(post)

@@ -84,7 +84,7 @@ func TestUsable(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Whatever the order in which they are told.
+			// The result does not depend on the order of the input.
 			for range 2 {
 				var beyond []string
 				usable := Usable(tc.all, tc.most)
@@ -117,7 +117,7 @@ func cards(n int) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.Tree = &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, n)} }
 }
 
-// entry gives the first target an entry.
+// entry adds an entry for the first target.
 func entry(t v1alpha1.TargetStatus) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets = []v1alpha1.TargetStatus{t} }
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Describe derives the condition RateLimited of a connection from its status: True while its platform takes no calls for the
-// account, absent otherwise. reason is that of the limit if the caller knows it. If it is empty, Describe derives it, and keeps
-// QuotaUsedUp, which no number in the status may show, until the platform reports another limit.
+// Describe derives the condition RateLimited of a connection from its status. It is True while the platform accepts no
+// calls for the account, and absent otherwise. reason is the reason of the limit if the caller knows it. If it is
+// empty, Describe derives it, and keeps QuotaUsedUp, which the numbers in the status may not show, until the platform
+// reports another limit.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
 	until := BlockedUntil(status, now)
@@ -39,10 +40,10 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	})
 }
 
-// described is the end of the message of the condition, with the platform's own words.
+// described returns the end of the condition's message, which is the platform's message.
 func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
-// reasonOf derives from a status which limit holds its account.
+// reasonOf derives the reason of the current limit from a status.
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	until := BlockedUntil(status, now)
 	usedUp := func(l v1alpha1.RateLimit) bool {
@@ -60,16 +61,16 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	}
 }
 
-// Change is what is new about the limit of a connection.
+// Change is a change of the limit of a connection.
 type Change struct {
-	// Begun is set if a limit holds the account now that did not before, and unset if none does any more.
+	// Begun is set if a new limit applies to the account, and unset if the limit has ended.
 	Begun bool
-	// Reason is that of the condition RateLimited, and Message its message.
+	// Reason and Message are the fields of the condition RateLimited.
 	Reason, Message string
 }
 
-// Changed compares the conditions of a connection with earlier ones. It reports false if the same limit holds the account,
-// also if that ends later than was known, or if none does as before.
+// Changed compares the conditions of a connection with earlier ones. It returns false if the limit is the same, even
+// with a later end, or if there was none and is none.
 func Changed(before, after []metav1.Condition) (Change, bool) {
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionRateLimited)
 	is := meta.FindStatusCondition(after, v1alpha1.ConditionRateLimited)

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit keeps a platform's rate limits in the status of a Connection: what
-// remains of each, and until when nothing may be sent. They are there and not in
-// memory, so that a restarted process does not call too early. It is pure.
+// Package ratelimit stores a platform's rate limits in the status of a Connection: the remaining calls of each limit,
+// and until when nothing may be sent. They are stored there and not in memory, so that a restarted process does not
+// call too early. The package is pure.
 package ratelimit
 
 import (
@@ -19,42 +19,40 @@ import (
 )
 
 const (
-	// maxRateLimits and longestMessage are the schema's bounds.
+	// maxRateLimits and longestMessage are limits of the schema.
 	maxRateLimits  = 16
 	longestMessage = 1024
 
-	// longestWindow is that of X, a month: the end of a limit that lies beyond is none.
+	// longestWindow is the window of X, a month. A limit with a later end counts as having none.
 	longestWindow = 32 * 24 * time.Hour
 
-	// clockMargin is how far the clocks of two managers may differ.
+	// clockMargin is the maximum difference between the clocks of two managers.
 	clockMargin = time.Minute
 )
 
-// LongestBlock bounds how long a platform's word is believed that it takes no calls. Then
-// one call asks again, however long the limit was said to last: the answer may have come
-// from a proxy, from a clock that is wrong, or before somebody paid.
+// LongestBlock is the maximum block on the basis of a platform's response. After that, one call probes the limit even
+// if its announced end is later: the response may have come from a proxy, from a clock that is wrong, or before a
+// payment.
 const LongestBlock = time.Hour
 
-// How long calls wait for a limit if the platform does not say when it ends.
+// Pauses for limits without an announced end.
 const (
-	// QuotaPause is for a quota. Quotas count over 24 hours (TikTok) or end with a
-	// payment (X's credits and usage cap), and no platform wants calls in a loop.
-	// One call an hour for all accounts that share the limit notices its end soon
-	// enough.
+	// QuotaPause is the pause for a quota. Quotas count over 24 hours (TikTok) or end with a payment (X's credits and
+	// usage cap), and no platform wants calls in a loop. One call an hour, for all accounts that share the limit,
+	// detects its end soon enough.
 	QuotaPause = time.Hour
-	// PostQuotaPause is for a quota that stops posts of one kind only, such as the
-	// five drafts of TikTok's inbox: its owner ends it by finishing one, and an
-	// hour, the usual starting deadline, would leave no second try.
+	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The
+	// owner ends it by finishing a draft. A pause of an hour, the usual starting deadline, would leave no second
+	// attempt.
 	PostQuotaPause = 15 * time.Minute
-	// RatePause is for too many calls: the shortest window of a platform is that
-	// of TikTok, a minute that slides.
+	// RatePause is the pause after too many calls. The shortest window of a platform is TikTok's sliding minute.
 	RatePause = time.Minute
 )
 
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
-// Apply writes a platform's rate limits, and blocks the account if one asks for that.
-// It reports whether the account is blocked for longer than before.
+// Apply stores a platform's rate limits, and blocks the account if one requires it. It reports whether the block has
+// become longer.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: clampInt32(a.Limit), Remaining: clampInt32(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
@@ -74,8 +72,8 @@ func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now ti
 	return held
 }
 
-// ApplyAccountInfo records what a platform says about an account. It drops limits
-// without a total first: a platform tells them only while nothing remains of them.
+// ApplyAccountInfo stores the platform's data about an account. It first drops limits without a total, because a
+// platform reports these only while they are exhausted.
 func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
 	if found.TikTok != nil {
 		status.TikTok = found.TikTok
@@ -84,9 +82,8 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	return Apply(status, found.RateLimits, now)
 }
 
-// Block records until when the platform takes no calls for the account, or for all
-// accounts of the app: LongestBlock at most. It reports false if that is already
-// recorded, or lies in the past.
+// Block stores until when the platform accepts no calls for the account, or for all accounts of the app. The maximum
+// is LongestBlock. It returns false if a block of that length is already stored, or if until is in the past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
 		return false
@@ -105,11 +102,10 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Sanitize returns what is believed of a platform's error, which a call with a token met.
-// It says when to try again if it is about a limit and the platform gave no plausible
-// time, and never later than after LongestBlock. It is about the app only if the token is
-// known to be of the installation's app: a team that uses its own app must not stop the others.
-// It does not change its argument.
+// Sanitize returns a platform's error with plausible limits. token is the token of the call. If the error is about a
+// limit and has no plausible RetryAt, Sanitize sets one; the maximum is LongestBlock. AppWide is kept only if the
+// token is known to belong to the installation's app: a team that uses its own app must not block the other teams.
+// Sanitize does not modify its argument.
 func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {
 		return nil
@@ -124,15 +120,14 @@ func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platf
 	return &bounded
 }
 
-// SanitizeResult is Believe for the answer to a publishing call, with the limits that it
-// tells.
+// SanitizeResult applies Sanitize and SanitizeLimits to the result of a publishing call.
 func SanitizeResult(r platforms.Result, token platforms.Token, now time.Time) platforms.Result {
 	r.Err, r.RateLimits = Sanitize(r.Err, token, now), SanitizeLimits(r.RateLimits, token)
 	return r
 }
 
-// SanitizeLimits returns limits that a call with a token was told: those of an app are the
-// account's alone unless the token is known to be of the installation's app.
+// SanitizeLimits returns the limits that a call with a token received. App-wide limits become limits of the account
+// unless the token is known to belong to the installation's app.
 func SanitizeLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
 	if token.App != "" || !slices.ContainsFunc(told, func(l platforms.RateLimit) bool { return l.AppWide }) {
 		return told
@@ -164,20 +159,19 @@ func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	return &timed
 }
 
-// BlockedUntil returns until when nothing may be sent to the account; zero if it may.
+// BlockedUntil returns until when nothing may be sent to the account, or zero if it may.
 func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppBlockedUntil returns until when nothing may be sent to any account of the app, as
-// the platform told this account; zero if it may.
+// AppBlockedUntil returns until when nothing may be sent to any account of the app, according to responses for this
+// account. It returns zero if it may.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
 }
 
-// ahead returns a recorded end that lies ahead; zero without one. One that lies further
-// ahead than is believed was recorded by an earlier version of Herald, and one call may
-// ask.
+// ahead returns a stored end if it is in the future, else zero. An end beyond LongestBlock was stored by an earlier
+// version of Herald and does not count, so that a call probes the limit.
 func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	if until == nil || !until.After(now) || until.After(now.Add(LongestBlock+clockMargin)) {
 		return time.Time{}
@@ -185,7 +179,7 @@ func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	return until.Time
 }
 
-// DropExpired removes the blocks and limits whose time is over.
+// DropExpired removes blocks and limits that have ended.
 func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	if AppBlockedUntil(status, now).IsZero() {
 		status.AppRateLimitedUntil = nil
@@ -201,14 +195,12 @@ func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	}
 }
 
-// Exhausted reports whether nothing remains of a limit for which the platform gave no
-// end.
+// Exhausted reports whether a limit without an announced end is used up.
 func Exhausted(status *v1alpha1.ConnectionStatus) bool {
 	return slices.ContainsFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Remaining == 0 && l.ResetsAt == nil })
 }
 
-// Low reports whether a tenth of a limit or less remains, after so many posts since
-// the platform told it.
+// Low reports whether a tenth of a limit or less remains. since is the number of posts since the platform reported it.
 func Low(l *v1alpha1.RateLimit, since int) bool {
 	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
 }
@@ -216,7 +208,7 @@ func Low(l *v1alpha1.RateLimit, since int) bool {
 // plausible reports whether a time may be the end of a limit.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestWindow)) }
 
-// clampBlock bounds a time until which a platform wants no calls.
+// clampBlock limits the end of a block to LongestBlock.
 func clampBlock(t, now time.Time) time.Time {
 	if latest := now.Add(LongestBlock); t.After(latest) {
 		return latest

@@ -177,8 +177,8 @@ func TestBelieve(t *testing.T) {
 	}
 }
 
-// TestBelieveOfApp: people may bring tokens of any app, and what a platform says of that
-// one says nothing about Herald's.
+// TestBelieveOfApp checks that limits of another app are not applied to Herald's app: users may supply tokens of any
+// app.
 func TestBelieveOfApp(t *testing.T) {
 	told := platforms.Result{
 		Err:        &platforms.Error{Class: platforms.ClassQuota, AppWide: true, RetryAt: noon.Add(time.Minute)},

@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// LookupRequired reports whether it must be known what became of an earlier post of this name
-// before anything is sent for a post. It need not for one that the API has made under a
-// name that nobody can guess or ask for again, unless somebody has made it anew since.
+// LookupRequired reports whether the outcome of an earlier post with this name must be known before anything is sent.
+// It is not required for a post that the API created under a random name, because no later request can use that name,
+// unless the object was recreated since.
 func LookupRequired(post *v1alpha1.Post) bool {
 	if earlier := post.Status.Earlier; earlier != nil {
 		return earlier.Object != string(post.UID)
@@ -29,7 +29,7 @@ func LookupRequired(post *v1alpha1.Post) bool {
 	case post.Status.Finished:
 		return false
 	case posting.Started(post):
-		return posting.Recreated(post) // Its own entries may be those of the object before it.
+		return posting.Recreated(post) // the entries may belong to the previous object
 	}
 	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
 		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Recreated(post)
@@ -37,14 +37,14 @@ func LookupRequired(post *v1alpha1.Post) bool {
 	return !Armed(post)
 }
 
-// IsCopy reports whether an object is a copy of another one, made anew from a backup: the
-// API noted its birth, or the manager the object, and it is not that one.
+// IsCopy reports whether an object was created again from a backup: the API recorded its creation, or the manager its
+// uid, and the recorded values belong to another object.
 func IsCopy(post *v1alpha1.Post) bool {
 	return posting.Restored(post) || CopyOf(post) != ""
 }
 
-// CopyOf returns the uid of the object that an applied post is a copy of; empty for one that
-// is none, and for a post that came through the API, which does not say it.
+// CopyOf returns the uid of the original of an applied post that is a copy. It returns "" for an original, and for a
+// post that came through the API, whose uid is not recorded.
 func CopyOf(post *v1alpha1.Post) types.UID {
 	name, uid, ok := strings.Cut(post.Annotations[v1alpha1.ArmedAnnotation], "/")
 	if !ok || name != post.Name || uid == string(post.UID) {
@@ -53,41 +53,38 @@ func CopyOf(post *v1alpha1.Post) types.UID {
 	return types.UID(uid)
 }
 
-// Covers reports whether the record tells what became of an object. Which one is meant is not
-// known of a post that came through the API: no other one had its name.
+// Covers reports whether the record contains the outcome of an object. The uid is empty for a post that came through
+// the API: its name was never used by another post.
 func (r *Record) Covers(object types.UID) bool {
 	return object == "" || object == r.UID || slices.Contains(r.Earlier, object)
 }
 
-// Armed reports whether earlier posts were looked for before this very object got its
-// finalizer.
+// Armed reports whether earlier posts were looked up before this object got its finalizer.
 func Armed(post *v1alpha1.Post) bool { return post.Annotations[v1alpha1.ArmedAnnotation] == Arm(post) }
 
-// Arm is the value of ArmedAnnotation of a post.
+// Arm returns the value of ArmedAnnotation for a post.
 func Arm(post *v1alpha1.Post) string { return post.Name + "/" + string(post.UID) }
 
-// Adopted is what came of entering a record into a post.
+// Adopted is the result of adopting a record.
 type Adopted struct {
-	// Targets are the indexes of those that read what became of the earlier post's.
+	// Targets are the indexes of the targets with an adopted outcome.
 	Targets []int32
-	// Unknown are the names of Connections that do not exist, so that it cannot be told
-	// whether their targets are out. Nothing was entered then.
+	// Unknown are the names of missing Connections whose account cannot be determined. If there are any, nothing was
+	// adopted.
 	Unknown []string
 }
 
-// Adopt enters into a post what became of an earlier one of its name, or of the post itself
-// before its cluster was put back to an earlier state: what is out reads posted, and what may
-// be waits for a person. What was refused, or never claimed, is left to be sent; of a post that
-// was underway only what was refused, since the record may be older than its object. Targets match
-// by their account and, among those of one account, by their turn. What the post's own entries
-// say to be out, as those of a copy may that came with its status, stays.
+// Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a rollback of the
+// cluster. Published targets become posted, and targets that may be published become undecided. Targets that were
+// refused or never claimed remain to be sent. If the recorded post was in delivery, only refused targets remain, since
+// the record may be older than the last state of the object. Targets match by account, and by order among targets of
+// one account. A target that is posted in the post's own entries, such as in a copy with status, is kept.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool { return !attempt.Posted(entry) })
 }
 
-// AdoptMore enters what Adopt would, into those targets alone for which nothing was begun and
-// nothing entered: since it was looked up, an edit may have brought them, or they may have
-// come to be of another account.
+// AdoptMore does the same as Adopt, but only for targets without an attempt and without an outcome: since the first
+// lookup, an edit may have added targets or changed their account.
 func (r *Record) AdoptMore(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool {
 		return entry == nil || entry.Attempt == nil && !attempt.Settled(entry) && len(entry.Cards) == 0
@@ -125,8 +122,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 	return out
 }
 
-// FirstSent returns when the first call was claimed whose target is not known to be
-// published; zero if there was none.
+// FirstSent returns the earliest claim time of a call whose target is not known to be published, or zero.
 func (r *Record) FirstSent() (first time.Time) {
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
@@ -146,8 +142,7 @@ func (r *Record) FirstSent() (first time.Time) {
 	return first
 }
 
-// keyOf is by what a target matches. Where its Connection does not exist, that is as the
-// record knows it.
+// keyOf returns the key of a target. If its Connection is missing, it is the key in the record.
 func (r *Record) keyOf(connection string, account Account) (accountKey, bool) {
 	if platform, id, ok := account(connection); ok {
 		return accountKey{platform: platform, account: id}, true
@@ -167,7 +162,7 @@ func (r *Record) mayBeSentSince(t *Target) bool {
 	return r.Underway && t.State == v1alpha1.TargetPending
 }
 
-// adoptTarget enters what became of a target into entry i of a post.
+// adoptTarget adopts the outcome of a target into entry i of a post.
 func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
@@ -184,7 +179,7 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 		}
 		next.State = v1alpha1.TargetUndecided
 		next.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: unknownOf[r.UID == post.UID]}
-	default: // the first cards of a tree are out, and the next one was refused
+	default: // the first cards of a tree are published, and the next one was refused
 		next.State, next.Blocked = v1alpha1.TargetPending, nil
 	}
 	if entry := posting.Target(post, i); entry != nil {
@@ -195,15 +190,14 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	post.Status.Targets = append(post.Status.Targets, next)
 }
 
-// unknownOf says of a target that nobody knows whether it is out: of the post itself, and of
-// an earlier one.
+// unknownOf is the problem of a target with an unknown outcome. The key is whether the record belongs to the same
+// object.
 var unknownOf = map[bool]string{
 	true:  "this post was sent before the cluster was put back to an earlier state, and whether it was published is unknown",
 	false: "an earlier post of this name was sent, and whether it was published is unknown",
 }
 
-// preserveFacts keeps what an entry holds and is never removed from it: that a call was claimed,
-// and cards that are out.
+// preserveFacts keeps the facts of an entry that are never removed: the last attempt and published cards.
 func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	if next.Attempt == nil && entry.Attempt != nil {
 		next.Attempt = entry.Attempt.DeepCopy()
@@ -220,8 +214,8 @@ func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	}
 }
 
-// posted reports whether nothing is left to be sent of a target in a post of so many cards:
-// it is out or, of other content than now, something of it is.
+// posted reports whether nothing remains to be sent for a target in a post with this number of cards: the target is
+// published or, if the content was different, part of it is.
 func (t *Target) posted(cards int) bool {
 	switch {
 	case t.State == v1alpha1.TargetPosted:

@@ -14,16 +14,16 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// accountKey is what makes targets equal: the account that they go to, or the Connection where
-// the account is not known. Among equals the turn counts.
+// accountKey identifies targets that match: by account, or by Connection if the account is unknown. Targets with equal
+// keys match by order.
 type accountKey struct {
 	platform v1alpha1.Platform
 	account  string
-	// connection is empty where the account is known.
+	// connection is empty if the account is known.
 	connection string
 }
 
-// compare orders equals, so that a record that is joined again is the same.
+// compare orders keys, so that merging is deterministic.
 func (e accountKey) compare(other accountKey) int {
 	return cmp.Or(cmp.Compare(e.platform, other.platform), cmp.Compare(e.account, other.account), cmp.Compare(e.connection, other.connection))
 }
@@ -35,30 +35,27 @@ func (t *Target) key() accountKey {
 	return accountKey{platform: t.Platform, account: t.AccountID}
 }
 
-// mayBePublished reports whether something of a target is out, or may be: it must not be sent
-// again.
+// mayBePublished reports whether a target is published, in whole or in part, or may be. It must not be sent again.
 func (t *Target) mayBePublished() bool {
 	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
 }
 
-// doubtful reports whether nobody knows whether the target's last call published.
+// doubtful reports whether the outcome of the target's last call is unknown.
 func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
-// undecidedWithoutCall reports whether a person is asked about a target for which its own object made no
-// call, and of which nothing is known to be out.
+// undecidedWithoutCall reports whether a target is undecided although its own object made no call for it, and no part
+// of it is known to be published.
 func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
 
-// noAccounts tells nothing, so that a target of which the record does not know the account
-// is equal to those of its Connection alone.
+// noAccounts resolves no account. Targets without a recorded account then match by Connection only.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// targetsByKey sorts what became of targets by their equals, in their turn: those of the post,
-// and then those of earlier ones that it did not have. Of a target of which the record does
-// not know the account, account may tell it.
+// targetsByKey groups the targets of a record by key, in order: the targets of the post, then the targets of earlier
+// posts. account resolves the accounts that the record lacks.
 func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
@@ -73,9 +70,9 @@ func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	return turns
 }
 
-// Merge joins a record with the one that lies under its name. The record of the younger
-// object stays, or of one object that of when it was finished, and keeps of the other one what
-// it does not have: what is out is never forgotten, whichever of them is written last.
+// Merge merges a record with the stored one of the same name. The record of the younger object takes precedence; of
+// two records of one object, the finished one does. It keeps the other record's facts that it lacks: published targets
+// are never lost, regardless of the order of the writes.
 func (r *Record) Merge(before *Record) *Record {
 	switch {
 	case before == nil:
@@ -108,8 +105,8 @@ func (r *Record) mergeOlder(older *Record) *Record {
 				more = append(more, *old)
 			case !old.mayBePublished():
 			case !own[turn].mayBePublished(), attempt.Posted(&old.TargetStatus) && (older.UID == r.UID && !attempt.Posted(&own[turn].TargetStatus) || own[turn].undecidedWithoutCall()):
-				// The second is of a cluster that was put back to before what the record tells, or of a
-				// copy about which a person was asked before the record was found.
+				// The second case occurs after a rollback of the cluster to a state before the record, and for a copy
+				// that became undecided before the record was found.
 				kept := *old
 				kept.Index, kept.Connection = own[turn].Index, own[turn].Connection
 				*own[turn] = kept
@@ -120,8 +117,8 @@ func (r *Record) mergeOlder(older *Record) *Record {
 	return &joined
 }
 
-// trimUnpublished leaves out the end of equal targets of which nothing is out. What does
-// not count before one that does keeps its place, for the turn of the other.
+// trimUnpublished drops the unpublished targets at the end of a group. Unpublished targets before a published one
+// remain, because targets match by order.
 func trimUnpublished(equal []*Target) []*Target {
 	for len(equal) > 0 && !equal[len(equal)-1].mayBePublished() {
 		equal = equal[:len(equal)-1]

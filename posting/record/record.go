@@ -1,11 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record is what outlives a post: a small document that says what became of each
-// of its targets. It is kept in the bucket by team and name, so that a post that comes
-// back under its name, after its object was deleted, is not published twice, and can be
-// read as it was. The package is pure: it makes records of posts, joins them, and enters
-// them into posts.
+// Package record defines the record of a post: a small document with the outcome of each target, which outlives the
+// object. Records are stored in the bucket by team and name. They prevent a second publication when a post is created
+// again under its name after a deletion, and they keep the post readable. The package is pure: it creates records from
+// posts, merges them, and adopts them into posts.
 package record
 
 import (
@@ -25,70 +24,67 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Version is that of the form. A reader refuses a newer one, which it does not understand
-// whole: to guess might publish twice.
+// Version is the version of the format. Decode rejects a newer one, because guessing at unknown fields might publish a
+// post twice.
 const Version = 1
 
-// Record is what is kept of a post.
+// Record is the record of a post.
 type Record struct {
-	// Version is the form of this record.
+	// Version is the format of this record.
 	Version int `json:"version"`
-	// Namespace, Team and Name are under which it is found.
+	// Namespace, Team and Name identify the record.
 	Namespace string `json:"namespace"`
 	Team      string `json:"team"`
 	Name      string `json:"name"`
-	// UID and Generation are those of the post's last object.
+	// UID and Generation belong to the post's last object.
 	UID        types.UID `json:"uid"`
 	Generation int64     `json:"generation,omitempty"`
-	// CreatedAt is when that object was created.
+	// CreatedAt is the creation time of that object.
 	CreatedAt v1alpha1.Time `json:"createdAt"`
-	// FinishedAt is when nothing was left to be done; nil for a post that was deleted
-	// before.
+	// FinishedAt is when the post was finished. It is nil for a post that was deleted before.
 	FinishedAt *v1alpha1.Time `json:"finishedAt,omitempty"`
-	// Underway is set of a post that was being delivered when this was written: what stands here
-	// as not sent yet may have been sent since.
+	// Underway is set if the post was in delivery when the record was written. Targets that are pending in the record
+	// may have been sent since.
 	Underway bool `json:"underway,omitempty"`
-	// Phase sums the post up.
+	// Phase is the phase of the post.
 	Phase v1alpha1.PostPhase `json:"phase"`
-	// Labels and Annotations are those that Herald reads.
+	// Labels and Annotations are the ones that Herald reads.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Spec is what was asked for.
+	// Spec is the spec of the post.
 	Spec v1alpha1.PostSpec `json:"spec"`
-	// Targets is what became of the targets of Spec, in its order; none of a post of which no
-	// target was begun.
+	// Targets are the outcomes of the targets in Spec, in the same order. It is empty if the post has no target
+	// entries.
 	Targets []Target `json:"targets,omitempty"`
-	// Before is what became of targets of earlier posts of the name that Spec does not have
-	// any more.
+	// Before are the outcomes of targets of earlier posts with the same name that are not in Spec.
 	Before []Target `json:"before,omitempty"`
-	// Earlier are the uids of earlier objects of the name, oldest first.
+	// Earlier are the uids of earlier objects with the same name, oldest first.
 	Earlier []types.UID `json:"earlier,omitempty"`
 }
 
-// Target is what became of a target: its entry without what is of use to a delivery alone.
+// Target is the outcome of a target: its status entry without the fields that only a delivery needs.
 type Target struct {
 	v1alpha1.TargetStatus
 	// Connection is the name of the target's Connection.
 	Connection string `json:"connection,omitempty"`
-	// AccountID is the platform's id of the account; empty if it is not known.
+	// AccountID is the platform's id of the account. It is empty if the account is unknown.
 	AccountID string `json:"accountID,omitempty"`
 }
 
-// mostEarlier bounds the uids that are kept.
+// mostEarlier is the maximum number of uids in Earlier.
 const mostEarlier = 20
 
-// annotations are those that are kept: answers of the API show them, or rest on them.
+// annotations are the recorded annotations: the API returns them or derives fields from them.
 var annotations = []string{
 	v1alpha1.BornAnnotation, v1alpha1.RequestAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.LastAuthorAnnotation,
 	v1alpha1.AgentAnnotation, v1alpha1.WantedAtAnnotation,
 }
 
-// Account returns the platform and the id of the account that a Connection names; false
-// if there is no such Connection.
+// Account returns the platform and account id of a Connection. It returns false if the Connection does not exist.
 type Account func(connection string) (platform v1alpha1.Platform, id string, ok bool)
 
-// New makes the record of a post as it stands. account tells about targets whose attempt does
-// not say it.
+// New returns the record of a post in its current state. account resolves the accounts of targets whose attempt lacks
+// one.
 func New(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
@@ -112,27 +108,26 @@ func New(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// WriteTimeout is how long after its deletion a post waits at least for its record to be kept.
-// If the store has not answered for as long then, it goes without one.
+// WriteTimeout is the minimum time that a deleted post waits for its record to be written. If the store has not
+// answered for that time either, the post is released without a record.
 const WriteTimeout = time.Hour
 
-// Required reports whether a post must leave a record: a call may have been made for it, also
-// one that only a person can tell about, or it is finished.
+// Required reports whether a post must leave a record: a call may have been made for it, a target is undecided, or the
+// post is finished.
 func Required(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
 }
 
-// Underway reports whether more may be sent for a post of which something was, or may have been.
+// Underway reports whether a post that was sent in part, or may have been, has more to send.
 func Underway(post *v1alpha1.Post) bool {
 	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.AllSettled(post)
 }
 
-// places are the targets of a post that are kept: none as long as nothing became of any, and
-// then all of them in their order. The turn of a target among equals is that among the targets
-// of the post, while its entries are in the order in which they came into being: what is
-// adopted comes first. Entries of targets that an edit took out follow.
+// places returns the indexes of the recorded targets: none if the post has no entries, otherwise all targets in the
+// order of the spec, followed by entries of targets that an edit removed. The order matters, because targets of one
+// account match by it, and the entries are in the order of their creation with adopted ones first.
 func places(post *v1alpha1.Post) []int {
 	var all []int
 	if len(post.Status.Targets) == 0 {
@@ -149,7 +144,7 @@ func places(post *v1alpha1.Post) []int {
 	return all
 }
 
-// targetOf is what is kept of a target.
+// targetOf returns the recorded form of a target.
 func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
 	if t := posting.Target(post, i); t != nil {
@@ -163,19 +158,18 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}
 	if kept.Attempt != nil {
-		// Of use to the call alone.
+		// Only the call needs these.
 		kept.Attempt.Checkpoint, kept.Attempt.ContentHash = "", ""
 		kept.AccountID = kept.Attempt.AccountID
 	}
-	// What a person has told of has an attempt, and no account if the platform did not confirm it.
+	// A target that a person resolved has an attempt, but no account unless the platform confirmed it.
 	if platform, id, ok := account(kept.Connection); ok && kept.AccountID == "" {
 		kept.Platform, kept.AccountID = platform, id
 	}
 	return kept
 }
 
-// fillAccount takes the account of a target whose Connection is gone from another one of
-// the same Connection.
+// fillAccount copies the account of a target whose Connection is deleted from another target of the same Connection.
 func (r *Record) fillAccount(t *Target) {
 	for i := range r.Targets {
 		if other := &r.Targets[i]; t.AccountID == "" && other.AccountID != "" && other.Connection == t.Connection {
@@ -184,8 +178,7 @@ func (r *Record) fillAccount(t *Target) {
 	}
 }
 
-// Post returns the post as it was, as far as it is kept: what reads posts reads it in the
-// same way.
+// Post returns the post in its recorded state, for code that reads posts.
 func (r *Record) Post() *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -215,7 +208,7 @@ func (r *Record) Post() *v1alpha1.Post {
 	return post
 }
 
-// Encode writes a record. Equal records are written as the same bytes.
+// Encode returns the record as JSON. Equal records have equal encodings.
 func (r *Record) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -226,8 +219,7 @@ func (r *Record) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads a record. One that is of a newer form, or that lacks whose it is, is an
-// error.
+// Decode parses a record. It returns an error for a newer format, and for a record without an owner.
 func Decode(data []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -18,7 +18,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// accounts are the Connections that exist: "x1" and "x1-too" are the same account.
+// accounts are the existing Connections: "x1" and "x1-too" are the same account.
 func accounts(connection string) (v1alpha1.Platform, string, bool) {
 	switch connection {
 	case "x1", "x1-too":
@@ -31,11 +31,11 @@ func accounts(connection string) (v1alpha1.Platform, string, bool) {
 	return "", "", false
 }
 
-// noConnections is what is known of accounts after all Connections are gone.
+// noConnections resolves no account, as after the deletion of all Connections.
 func noConnections(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// post is a post of some object to connections, and what became of it there: "posted",
-// "unknown", "open", "refused", "failed" before a call, "pending", "withdrawn".
+// post returns a post with this uid. Each target is a connection and an outcome: "posted", "unknown", "open",
+// "refused", "failed" before a call, "pending", "withdrawn".
 func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +79,7 @@ func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	return p
 }
 
-// tree is such a post with a tree, of whose cards the first ones are out.
+// tree makes p a tree with published first cards.
 func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
 	for i := range p.Status.Targets {
@@ -92,7 +92,7 @@ func tree(p *v1alpha1.Post, cards, out int) *v1alpha1.Post {
 	return p
 }
 
-// uncalled is such a post that a version has recorded which kept no attempts.
+// uncalled removes the attempts, as in the record of a version that kept none.
 func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Attempt = nil
@@ -100,7 +100,7 @@ func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// fates says what became of the targets of a post, as post takes it, with the ids.
+// fates formats the outcomes of a post's targets, in the words of post, with their ids.
 func fates(p *v1alpha1.Post) []string {
 	list := []string{}
 	for i := range p.Status.Targets {
@@ -121,7 +121,7 @@ func TestAdopt(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
 		was       *v1alpha1.Post
-		account   Account // while the record was made; those that exist if nil
+		account   Account // while the record was made; the existing ones if nil
 		now       *v1alpha1.Post
 		want      []string
 		unknown   []string
@@ -187,7 +187,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// gone has the Connections of a post known by their names alone.
+// gone reduces the Connections of a post to their names.
 func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
@@ -195,19 +195,19 @@ func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// deleted is such a post whose deletion was asked for.
+// deleted marks p as being deleted.
 func deleted(p *v1alpha1.Post) *v1alpha1.Post {
 	p.DeletionTimestamp = &metav1.Time{Time: t0.Add(time.Hour)}
 	return p
 }
 
-// finished is such a post that is finished.
+// finished marks p as finished.
 func finished(p *v1alpha1.Post) *v1alpha1.Post {
 	p.Status.Finished, p.Status.FinishedAt = true, v1alpha1.NewTimePtr(t0)
 	return p
 }
 
-// of has all targets of a post be of a platform.
+// of sets the platform of all targets.
 func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform = platform
@@ -215,7 +215,8 @@ func of(platform v1alpha1.Platform, p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// TestAdoptMore shows what is entered once more when a post is due: what was not there, or not of this account, before.
+// TestAdoptMore checks the targets that are adopted when a post becomes due: they were missing, or had another
+// account, at the first lookup.
 func TestAdoptMore(t *testing.T) {
 	was := New(post("a", "x1=posted", "threads=unknown"), "acme", accounts)
 	for _, tt := range []struct {
@@ -245,7 +246,7 @@ func TestAdoptMore(t *testing.T) {
 	}
 }
 
-// TestAdoptKeeps shows that what is out in the post stays as it is, whatever a record says.
+// TestAdoptKeeps checks that a posted target of the post is kept, regardless of the record.
 func TestAdoptKeeps(t *testing.T) {
 	now := post("a", "x1=posted")
 	before := now.DeepCopy()
@@ -260,10 +261,10 @@ func TestAdoptKeeps(t *testing.T) {
 func TestSucceed(t *testing.T) {
 	for _, tt := range []struct {
 		name, why string
-		objects   []*v1alpha1.Post // in the order in which their records are written
+		objects   []*v1alpha1.Post // in the order of the writes of their records
 		uid       types.UID
 		earlier   []types.UID
-		want      []string // what a post adopts then: twice to x1, to x2 and to threads
+		want      []string // the adopted outcomes of a post to x1 twice, x2 and threads
 	}{
 		{"one", "nothing was before", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{"the same again", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
@@ -345,8 +346,8 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
-// TestTurns shows that the turn of a target is its place in the spec, in whatever order the entries of a post came into being,
-// and whether all of them did.
+// TestTurns checks that targets match by their order in the spec, regardless of the order and number of the post's
+// entries.
 func TestTurns(t *testing.T) {
 	first := New(post("a", "x1=refused", "x1=posted"), "acme", accounts)
 	for _, tt := range []struct {
@@ -384,7 +385,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOfThree shows that a target which is out keeps its turn though one before it, of which nothing is, was taken out with it.
+// TestTurnsOfThree checks that a published target keeps its position when an unpublished target before it is removed
+// too.
 func TestTurnsOfThree(t *testing.T) {
 	joined := New(post("bb", "x1=posted"), "acme", accounts).Merge(New(post("a", "x1=posted", "x1=refused", "x1=posted"), "acme", accounts))
 	next := post("ccc", "x1", "x1", "x1")
@@ -394,8 +396,8 @@ func TestTurnsOfThree(t *testing.T) {
 	}
 }
 
-// TestAskedTooEarly shows that what is out stays so where a person was asked about a copy before the record was found: the copy
-// made no call.
+// TestAskedTooEarly checks that a posted target stays posted if a copy became undecided before the record was found.
+// The copy made no call.
 func TestAskedTooEarly(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
@@ -416,8 +418,8 @@ func TestAskedTooEarly(t *testing.T) {
 	}
 }
 
-// TestFinishedStays shows that the record of a finished post is not undone by one that was made of it before, and comes to be
-// written later.
+// TestFinishedStays checks that an earlier record of a post, written late, does not replace the record of the finished
+// post.
 func TestFinishedStays(t *testing.T) {
 	before := New(post("a", "x1=posted", "x2=pending"), "acme", accounts)
 	after := New(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention says how long a finished post stays in the cluster, and how long in
-// the archive. It does no I/O and knows no clock.
+// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and
+// reads no clock.
 package retention
 
 import (
@@ -12,26 +12,26 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Times are how long finished posts are kept, counted from when they were finished.
+// Times are the retention times of finished posts, counted from when they were finished.
 type Times struct {
-	// InCluster is how long they stay in the cluster as resources.
+	// InCluster is how long they are kept in the cluster as resources.
 	InCluster time.Duration
-	// Archived is how long they can be read after that, from the archive; at least
-	// InCluster, since what is archived is needed while the post is there.
+	// Archived is how long they can be read, first in the cluster and then in the archive. It is at least InCluster,
+	// because the archived record is needed while the post exists.
 	Archived time.Duration
-	// Applied says whether posts leave the cluster that were applied.
+	// Applied is set if applied posts leave the cluster too.
 	Applied bool
 }
 
-// Policy is what an installation says for its teams.
+// Policy is the default of an installation.
 type Policy struct {
-	// InCluster and Archived are for teams that say nothing.
+	// InCluster and Archived are the defaults for teams without their own values.
 	InCluster, Archived time.Duration
-	// LeastInCluster is the shortest InCluster of any team: whoever says less has this.
+	// LeastInCluster is the minimum InCluster of every team. Lower values are raised to it.
 	LeastInCluster time.Duration
 }
 
-// Of returns the times of a team. A namespace without a team has those of the installation.
+// Of returns the times of a team. A namespace without a team has the defaults of the installation.
 func (p Policy) Of(team *v1alpha1.Team) Times {
 	var spec v1alpha1.TeamSpec
 	if team != nil {
@@ -53,18 +53,18 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Evicts reports whether a post ever leaves the cluster by its time: not one that was
-// applied, unless its team says so. Labels are those of the post.
+// Evicts reports whether a post leaves the cluster after its retention time. Applied posts do not, unless their team
+// sets it. labels are the labels of the post.
 func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != ""
 }
 
-// least is how long a record is kept at least, where something may still come back for it:
-// a request with an Idempotency-Key, from the creation of its post on, and a GitOps tool
-// that puts a post back which it applied, from when that left the cluster on.
+// least is the minimum retention of a record that may still be needed: for a request with an Idempotency-Key, counted
+// from the creation of its post, and for a GitOps tool that applies a post again, counted from when it left the
+// cluster.
 const least = 24 * time.Hour
 
-// ArchivedUntil returns until when a finished post is archived that leaves the cluster now.
+// ArchivedUntil returns until when a finished post is archived if it leaves the cluster now.
 func (t Times) ArchivedUntil(post *v1alpha1.Post, now time.Time) time.Time {
 	until := FinishedAt(post).Add(t.Archived)
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
@@ -83,8 +83,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// FinishedAt is when a post was finished. Of one that an older version finished, which did
-// not note it, that is the latest moment that its targets and conditions name.
+// FinishedAt returns when a post was finished. For a post from an older version, which did not record it, that is the
+// latest time in its targets and conditions.
 func FinishedAt(post *v1alpha1.Post) time.Time {
 	if post.Status.FinishedAt != nil {
 		return post.Status.FinishedAt.Time
