@@ -19,11 +19,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// contentEnv knows a connection to each of four platforms, called as they are,
-// whose limits are small, and media files called after what they are: "image",
-// "big-image", "video", "big-video", "pending", "rejected", "expired",
-// "missing", one whose file the store has lost, and "leaving", one that is being
-// deleted. A connection whose name ends in "-leaving" is being deleted too.
+// contentEnv has one connection to each of four platforms, named like them, with low limits. Its media files are named
+// after their properties: "image", "big-image", "video", "big-video", "pending", "rejected", "expired", "missing" (the
+// store has lost the file) and "leaving" (being deleted). A connection whose name ends in "-leaving" is being deleted
+// too.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{
@@ -97,7 +96,7 @@ func refs(names ...string) []v1alpha1.LocalReference {
 	return out
 }
 
-// to makes targets with a caption.
+// to returns targets with a caption.
 func to(names ...string) []v1alpha1.PostTarget {
 	var out []v1alpha1.PostTarget
 	for _, ref := range refs(names...) {
@@ -106,14 +105,14 @@ func to(names ...string) []v1alpha1.PostTarget {
 	return out
 }
 
-// says makes a target with this caption.
+// says returns a target with this caption.
 func says(name, caption string) []v1alpha1.PostTarget {
 	out := to(name)
 	out[0].Caption = caption
 	return out
 }
 
-// bare makes targets without a caption, as a tree has them.
+// bare returns targets without a caption, as in a tree.
 func bare(names ...string) []v1alpha1.PostTarget {
 	out := to(names...)
 	for i := range out {
@@ -153,7 +152,7 @@ func titled(title string) []v1alpha1.PostTarget {
 	return out
 }
 
-// A tree of a hundred full cards on Threads is the largest that a platform
+// TestFiles checks the number of files. A tree of a hundred full cards on Threads is the largest that a platform
 // shows; the schema lets a draft name more.
 func TestFiles(t *testing.T) {
 	env := contentEnv()
@@ -304,7 +303,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// FuzzValidate looks for a post that the rules cannot read.
+// FuzzValidate checks that the rules handle every post without a panic, and are deterministic.
 func FuzzValidate(f *testing.F) {
 	f.Add("tree", "x", "caption", "image", 3, false, int32(7))
 	f.Add("video", "youtube", "", "video", 1, true, int32(-1))

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fits refuses a video that is beyond what the documents of a platform say that it takes.
+// fits rejects a video beyond the documented limits of a platform.
 func (v *validation) fits(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	if v.env.Accepted {
 		return nil
@@ -33,8 +33,7 @@ func (v *validation) converts(f *platforms.File, t destination) bool {
 	return v.env.Converts && t.limits.ForConversion().Converts(f)
 }
 
-// convertible refuses an image that a platform does not take as it is, and that cannot be
-// converted.
+// convertible rejects an image that a platform does not accept as it is and that cannot be converted.
 func (v *validation) convertible(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	file := platforms.FileOf(media)
 	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Accepts(&file) {
@@ -44,20 +43,19 @@ func (v *validation) convertible(media *v1alpha1.Media, t destination, path *fie
 		t.name, file.Name, media.Status.Unconvertible))}
 }
 
-// FileWarning is about one file of a post.
+// FileWarning is a warning about one file of a post.
 type FileWarning struct {
-	// Path is where the post names the file.
+	// Path is the field of the post that names the file.
 	Path *field.Path
-	// Message is one sentence or two.
+	// Message consists of one or two sentences.
 	Message string
 }
 
-// String returns the warning with its path, as admission webhooks answer it.
+// String returns the warning with its path, in the form that admission webhooks return.
 func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
 
-// FileWarnings returns what some sources say that a platform of the post does not take of its
-// videos, and others contradict. It is no reason to refuse the post. Files that are not there
-// yet are left out.
+// FileWarnings returns warnings about videos that a platform rejects according to some sources and accepts according
+// to others. They do not make the post invalid. Missing files are skipped.
 func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	if env.Media == nil {
 		return nil
@@ -81,7 +79,7 @@ func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 			}
 			file := platforms.FileOf(media)
 			if len(limits.Videos.Problems(&file, string(conn.Spec.Platform))) > 0 {
-				continue // it is refused
+				continue // Validate rejects it
 			}
 			if env.Converts && limits.ForConversion().Converts(&file) {
 				continue
@@ -94,13 +92,13 @@ func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	return warnings
 }
 
-// named is a file that a post names, and where.
+// named is a reference to a file, with its path.
 type named struct {
 	name string
 	path *field.Path
 }
 
-// videosOf returns the files of a post that may be videos.
+// videosOf returns the references of a post that may be videos.
 func videosOf(post *v1alpha1.Post) []named {
 	spec := field.NewPath("spec")
 	switch {

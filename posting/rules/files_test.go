@@ -15,9 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// filesEnv knows a video of five minutes, an animation, and accounts of three platforms: X
-// takes every video and doubts those of more than two minutes, TikTok takes what the account
-// takes, and Instagram takes JPEGs only.
+// filesEnv has a video of five minutes, an animation, and accounts of three platforms: X accepts every video with a
+// warning above two minutes, TikTok's limit depends on the account, and Instagram accepts only JPEGs.
 func filesEnv() Env {
 	media := map[string]*v1alpha1.Media{
 		"video": {
@@ -59,7 +58,7 @@ func filesEnv() Env {
 	}
 }
 
-// TestFilesFitPlatforms holds what is known of files against what platforms take.
+// TestFilesFitPlatforms checks the properties of files against the limits of platforms.
 func TestFilesFitPlatforms(t *testing.T) {
 	show := func(conns string, files ...string) v1alpha1.PostSpec {
 		var spec v1alpha1.PostSpec

@@ -19,26 +19,24 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// maxFiles is how many different files one post may name, drafts included: as
-// many as the largest post that a platform shows, a tree of 100 cards (the
-// schema) with 20 files each (the contract, for Threads). What names them costs
-// a look at each.
+// maxFiles is the maximum number of different files in one post, including drafts. It is the size of the largest post
+// that a platform shows: a tree of 100 cards (the schema) with 20 files each (the contract, for Threads). Every
+// reference costs a lookup.
 const maxFiles = 2000
 
-// ValidateFiles returns what is wrong with the number of different files that a
-// post names, before anybody looks at them. It is a part of Validate.
+// ValidateFiles checks the number of different files in a post, before any of them is looked up. Validate includes it.
 func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 	n := len(posting.MediaNames(&post.Spec))
 	if n <= maxFiles {
 		return nil
 	}
-	// Other categories have room for fewer.
+	// Only trees have room for that number of files.
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "tree", "cards"), n,
 		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
 }
 
-// images checks the media of an image post. Their number is checked for drafts
-// too, like every limit that the contract does not postpone.
+// images checks the media of an image post. Their number is checked for drafts too, like every limit that the contract
+// does not postpone.
 func (v *validation) images(path *field.Path) field.ErrorList {
 	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
 		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
@@ -99,7 +97,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// resolveMedia returns a media file that was verified, or why it cannot be posted.
+// resolveMedia returns a verified media file, or the reason why it cannot be posted.
 func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
 	var media *v1alpha1.Media
 	if v.env.Media != nil {
@@ -111,7 +109,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	switch media.Status.Phase {
 	case v1alpha1.MediaUploaded:
 		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
-			// The store may get it back, and then the post goes on.
+			// The store may recover the file, and the post then proceeds.
 			return nil, notFound(path, name, "the store does not have the file any more, upload it again as another one: media file")
 		}
 		return media, nil
@@ -127,7 +125,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
 }
 
-// rejection is why a file was rejected, as its Media tells.
+// rejection returns the reason why a file was rejected, from the Ready condition of its Media.
 func rejection(media *v1alpha1.Media) string {
 	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
@@ -143,7 +141,7 @@ func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
 }
 
-// pluralize is a number of things, which are called that if there is one.
+// pluralize returns a number with its noun in singular or plural.
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -151,7 +149,7 @@ func pluralize(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// sizeOf is how many bytes a file has.
+// sizeOf returns the size of a file in bytes.
 func sizeOf(media *v1alpha1.Media) int64 {
 	if media.Status.SizeBytes > 0 {
 		return media.Status.SizeBytes

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestValidateOptions asks each target's own platform about its options, with
-// what the Connection tells of the account.
+// TestValidateOptions checks that the options of each target are validated by its own platform, with the account's
+// choices from the Connection.
 func TestValidateOptions(t *testing.T) {
 	t.Parallel()
 	connections := map[string]*v1alpha1.Connection{}

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules says what a valid post is, given the post and the connections
-// and media it names. The HTTP service, the reconciler and every other door use these
-// rules, so that nothing invalid is delivered whichever way it came.
+// Package rules defines the validity of a post, given the post and the connections and media that it names. The HTTP
+// service, the reconciler and every other entry point use these rules, so that no invalid post is delivered.
 package rules
 
 import (
@@ -15,30 +14,26 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Env is what a post is judged against.
+// Env is the environment of a validation.
 type Env struct {
-	// Connection returns a connection of the post's namespace, or nil. One
-	// that is being deleted is judged like one that is not there.
+	// Connection returns a connection of the post's namespace, or nil. A connection that is being deleted counts as
+	// missing.
 	Connection func(name string) *v1alpha1.Connection
-	// Media returns a media file of the post's namespace, or nil. Without it
-	// no media file is there.
+	// Media returns a media file of the post's namespace, or nil. If Media is nil, every media file counts as missing.
 	Media func(name string) *v1alpha1.Media
-	// Capabilities returns what a platform declares; false if this installation
-	// cannot publish there.
+	// Capabilities returns the capabilities of a platform. It returns false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// Converts says that the team has its videos converted for platforms that do not take
-	// them as they are.
+	// Converts is set if the team's videos are converted for platforms that do not accept them as they are.
 	Converts bool
-	// Accepted says that the post was accepted as it is. The files of such a post are not
-	// held against what platforms take once more: it may have been accepted by a version
-	// that knew less, and its platforms decide.
+	// Accepted is set if the post was already accepted in its current form. Its files are not checked against the
+	// platforms' limits again: an older version with fewer rules may have accepted it, and its platforms decide.
 	Accepted bool
-	// Stored is the post as the Kubernetes API has it; nil for a new one. A post that
-	// was stored when posts could be larger may stay as large as it is.
+	// Stored is the post in the Kubernetes API, or nil for a new post. A post that was stored under a larger size
+	// limit may keep its size.
 	Stored *v1alpha1.Post
 }
 
-// connection returns a connection that is there to stay, or nil.
+// connection returns a connection that exists and is not being deleted, or nil.
 func (e Env) connection(name string) *v1alpha1.Connection {
 	if c := e.Connection(name); c != nil && c.DeletionTimestamp.IsZero() {
 		return c
@@ -46,12 +41,11 @@ func (e Env) connection(name string) *v1alpha1.Connection {
 	return nil
 }
 
-// Validate returns everything that is wrong with a post, with paths in the
-// naming of the resource. What does not exist yet, a connection or a media file
-// or its upload, is an error of type field.ErrorTypeNotFound: it may come later.
+// Validate returns all errors of a post, with paths in the naming of the resource. A missing connection, media file or
+// upload is an error of type field.ErrorTypeNotFound, because it may be created later.
 //
-// What one resource can tell by itself (the blocks that belong to a category,
-// the combinations of options) is held by the schema and only partly repeated.
+// Rules about a single resource (the blocks of a category, the combinations of options) are in the schema and only
+// partly repeated here.
 func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -64,7 +58,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	}
 	v := validation{post: post, env: env}
 	if errs := v.size(spec); len(errs) > 0 {
-		return errs // its texts are not counted: what they hold may be of any length
+		return errs // the characters of its texts are not counted, since the texts may be of any length
 	}
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
@@ -82,12 +76,12 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	return errs
 }
 
-// validation is the work on one post.
+// validation is the validation of one post.
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// destinations are the platforms that the post goes to, each once, in the order
-	// of the targets: those that take its category.
+	// destinations are the platforms of the targets that accept the post's category, without duplicates, in the order
+	// of the targets.
 	destinations []destination
 }
 
@@ -96,7 +90,7 @@ type destination struct {
 	limits platforms.Capabilities
 }
 
-// addDestination notes a platform that the post goes to, and the least that one of its accounts takes.
+// addDestination adds a platform. For several accounts of one platform, it keeps the lowest limit.
 func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.Capabilities) {
 	if limits.MaxVideoDuration != nil {
 		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
@@ -112,7 +106,7 @@ func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.
 	v.destinations = append(v.destinations, destination{conn.Spec.Platform, limits})
 }
 
-// least returns the lesser of two bounds, of which zero is none.
+// least returns the lower of two limits. Zero means no limit.
 func least(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -120,9 +114,8 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// ValidateTime returns what is wrong with the scheduled time of a post that is
-// made through the HTTP service: it must lie in the future. A post that is
-// applied through Kubernetes has the starting deadline instead.
+// ValidateTime checks that the scheduled time of a post from the HTTP service is in the future. Posts that are applied
+// through Kubernetes have the starting deadline instead.
 func ValidateTime(post *v1alpha1.Post, now time.Time) field.ErrorList {
 	at := post.Spec.ScheduledAt
 	if at == nil || at.After(now) {

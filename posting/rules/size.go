@@ -12,17 +12,15 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// ValidateSize refuses a post for its size alone, whatever becomes of it: also one that is
-// cancelled takes its room. stored is the post as the Kubernetes API has it; nil for a new
-// one.
+// ValidateSize checks only the size of a post, in any state: a cancelled post takes space too. stored is the post in
+// the Kubernetes API, or nil for a new one.
 func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 	v := validation{post: post, env: Env{Stored: stored}}
 	return v.size(field.NewPath("spec"))
 }
 
-// size refuses a post that is larger than a post may be, or so large that what becomes
-// of it could not be stored beside it. A post that an earlier version stored may be as
-// large as it is.
+// size rejects a post that exceeds the maximum size, or that leaves too little room in the object for the status of
+// its delivery. A post that an earlier version stored may keep its size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	post := v.post
 	bytes, room, allowed := posting.Size(post), posting.MaxStorableSize(post), posting.MaxPost

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// target checks one target: its connection, and its words for the platform.
+// target checks the connection and the texts of one target.
 func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	target, category := &v.post.Spec.Targets[i], v.post.Spec.Category
 	var errs field.ErrorList
@@ -40,7 +40,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
 	if !limits.Allows(category) {
-		// The contract's rule 1 refuses drafts of trees alone.
+		// The contract's rule 1 rejects only drafts of trees.
 		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
 			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
@@ -53,10 +53,8 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	return append(errs, validateCaption(posting.TextToSend(target.Caption, showsFiles), conn.Spec.Platform, limits, path.Child("caption"))...)
 }
 
-// ValidateOptions returns what is wrong with the options of targets that only
-// their platforms know, as far as the Connections tell what their accounts may
-// choose. It is apart from Validate because the HTTP service has an error code of
-// its own for it.
+// ValidateOptions checks the platform-specific options of the targets, using the choices that the Connections list for
+// their accounts. It is separate from Validate because its errors have their own code in the HTTP service.
 func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {
@@ -78,15 +76,14 @@ func (v *validation) namedBefore(i int) bool {
 	return slices.ContainsFunc(v.post.Spec.Targets[:i], func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
 }
 
-// notFound is the error for what may come into being later.
+// notFound returns the error for an object that may be created later.
 func notFound(path *field.Path, name, detail string) *field.Error {
 	err := field.NotFound(path, name)
 	err.Detail = detail
 	return err
 }
 
-// validateText refuses what no text can hold, in drafts too: databases and
-// programs on the way end it there, or refuse it.
+// validateText rejects the NUL character, in drafts too: databases and programs along the way truncate or reject it.
 func validateText(text string, path *field.Path) field.ErrorList {
 	if !strings.ContainsRune(text, 0) {
 		return nil

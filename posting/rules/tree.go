@@ -12,12 +12,11 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// fewestCards is what a tree that is published has at least (the contract).
+// fewestCards is the minimum number of cards in a published tree (the contract).
 const fewestCards = 2
 
-// tree checks the cards of a tree. Whether their media exist is checked for
-// drafts too; how many there are, what they hold and how long and large it is
-// may be mended until the tree is published.
+// tree checks the cards of a tree. The existence of their media is checked for drafts too. The number, content, length
+// and size of the cards may be corrected until the tree is published.
 func (v *validation) tree(path *field.Path) field.ErrorList {
 	if v.post.Spec.Tree == nil || len(v.post.Spec.Tree.Cards) == 0 {
 		return field.ErrorList{field.Required(path, "a tree has at least one card, and two when it is published")}
@@ -47,7 +46,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// cardMedia finds the media of a card; nil stands for one that cannot be used.
+// cardMedia returns the media of a card, with nil for each file that cannot be used.
 func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media []*v1alpha1.Media, errs field.ErrorList) {
 	media = make([]*v1alpha1.Media, len(card.MediaRefs))
 	for i, ref := range card.MediaRefs {
@@ -60,7 +59,7 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 	return media, errs
 }
 
-// validateCardMedia holds the media of a card against what one platform takes.
+// validateCardMedia checks the media of a card against the limits of one platform.
 func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	limits := t.limits.Card
 	var errs field.ErrorList

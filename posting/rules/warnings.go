@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Warnings returns what the platforms of a post refuse of some apps or accounts and
-// take from others. It is no reason to refuse the post.
+// Warnings returns warnings about texts that a platform rejects for some apps or accounts and accepts for others. They
+// do not make the post invalid.
 func Warnings(post *v1alpha1.Post, env Env) []string {
 	var warnings []string
 	warned := map[v1alpha1.Platform]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestWarnings warns of what some apps of a platform may not post. The platform of
-// this test minds two dollar signs.
+// TestWarnings checks warnings about texts that only some apps of a platform may post. The platform of this test warns
+// about two dollar signs.
 func TestWarnings(t *testing.T) {
 	env := Env{
 		Connection: func(name string) *v1alpha1.Connection {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// TestWords reads what a person is told where it depends on the numbers, or on what the Media says.
+// TestWords checks messages that depend on numbers or on the Media.
 func TestWords(t *testing.T) {
 	env := contentEnv()
 	known := env.Media
@@ -73,12 +73,12 @@ func TestRegistryCapabilities(t *testing.T) {
 	}
 }
 
-// fourImages is a platform that declares one limit.
+// fourImages is a platform with a single limit.
 type fourImages struct{ platforms.Platform }
 
 func (fourImages) Capabilities() platforms.Capabilities { return platforms.Capabilities{MaxImages: 4} }
 
-// TestSizeAtItsLimit fills a post to its last byte.
+// TestSizeAtItsLimit checks posts at the limit and one byte beyond it.
 func TestSizeAtItsLimit(t *testing.T) {
 	filled := func(more int) (*v1alpha1.Post, field.ErrorList) {
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: to("x")}}

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspension reckons with the times in which nothing of a team was published. It does
-// no I/O and reads no clock.
+// Package suspension maintains the list of a team's suspensions and shifts deadlines by them. It does no I/O and reads
+// no clock.
 package suspension
 
 import (
@@ -12,20 +12,19 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// most is how many suspensions a Team keeps, which is the schema's bound as well. Of more, the
-// two that lie closest together become one: deadlines move by the time between them too.
+// most is the maximum number of suspensions of a Team, also in the schema. Beyond it, the two closest suspensions are
+// merged. Deadlines then also shift by the time between them.
 const most = 16
 
-// Update returns the suspensions of a team with what is so now: whether it is suspended. Those
-// are dropped of which no deadline can depend any more, since the team was not suspended for
-// longer than keep after them. The list that is given is not changed.
+// Update returns the suspensions of a team updated with its current state. It drops suspensions that were followed by
+// more than keep without suspension, since no deadline can depend on them. It does not modify its argument.
 func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	list := slices.Clone(known)
 	at := v1alpha1.NewTime(now)
 	switch last := len(list) - 1; {
 	case suspended && last >= 0 && list[last].Until == nil:
 	case suspended && last >= 0 && !at.After(list[last].Until.Time):
-		list[last].Until = nil // the same one, or one by a clock that was set back
+		list[last].Until = nil // the same suspension, or a clock that was set back
 	case suspended:
 		list = append(list, v1alpha1.Suspension{From: at})
 	case last >= 0 && list[last].Until == nil:
@@ -41,7 +40,7 @@ func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep tim
 	return list
 }
 
-// prune drops the suspensions after which the team was not suspended for longer than keep.
+// prune drops the suspensions that were followed by more than keep without suspension.
 func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	free, later := time.Duration(0), now
 	for i := len(list) - 1; i >= 0; i-- {
@@ -57,7 +56,7 @@ func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1al
 	return list
 }
 
-// mergeClosest makes one of the two suspensions that lie closest together.
+// mergeClosest merges the two closest suspensions.
 func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	nearest := 0
 	gap := func(i int) time.Duration { return list[i+1].From.Sub(list[i].Until.Time) }
@@ -70,9 +69,9 @@ func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	return slices.Delete(list, nearest+1, nearest+2)
 }
 
-// ShiftDeadline moves a deadline by the suspensions that have ended: by the time that the team was
-// suspended from since on until the deadline, which moves meanwhile. It returns the end of the
-// last one that moved it, from which on to reckon the next time; zero if none did.
+// ShiftDeadline moves a deadline by the suspended time between since and the deadline, which moves meanwhile. Only
+// suspensions that have ended count. It also returns the end of the last suspension that moved it, which is the value
+// of since for the next call, or zero if none did.
 func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
 	moved = deadline
 	for i := range list {
@@ -94,7 +93,7 @@ func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved
 	return moved, by
 }
 
-// OngoingSince is when the suspension began that lasts; zero if none does.
+// OngoingSince returns the start of the current suspension, or zero if there is none.
 func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	if last := len(list) - 1; last >= 0 && list[last].Until == nil {
 		return list[last].From.Time
@@ -102,13 +101,13 @@ func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	return time.Time{}
 }
 
-// PruneAfter is how soon Enter drops all suspensions if the team is not suspended again; zero if
-// there are none, or one lasts.
+// PruneAfter returns the time until Update drops all suspensions if the team is not suspended again. It returns zero
+// if there are none, or if one is ongoing.
 func PruneAfter(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
 	last := len(list) - 1
 	if last < 0 || list[last].Until == nil {
 		return 0
 	}
-	// Enter keeps those that are as old as keep, and times in a status have milliseconds.
+	// Update keeps suspensions that are exactly as old as keep, and times in a status have milliseconds.
 	return max(keep-now.Sub(list[last].Until.Time), 0) + time.Second
 }

@@ -15,11 +15,10 @@ import (
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-// at is a time in minutes after noon.
+// at returns a time in minutes after noon.
 func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 
-// listed is suspensions by their minutes: pairs of begin and end, and a begin alone for one
-// that lasts.
+// listed returns suspensions by their minutes: pairs of start and end, and a single start for an ongoing one.
 func listed(minutes ...int) (list []v1alpha1.Suspension) {
 	for pair := range slices.Chunk(minutes, 2) {
 		s := v1alpha1.Suspension{From: v1alpha1.NewTime(at(pair[0]))}
@@ -31,7 +30,7 @@ func listed(minutes ...int) (list []v1alpha1.Suspension) {
 	return list
 }
 
-// said is the reverse of listed.
+// said is the inverse of listed.
 func said(list []v1alpha1.Suspension) string {
 	var all []string
 	for _, s := range list {
@@ -49,7 +48,7 @@ func TestEnter(t *testing.T) {
 	for i := range 16 {
 		many = append(many, -100+6*i, -96+6*i)
 	}
-	many[9]++ // the fifth and the sixth lie closest together
+	many[9]++ // the fifth and the sixth are closest
 	for name, tt := range map[string]struct {
 		reason    string
 		known     []v1alpha1.Suspension
@@ -119,7 +118,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Reckoning in parts comes to the same as reckoning at once, whenever that is done.
+// TestMoveInParts checks that repeated shifts have the same result as a single one.
 func TestMoveInParts(t *testing.T) {
 	list := listed(5, 20, 30, 90, 100, 130)
 	whole, _ := ShiftDeadline(at(60), at(0), list)

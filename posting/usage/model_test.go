@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// request is one that is to create the post of the model, and how far it has come.
+// request is a request to create the post of the model, with its progress.
 type request struct {
 	name  string
 	uses  []Use
@@ -23,12 +23,10 @@ type request struct {
 	over  bool
 }
 
-// Requests that come at once under one key, each with a body of its own, reserve,
-// create and release in any order; the post that comes into being may be
-// delivered and deleted in between, a request may crash, and the sweep may come
-// at any time. Whatever they do, the limit holds, the post that is there has
-// what it needs, what was sent stays counted, and nothing is counted twice once
-// all is swept.
+// TestRequestsUnderOneKey runs concurrent requests with one key and different bodies. They reserve, create and release
+// in any order. The created post may be delivered and deleted in between, a request may crash, and the sweep may run
+// at any time. In every order, the limit is kept, the post has the entries that it needs, delivered uses still count,
+// and nothing is counted twice after a sweep.
 func TestRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -63,20 +61,20 @@ func TestRequestsUnderOneKey(t *testing.T) {
 	})
 }
 
-// model is a Usage, and the post that is there under the key.
+// model is a Usage, and the post with the key.
 type model struct {
 	usage    *v1alpha1.Usage
 	limit    int
 	now      time.Time
 	requests []*request
 	post     *PostUses
-	// sent is what was delivered under this name.
+	// sent is the number of delivered uses under this name.
 	sent int
 	uids int
 }
 
-// step does the next step of a request: it reserves, and then creates the post or,
-// if that exists or Kubernetes refuses it, releases.
+// step advances a request: it reserves, and then creates the post or, if the post exists or Kubernetes rejects it,
+// releases.
 func (m *model) step(t *rapid.T, r *request) {
 	switch {
 	case r.over:
@@ -97,7 +95,7 @@ func (m *model) step(t *rapid.T, r *request) {
 	}
 }
 
-// deliver is what the manager does before it sends.
+// deliver executes the manager's steps before a call.
 func (m *model) deliver() {
 	if m.post == nil || m.post.Begun || m.post.Uses[0].Final {
 		return
@@ -109,7 +107,7 @@ func (m *model) deliver() {
 	}
 }
 
-// cancel withdraws a post whose delivery has not begun.
+// cancel cancels a post whose delivery has not started.
 func (m *model) cancel() {
 	if m.post == nil || m.post.Begun {
 		return
@@ -123,14 +121,14 @@ func (m *model) cancel() {
 	Settle(m.usage, withdrawn)
 }
 
-// another post takes one of what is free.
+// another reserves one free unit for another post.
 func (m *model) another() {
 	m.uids++
 	Reserve(m.usage, Reservation{Post: fmt.Sprint("another ", m.uids), Uses: uses(1)}, m.limit, m.now)
 }
 
-// remove deletes the post. No request is so slow that the post of another could
-// be delivered and deleted between its two steps.
+// remove deletes the post. No request is slow enough for another request's post to be delivered and deleted between
+// its two steps.
 func (m *model) remove() {
 	underWay := func(r *request) bool { return r.taken && !r.over }
 	if !slices.ContainsFunc(m.requests, underWay) {
@@ -146,7 +144,7 @@ func (m *model) sweep(now time.Time) {
 	}
 }
 
-// own is what is counted under the name of the post.
+// own returns the count of the post's entries.
 func (m *model) own() int {
 	entries := slices.DeleteFunc(slices.Clone(m.usage.Status.Entries), func(e v1alpha1.UsageEntry) bool { return e.Post != "p" })
 	return sum(entries, func(time.Time) bool { return true })
@@ -170,8 +168,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// checkSwept holds that exactly what was sent, and what the post still takes, is
-// counted.
+// checkSwept checks that the count equals the delivered uses plus the uses of the pending post.
 func (m *model) checkSwept(t *rapid.T) {
 	want := m.sent
 	if m.post != nil && !m.post.Begun {

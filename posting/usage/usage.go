@@ -1,15 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage counts what may be used only so often, by the names of the posts
-// that use it. It does no I/O; internal/quota stores the count.
+// Package usage counts resources with a limited number of uses, by the names of the posts that use them. It does no
+// I/O; internal/quota stores the count.
 //
-// A post takes its share in two steps. Before it is created, the apiserver
-// reserves by its name (Reserve). When its delivery begins, the manager confirms
-// by its UID (Confirm); from then on the entries count whatever becomes of the
-// object. Settle makes the entries of a post agree with the post: after a
-// cancel, when nothing is left to do for it, and in the sweep, which repairs
-// what a crash left behind (Orphan is for posts that do not exist).
+// A post takes its share in two steps. Before the post is created, the apiserver reserves by its name (Reserve). When
+// its delivery starts, the manager confirms by its UID (Confirm); from then on the entries count even if the object is
+// deleted. Settle adjusts the entries of a post to its state: after a cancel, when the post is finished, and in the
+// sweep, which repairs the entries after a crash (Orphan handles posts that do not exist).
 package usage
 
 import (
@@ -24,67 +22,61 @@ import (
 )
 
 const (
-	// reservationTTL is how long a reservation lasts for a post that is never
-	// created: longer than any request may take.
+	// reservationTTL is the lifetime of a reservation whose post is never created. It exceeds the duration of any
+	// request.
 	reservationTTL = 10 * time.Minute
-	// monthRetention is how long the count of a month is kept after its end, for people
-	// who want to look something up.
+	// monthRetention is how long the count of a month is kept after its end, for later inspection.
 	monthRetention = 62 * 24 * time.Hour
-	// sameMoment is how far apart the times of two requests for the same post may
-	// be. A post that is published at once has the time of its request, and a
-	// repeated request has a later one.
+	// sameMoment is the maximum difference between the times of two requests for the same post. The time of an
+	// immediate post is the time of its request, so a repeated request has a later one.
 	sameMoment = time.Minute
 
 	monthLayout = "2006-01"
 )
 
-// Month returns the period that is the calendar month (UTC) of a time.
+// Month returns the period of the calendar month (UTC) of a time.
 func Month(at time.Time) string { return at.UTC().Format(monthLayout) }
 
-// Use is what a target of a post takes of what a Usage counts.
+// Use is the use of a Usage by one target of a post.
 type Use struct {
 	// Target is its index in the post.
 	Target int
-	// Count is how much it takes, or still may; zero if nothing.
+	// Count is the amount that the target uses or may use.
 	Count int
-	// At is when the target is to be published.
+	// At is the intended publication time of the target.
 	At time.Time
-	// Final says that this does not change any more.
+	// Final is set if the use will not change.
 	Final bool
-	// Assumed says that it is not known where the target goes. It keeps what was
-	// counted for it, and takes nothing more.
+	// Assumed is set if the target's platform is unknown. The target keeps its entries and gets no new ones.
 	Assumed bool
 }
 
-// Refusal is a target for which not enough is left.
+// Refusal is a target that exceeds the limit.
 type Refusal struct {
 	Target int
-	// Used is how much is taken without it, in the fullest period that holds the
-	// target's time.
+	// Used is the amount used without this target, in the fullest period that contains the target's time.
 	Used int
 }
 
-// Reservation is what a request wants for the post that it is about to create.
+// Reservation is the request for the uses of a post that is about to be created.
 type Reservation struct {
 	Post string
-	// Request tells the requests apart that may come for one post. A sole request
-	// leaves it empty.
+	// Request distinguishes concurrent requests for one post. It is empty if there can be only one.
 	Request string
 	Uses    []Use
 }
 
-// PostUses is a post as it is stored.
+// PostUses are the uses of a stored post.
 type PostUses struct {
 	Name string
 	UID  types.UID
-	// Begun says that its delivery has begun.
+	// Begun is set if the delivery has started.
 	Begun bool
-	// Uses are what its targets take, one for each that may take anything.
+	// Uses has one element for each target that may use the resource.
 	Uses []Use
 }
 
-// Reserve enters what a request wants, all of it or, if the limit does not allow
-// it, nothing: then it returns the refused targets.
+// Reserve adds the uses of a request. If one of them exceeds the limit, it adds none and returns the refused targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
@@ -106,21 +98,20 @@ func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refus
 	return refused
 }
 
-// Release takes back what a request reserved for a post that it did not create.
+// Release removes the reservation of a request whose post was not created.
 func Release(u *v1alpha1.Usage, post, request string) {
 	set(u, without(u, post, request), int(u.Status.Limit))
 }
 
-// without returns the entries but those that a request reserved for a post.
+// without returns the entries without the reservation of a request for a post.
 func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 	return slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && e.Request == request
 	})
 }
 
-// Confirm enters what a post takes whose delivery begins, as far as the limit
-// allows, and returns the refused targets. What was reserved for the post it has
-// already; a target never has more than it needs.
+// Confirm adds the uses of a post whose delivery starts, up to the limit, and returns the refused targets.
+// Reservations of the post are converted first. A target never gets more than it needs.
 func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
 	held := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
@@ -154,10 +145,9 @@ func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refus
 	return refused
 }
 
-// Settle makes the entries of a post agree with it: none counts more than its
-// target takes. Entries of an earlier post of that name stay for good. Once the
-// delivery of a post has begun, nothing is reserved for it any more: it took what
-// it needed, here or in another Usage.
+// Settle adjusts the entries of a post to its state: no entry counts more than its target uses. Entries of an earlier
+// post with that name are kept permanently. Once the delivery of a post has started, its reservations are removed,
+// because Confirm has added the uses, here or in another Usage.
 func Settle(u *v1alpha1.Usage, post PostUses) {
 	next, own, reserved := split(u, &post)
 	for i := range next {
@@ -176,9 +166,8 @@ func Settle(u *v1alpha1.Usage, post PostUses) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Orphan settles the entries of a post that does not exist. A reservation is
-// given back once no request can still create the post; what was delivered stays
-// counted.
+// Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request
+// can still create the post. Delivered uses still count.
 func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	next := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservationTTL
@@ -189,8 +178,7 @@ func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	set(u, next, int(u.Status.Limit))
 }
 
-// Prune drops entries of a sliding window that no new one can share a window
-// with.
+// Prune drops entries of a sliding window that cannot share a window with a new entry.
 func Prune(u *v1alpha1.Usage, now time.Time) {
 	span := window(&u.Spec)
 	if span == 0 {
@@ -201,7 +189,7 @@ func Prune(u *v1alpha1.Usage, now time.Time) {
 	}), int(u.Status.Limit))
 }
 
-// OpenPosts lists the posts whose entries may change, by name.
+// OpenPosts returns the names of the posts whose entries may change.
 func OpenPosts(u *v1alpha1.Usage) []string {
 	var names []string
 	for i := range u.Status.Entries {
@@ -212,14 +200,13 @@ func OpenPosts(u *v1alpha1.Usage) []string {
 	return names
 }
 
-// Expired reports whether a Usage is of a month so long ago that it can go.
+// Expired reports whether a Usage belongs to a month that is past its retention.
 func Expired(spec *v1alpha1.UsageSpec, now time.Time) bool {
 	month, err := time.Parse(monthLayout, spec.Period)
 	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > monthRetention
 }
 
-// split parts the entries into those of other posts, those that the delivery of
-// this post took, and those that are reserved for it.
+// split separates the entries: those of other posts, those confirmed for this post, and those reserved for it.
 func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.UsageEntry) {
 	for _, e := range u.Status.Entries {
 		switch {
@@ -234,9 +221,8 @@ func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.
 	return others, own, reserved
 }
 
-// largestReservation returns the reservation, of those that several requests made for a
-// post, that holds most of what the post takes. It is the post's now, whichever
-// request made it.
+// largestReservation returns the reservation that covers most of the post's uses, among the reservations of several
+// requests. It now belongs to the post, regardless of the request.
 func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
 	sums, kept := map[string]int32{}, map[string][]v1alpha1.UsageEntry{}
 	best := ""
@@ -256,8 +242,7 @@ func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry
 	return kept[best]
 }
 
-// useOf returns what the target of an entry takes: nothing, if an edit took it
-// away.
+// useOf returns the use of an entry's target. It is zero if an edit removed the target.
 func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	if i := slices.IndexFunc(uses, func(u Use) bool { return u.Target == int(e.Target) }); i >= 0 {
 		return uses[i]
@@ -265,8 +250,7 @@ func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	return Use{Target: int(e.Target)}
 }
 
-// reduced returns an entry that counts no more than its target takes, and whether
-// it counts anything.
+// reduced returns an entry whose count is at most the use of its target, and whether the count is positive.
 func reduced(e v1alpha1.UsageEntry, use Use) (v1alpha1.UsageEntry, bool) {
 	e.Count = min(e.Count, narrow(use.Count))
 	return e, e.Count > 0
@@ -278,7 +262,7 @@ func newEntry(post string, use Use, now time.Time) v1alpha1.UsageEntry {
 	}
 }
 
-// set stores entries in their order, and what they come to.
+// set stores the entries in order, and the amount used in the fullest period.
 func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	slices.SortFunc(entries, func(a, b v1alpha1.UsageEntry) int {
 		return cmp.Or(cmp.Compare(a.Post, b.Post), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Target, b.Target))
@@ -290,8 +274,8 @@ func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	u.Status = v1alpha1.UsageStatus{Limit: narrow(limit), Used: narrow(used), Entries: entries}
 }
 
-// add appends an entry if the limit allows it. One that adds nothing, because
-// another request reserved as much for the same post, always fits.
+// add appends an entry if the limit allows it. An entry that does not increase the amount used always fits, such as
+// one for a post with an equal reservation of another request.
 func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha1.UsageEntry, limit int) (next []v1alpha1.UsageEntry, fits bool) {
 	with := slices.Concat(entries, []v1alpha1.UsageEntry{*entry})
 	used := fullest(spec, with, entry.At.Time)
@@ -301,11 +285,11 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 	return with, true
 }
 
-// Used is how much is taken in the fullest period that holds a time: of a calendar
-// month, in that month. It is as of that time, which the stored number is not.
+// Used returns the amount used in the fullest period that contains a time, or in the calendar month. Unlike the stored
+// number, it is relative to that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
-// fullest returns how much is taken in the fullest period that contains a time.
+// fullest returns the amount used in the fullest period that contains a time.
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {
 	most := from(spec, entries, at)
 	for i := range entries {
@@ -316,16 +300,14 @@ func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Ti
 	return most
 }
 
-// from returns how much is taken in the period that begins at a time: all of a
-// month. A sliding window does not include its end: two entries that lie a whole
-// window apart are never in the same one.
+// from returns the amount used in the period that starts at a time, or in the whole month. A sliding window excludes
+// its end: two entries that are exactly one window apart never share one.
 func from(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, start time.Time) int {
 	span := window(spec)
 	return sum(entries, func(t time.Time) bool { return span == 0 || !t.Before(start) && t.Sub(start) < span })
 }
 
-// sum adds up the entries of a period. Of what several requests reserved for one
-// post, the largest counts.
+// sum adds up the entries of a period. Of several reservations for one post, only the largest counts.
 func sum(entries []v1alpha1.UsageEntry, within func(time.Time) bool) int {
 	type key struct{ post, request string }
 	total := 0
@@ -345,7 +327,7 @@ func sum(entries []v1alpha1.UsageEntry, within func(time.Time) bool) int {
 	return total
 }
 
-// window is the length of a sliding window; zero for a calendar month.
+// window returns the length of a sliding window, or zero for a calendar month.
 func window(spec *v1alpha1.UsageSpec) time.Duration {
 	span, err := time.ParseDuration(spec.Period)
 	if err != nil {
@@ -354,18 +336,17 @@ func window(spec *v1alpha1.UsageSpec) time.Duration {
 	return span
 }
 
-// covers reports whether a time lies in the period. A sliding window slides
-// anywhere.
+// covers reports whether the period contains a time. A sliding window contains any time.
 func covers(spec *v1alpha1.UsageSpec, at time.Time) bool {
 	return window(spec) > 0 || Month(at) == spec.Period
 }
 
-// sameTime reports whether a reservation made for one time holds for another.
+// sameTime reports whether a reservation for one time is valid for another.
 func sameTime(spec *v1alpha1.UsageSpec, reserved, wanted time.Time) bool {
 	return covers(spec, wanted) && (window(spec) == 0 || reserved.Sub(wanted).Abs() <= sameMoment)
 }
 
 func sameInstant(e v1alpha1.Time, at time.Time) bool { return e.Equal(v1alpha1.NewTimePtr(at)) }
 
-// narrow fits a count into the schema's bounds.
+// narrow clamps a count to the schema's range.
 func narrow(n int) int32 { return int32(max(0, min(n, math.MaxInt32))) }

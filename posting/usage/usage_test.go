@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// monthly is a Usage of the month of noon, daily one of any 24 hours.
+// monthly returns a Usage of the month of noon, and daily one of a sliding window of 24 hours.
 func monthly(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage { return counting("2026-11", entries) }
 func daily(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage   { return counting("24h", entries) }
 
@@ -28,7 +28,7 @@ func counting(period string, entries [][]v1alpha1.UsageEntry) *v1alpha1.Usage {
 	return u
 }
 
-// uses are those of the first targets of a post, so much each.
+// uses returns the uses of a post's first targets.
 func uses(counts ...int) []Use {
 	var all []Use
 	for target, count := range counts {
@@ -58,8 +58,8 @@ func at(uses []Use, times ...time.Time) []Use {
 	return uses
 }
 
-// reserved are entries of the first targets of a post, delivered those that the
-// delivery of the post with this UID took, by those of one of several requests.
+// reserved returns reservations for the first targets of a post, delivered returns entries that were confirmed for the
+// post with this UID, and by returns reservations of one of several requests.
 func reserved(post string, counts ...int) []v1alpha1.UsageEntry { return by("", post, counts...) }
 
 func by(request, post string, counts ...int) []v1alpha1.UsageEntry {
@@ -96,7 +96,7 @@ func moved(entries []v1alpha1.UsageEntry, to time.Time) []v1alpha1.UsageEntry {
 	return entries
 }
 
-// same compares what became of a Usage with what is wanted.
+// same compares a Usage with the expected one.
 func same(t *testing.T, reason string, got, want *v1alpha1.Usage) {
 	t.Helper()
 	if diff := cmp.Diff(want.Status.Entries, got.Status.Entries, cmpopts.EquateEmpty()); diff != "" {
@@ -223,7 +223,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// joined lists entries in the order in which they are stored.
+// joined returns entries in the stored order.
 func joined(some ...[]v1alpha1.UsageEntry) []v1alpha1.UsageEntry {
 	var all []v1alpha1.UsageEntry
 	for _, entries := range some {
