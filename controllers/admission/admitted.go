@@ -10,46 +10,44 @@ import (
 )
 
 const (
-	// recordTTL is when a record ends that no count has replaced: none comes while
-	// what a team uses is as it was, or while no apiserver runs.
+	// recordTTL is the TTL of a record that no count has replaced. There is no new count while the team's usage is
+	// unchanged or while no apiserver runs.
 	recordTTL = 2 * time.Minute
-	// seenLate is how far a count may be behind its own time: a watch tells a moment
-	// later, and the clocks of two processes differ.
+	// seenLate is how late a count may be: a watch event takes a moment, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
-	// maxAdmitted is how many posts of a namespace are told apart; the rest is added up.
+	// maxAdmitted limits the separate records of a namespace; further posts are added up.
 	maxAdmitted = 10_000
 )
 
-// admitted is what this process admitted and the apiserver has not counted yet. It changes
-// nothing outside of the process and ends with it. The zero value is ready.
+// admitted records what this process has admitted and the apiserver has not counted yet. It is held in memory only. The
+// zero value is ready for use.
 type admitted struct {
 	mu         sync.Mutex
 	namespaces map[string]*recent
 	swept      time.Time
 }
 
-// recent is what was admitted in one namespace. It has one record of each post, so that what
-// a tool tries again and again, and something else refuses, counts once.
+// recent holds the records of one namespace, one per post, so that a post that is retried and rejected by another check
+// counts once.
 type recent struct {
 	posts map[string]growing
-	// rest adds up the records that are too many.
+	// rest is the sum of the records beyond maxAdmitted.
 	rest growing
 }
 
-// growing is a post that became larger: how many bytes it took at the last count, and takes
-// now, and whether it is one more.
+// growing is a post that has grown: its bytes at the last count, its bytes now, and 1 if it is a new post.
 type growing struct {
 	was, is, created int64
 	at               time.Time
 }
 
-// counted reports whether a count, or its age, has replaced a record.
+// counted reports whether a record is obsolete, because of a later count or its age.
 func (g *growing) counted(countedAt, now time.Time) bool {
 	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= recordTTL
 }
 
-// reserve enters a change of a post unless fits refuses it. fits learns what else was admitted
-// since the last count. undo takes the change back if something else refuses it.
+// reserve records a change of a post unless fits rejects it. fits receives the other posts and bytes admitted since the
+// last count. undo removes the record if another check rejects the post.
 func (a *admitted) reserve(namespace, name string, change growing, countedAt time.Time, fits func(posts, bytes int64) bool) (undo func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +60,7 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 	before, again := r.posts[name]
 	record := change
 	if again {
-		// Of this post itself only so much is stored as the change begins with.
+		// The stored size of this post is the size before this change.
 		bytes += change.was - before.was
 		posts += before.created - change.created
 		record.was, record.created = before.was, before.created
@@ -81,7 +79,7 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 	r.posts[name] = record
 	return a.locked(func() {
 		switch {
-		case r.posts[name] != record: // another change came after it
+		case r.posts[name] != record: // a later change has replaced it
 		case again:
 			r.posts[name] = before
 		default:
@@ -90,7 +88,7 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 	})
 }
 
-// since adds up what no count has replaced, but for one post, and forgets the rest.
+// since returns the sum of the uncounted records, except for the post but. It deletes the counted records.
 func (r *recent) since(but string, countedAt, now time.Time) (posts, bytes int64) {
 	maps.DeleteFunc(r.posts, func(_ string, g growing) bool { return g.counted(countedAt, now) })
 	if r.rest.counted(countedAt, now) {
@@ -106,7 +104,7 @@ func (r *recent) since(but string, countedAt, now time.Time) (posts, bytes int64
 	return posts, bytes
 }
 
-// add adds a record to a sum, or takes it back.
+// add adds a record to the sum, or subtracts it.
 func (g *growing) add(record growing, times int64) {
 	g.is = max(0, g.is+times*(record.is-record.was))
 	g.created = max(0, g.created+times*record.created)
@@ -115,7 +113,7 @@ func (g *growing) add(record growing, times int64) {
 	}
 }
 
-// locked makes a function that holds the lock.
+// locked returns a function that runs do with the lock held.
 func (a *admitted) locked(do func()) func() {
 	return func() {
 		a.mu.Lock()
@@ -124,7 +122,7 @@ func (a *admitted) locked(do func()) func() {
 	}
 }
 
-// sweep forgets, once in a while, namespaces in which nothing is admitted any more.
+// sweep deletes namespaces without records, at most once per recordTTL.
 func (a *admitted) sweep(now time.Time) {
 	if now.Sub(a.swept) < recordTTL {
 		return

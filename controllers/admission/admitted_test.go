@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAdmitted admits changes of posts one after the other, and looks at what the next one
-// is told of those before it.
+// TestAdmitted admits changes of posts one after the other, and checks the counts of earlier changes that the next one
+// gets.
 func TestAdmitted(t *testing.T) {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	type step struct {
@@ -20,7 +20,7 @@ func TestAdmitted(t *testing.T) {
 		created   int64
 		countedAt time.Duration
 		undo      bool
-		// posts and bytes are those that were admitted and not counted.
+		// posts and bytes are the expected totals of admitted posts that have not been counted.
 		posts, bytes int64
 	}
 	const never = -24 * time.Hour
@@ -93,8 +93,8 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestAdmittedIsBounded floods one namespace and visits many: nothing is lost of the first,
-// and little is kept of the others.
+// TestAdmittedIsBounded floods one namespace and visits many. The first one's counts stay exact, and the others use
+// little memory.
 func TestAdmittedIsBounded(t *testing.T) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	var a admitted

@@ -25,25 +25,25 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 
-// Budgets tells what teams use of their budgets: what the apiserver counted last, and what
-// this process has admitted since. Of what other replicas admitted in the meantime it does
-// not know; Kubernetes' own count of the objects has no such gap.
+// Budgets computes the teams' usage of their budgets: the last count of the apiserver, plus the posts that this process
+// has admitted since. It does not include recent admissions of other replicas. Kubernetes' own object count has no such
+// gap.
 type Budgets struct {
 	// Owner returns the team that owns a namespace, or nil.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Unfinished is how many posts of a namespace are; Tally counts them.
+	// Unfinished returns the number of unfinished posts in a namespace; Tally counts them.
 	Unfinished func(namespace string) int64
-	// Quotas reads the teams' ResourceQuotas, from a cache.
+	// Quotas reads the teams' ResourceQuotas from a cache.
 	Quotas client.Reader
-	// Usage reads what is counted of a team, from the API server.
+	// Usage reads a team's Usage from the API server.
 	Usage func(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error)
 
 	admitted admitted
 }
 
-// reserve returns why there is no room for a post: for a new one if before is nil. What makes
-// a post smaller always has room. A post for which there is room is counted from now on,
-// unless the request is a dry run; undo takes that back if something else refuses the post.
+// reserve returns an error if the budget has no room for a post, which is new if before is nil. A post that shrinks
+// always has room. An admitted post is counted immediately, except in a dry run; undo reverts that if another check
+// rejects the post.
 func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
 	undo = func() {}
 	if b == nil {
@@ -76,13 +76,13 @@ func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1al
 	return full, undo, nil
 }
 
-// dryRun reports whether a request stores nothing.
+// dryRun reports whether a request is a dry run.
 func dryRun(ctx context.Context) bool {
 	req, err := admission.RequestFromContext(ctx)
 	return err == nil && req.DryRun != nil && *req.DryRun
 }
 
-// requirements lists what a post needs that it did not need before.
+// requirements returns the additional demand of a change on the budget.
 func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Demand) {
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Demand{Item: item, Used: used[item], More: more})
@@ -90,7 +90,7 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 	if before == nil {
 		want(v1alpha1.BudgetPosts, 1)
 		want(v1alpha1.BudgetPostBytes, change.is)
-		if !post.Spec.Cancelled { // it is finished from the beginning
+		if !post.Spec.Cancelled { // it is finished from the start
 			want(v1alpha1.BudgetUnfinishedPosts, 1)
 		}
 		return needs
@@ -99,17 +99,16 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 		want(v1alpha1.BudgetPostBytes, more)
 	}
 	if before.Spec.Draft && !post.Spec.Draft && !posting.Cancelled(post) {
-		want(v1alpha1.BudgetUnfinishedPosts, 0) // it is one of them already
+		want(v1alpha1.BudgetUnfinishedPosts, 0) // it already counts as unfinished
 	}
 	return needs
 }
 
-// cancelAllowance is how many bytes a post may take more as it is cancelled, once in its life: the
-// field, who did it, and both again in what kubectl apply keeps of it.
+// cancelAllowance is how many bytes a cancel may add to a post without room in the budget, once in the post's life. It
+// covers the field and its author, and both again in the annotation of kubectl apply.
 const cancelAllowance = 1 << 10
 
-// growth is how many of the bytes that a change adds to a post need room; 0 or less if there
-// is room for it anyway.
+// growth returns the bytes that a change needs in the budget; 0 or less if it needs none.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
 	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelAllowance {
 		return 0
@@ -117,16 +116,16 @@ func growth(before, post *v1alpha1.Post, more int64) int64 {
 	return more
 }
 
-// budgetUse is what a team uses of its budget.
+// budgetUse is a team's usage of its budget.
 type budgetUse struct {
 	of map[v1alpha1.BudgetItem]int64
-	// countedAt is when the apiserver wrote that, and live that Kubernetes itself counted
-	// the posts, with each that it stores.
+	// countedAt is the time of the apiserver's count. live is true if Kubernetes itself counted the posts, which
+	// includes every stored post.
 	countedAt time.Time
 	live      bool
 }
 
-// used returns what a team uses, as far as others have told this process.
+// used returns the team's usage known to this process.
 func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error) {
 	used := &budgetUse{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())

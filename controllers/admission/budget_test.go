@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// budgeted is a team of its own with a budget, in whose namespace what is counted is known.
+// budgeted is a team with a budget. The usage of its namespace is known.
 type budgeted struct{ name string }
 
 func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
@@ -31,14 +31,14 @@ func newBudgeted(ctx context.Context, b v1alpha1.TeamBudget) *budgeted {
 	return t
 }
 
-// post makes a draft of the team, changed by edits.
+// post returns a draft of the team, changed by edits.
 func (t *budgeted) post(edits ...edit) *v1alpha1.Post {
 	p := post(append([]edit{draft}, edits...)...)
 	p.Namespace = t.name
 	return p
 }
 
-// stored stores a post as the apiserver does, past the webhook.
+// stored stores a post as the apiserver does, bypassing the webhook.
 func (t *budgeted) stored(ctx context.Context, edits ...edit) *v1alpha1.Post {
 	GinkgoHelper()
 	p := sent(t.post(edits...))
@@ -52,7 +52,7 @@ func forThen(s *v1alpha1.PostSpec) {
 	s.ScheduledAt = v1alpha1.NewTimePtr(time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// change applies a change to a stored post, as far as the webhook is concerned.
+// change sends a change of a stored post to the webhook.
 func change(ctx context.Context, p *v1alpha1.Post, edits ...edit) error {
 	changed := p.DeepCopy()
 	for _, e := range edits {
@@ -76,7 +76,7 @@ var _ = Describe("The budget of a team", func() {
 		t.stored(ctx, released, forThen)
 		Eventually(create(ctx, t)).Should(refusedWith(fmt.Sprintf("2 posts that are drafts, scheduled or being delivered; 2 are used and this needs 1 more. "+
 			"Cancel drafts or scheduled posts, or have an administrator raise spec.budget.unfinishedPosts of Team %q.", t.name)))
-		first.Finalizers = nil // the manager takes it off
+		first.Finalizers = nil // the manager removes it
 		Expect(user.Update(ctx, first)).To(Succeed())
 		Expect(user.Delete(ctx, first)).To(Succeed())
 		Eventually(create(ctx, t)).Should(Succeed())
@@ -139,7 +139,7 @@ var _ = Describe("The budget of a team", func() {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{})
 		large := t.post(cancelled)
 		large.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 200<<10)}
-		large.Spec.Targets[0].Caption = strings.Repeat("a", 57_250) // the policy herald-post-size admits that: it counts no names of fields
+		large.Spec.Targets[0].Caption = strings.Repeat("a", 57_250) // the policy herald-post-size admits this, because it does not count the names of fields
 		Expect(user.Create(ctx, large, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
 		kept := t.stored(ctx)
 		kept.Annotations, kept.Spec.Targets[0].Caption, kept.Spec.Cancelled = large.Annotations, large.Spec.Targets[0].Caption, true
@@ -190,7 +190,7 @@ var _ = Describe("The budget of a team", func() {
 		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: q.Spec.Hard}
 		Expect(user.Status().Update(ctx, q)).To(Succeed())
 		Eventually(create(ctx, t)).Should(refusedWith("10 stored posts"))
-		// Without the webhook, Kubernetes itself is the limit.
+		// Without the webhook, Kubernetes' own count is the limit.
 		Eventually(func() error { return apiserver.Create(ctx, sent(t.post())) }).Should(MatchError(ContainSubstring("exceeded quota: " + v1alpha1.BudgetQuota)))
 	})
 })

@@ -14,7 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cancelledWarning is the warning about an update of a cancelled post. It names the time and the author of the cancel.
+// cancelledWarning returns the warning about an update of a cancelled post. It names the time and the author of the
+// cancel.
 func cancelledWarning(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {
@@ -24,10 +25,10 @@ func cancelledWarning(stored *v1alpha1.Post) string {
 		when, cancelledBy(stored))
 }
 
-// cancelledBy names who set spec.cancelled, as far as the object says.
+// cancelledBy names the field managers that set spec.cancelled.
 func cancelledBy(stored *v1alpha1.Post) string {
 	if !stored.Spec.Cancelled {
-		return "" // Somebody has applied another value since, and owns the field.
+		return "" // Another client has since applied another value and owns the field.
 	}
 	var managers []string
 	for _, entry := range stored.ManagedFields {
@@ -45,7 +46,7 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	return by
 }
 
-// cancelledField is where a cancel stands in an object.
+// cancelledField is the path of spec.cancelled.
 var cancelledField = fieldpath.MakePathOrDie("spec", "cancelled")
 
 // hasField reports whether a set of managed fields has the field at a path.

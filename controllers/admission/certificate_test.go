@@ -44,12 +44,11 @@ func trusted(ctx context.Context) *admissionregistrationv1.ValidatingWebhookConf
 	return c
 }
 
-// The keepers here have the manager's rights and share its Secret and its
-// webhook configuration.
+// The Rotators of these specs have the manager's rights, and share its Secret and its webhook configuration.
 var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 	AfterAll(func(ctx SpecContext) {
-		// What was made in another time gives way to what is good now, and the
-		// webhook serves with it, whichever spec comes next.
+		// Replace the certificates of other times by a valid one, and have the webhook serve it, whichever spec runs
+		// next.
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		Expect(serving.Check(ctx)).To(Succeed())
 	})
@@ -126,7 +125,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		first := served()
 		Expect(webhookcert.Untrusted(trusted(ctx), []*x509.Certificate{first}, now.Now())).To(Succeed())
 
-		// A day before a third of its life is left, nothing changes; two days later it is renewed.
+		// A day before a third of the lifetime remains, nothing changes; two days later, the certificate is renewed.
 		third := first.NotAfter.Sub(first.NotBefore) / 3
 		for _, tc := range []struct {
 			until   time.Time
@@ -193,7 +192,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 })
 
 var _ = Describe("The webhook", func() {
-	// ask sends a review as the API server does, at a path of the asker's choice.
+	// ask sends a review to any path, in the format of the API server.
 	ask := func(ctx context.Context, path string) (status int, answer string) {
 		GinkgoHelper()
 		review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","namespace":"` + team + `","operation":"CREATE",

@@ -8,11 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// appliedRules says, rule by rule and limit by limit of the contract of the HTTP
-// API, which specs try it through the other door, kubectl apply. A spec is
-// called by its own last words. What has no meaning at this door, or is judged
-// behind it, says where it is held instead. If a
-// spec is renamed or dropped, this says which rule would go untested.
+// appliedRules maps each rule and limit of the REST API's contract to the specs that test it with kubectl apply. A spec
+// is identified by the last words of its name. A rule that does not apply here, or is enforced after admission, names
+// the place that enforces it. If a spec is renamed or removed, a test reports the rule that would not be tested.
 var appliedRules = []struct {
 	rule      string
 	specs     []string
@@ -91,7 +89,7 @@ var appliedRules = []struct {
 	{rule: "5 pending drafts on TikTok", elsewhere: "counted when a post is claimed: controllers/post"},
 	{rule: "the starter plan's posts and accounts", elsewhere: "counted when a post is claimed: controllers/post"},
 
-	// What the tables of fields say, and what the two doors must agree on.
+	// The tables of fields, and the rules that both APIs share.
 	{rule: "a category is one of four", specs: []string{"an unknown category"}},
 	{rule: "images among images, a video as a video", specs: []string{"a video among images", "an image as a video"}},
 	{rule: "a video to X has 512 MB", specs: []string{"a video that is too large for X"}},

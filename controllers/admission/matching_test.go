@@ -21,13 +21,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// scheduled is a post that nothing happens to while a spec runs.
+// scheduled returns a post that stays unchanged while a spec runs.
 func scheduled() *v1alpha1.Post {
 	return post(func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
 }
 
-// passedOver holds, for each match condition of the webhook, a write that no
-// other one keeps from it. Each returns how often the webhook was asked.
+// passedOver holds, for each match condition of the webhook, a write that only this condition excludes. Each function
+// returns the number of requests to the webhook.
 var passedOver = map[string]func(ctx context.Context) int64{
 	"not-by-the-apiserver": func(ctx context.Context) int64 {
 		return askedBy(func() error { return apiserver.Create(ctx, sent(scheduled())) })
@@ -40,7 +40,7 @@ var passedOver = map[string]func(ctx context.Context) int64{
 	},
 }
 
-// askedBy does something and returns how often the webhook was asked for it.
+// askedBy returns the number of requests to the webhook that do causes.
 func askedBy(do func() error) int64 {
 	GinkgoHelper()
 	before := asked.Load()

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission is the webhook that rejects a wrong Post when it is applied, by the
-// same rules as the HTTP service and the reconciler.
+// Package admission is the webhook that rejects an invalid Post when it is applied, by the rules of the REST API and
+// the reconciler.
 //
-// Nothing depends on it: if it does not answer, the API server continues without it,
-// and the reconciler refuses the same posts.
+// The webhook is optional: if it is unavailable, the API server continues without it, and the reconciler rejects the
+// same posts.
 package admission
 
 import (
@@ -35,45 +35,45 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// The manager looks whether the API server trusts its webhook. Roles of config/rbac/webhook.yaml let it keep the
-// certificate, and put the authority into the webhook's configuration.
+// The manager checks whether the API server trusts its webhook. Roles in config/rbac/webhook.yaml allow it to store the
+// certificate and to write the CA bundle into the webhook configuration.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=herald,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;media,verbs=get;list;watch
 
-// PostPath is where the webhook is served, or below it.
+// PostPath is the path of the webhook, or the parent of its secret path.
 const PostPath = "/validate-post"
 
-// answerWithin is how long a check may take: less than the timeout of the webhook's
-// configuration, so that a client learns why the post was not checked.
+// answerWithin is the timeout of a check. It is shorter than the timeout in the webhook configuration, so that the
+// client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field but Called, Namespaces and Budgets is required.
+// Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
-	// Platforms are those of this installation.
+	// Platforms are the platforms of this installation.
 	Platforms platforms.Registry
-	// StartingDeadline is how late a scheduled post may still go out.
+	// StartingDeadline is how late a scheduled post may still be published.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
-	// SecretPath returns the path below PostPath that only the API server knows; empty answers nobody. What the webhook says of
-	// a post tells of the accounts and files of its namespace, and the API server shows no certificate to webhooks. A nil
-	// Called answers everyone, at PostPath.
+	// SecretPath returns the path below PostPath that only the API server knows; while it is empty, every request gets
+	// a 404. The path is secret because the responses reveal accounts and files of the namespace, and the API server
+	// presents no client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
 	SecretPath func() string
-	// Budgets hold posts to the budgets of their teams; nil holds none.
+	// Budgets enforces the budgets of teams; nil enforces none.
 	Budgets *Budgets
-	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
+	// Namespaces are the namespaces that this installation serves. Posts in other namespaces are admitted.
 	Namespaces configv1alpha1.Namespaces
 }
 
-// PostValidator judges posts. It implements admission.Validator.
+// PostValidator validates posts. It implements admission.Validator.
 type PostValidator struct{ Options }
 
 var _ admission.Validator[*v1alpha1.Post] = (*PostValidator)(nil)
 
-// SetupWithManager serves the webhook on the manager's webhook server. Every
-// replica answers, not only the leader.
+// SetupWithManager registers the webhook with the manager's webhook server. Every replica serves it, not only the
+// leader.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
@@ -90,7 +90,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// requirePath answers those who know the path, and tells others that there is nothing.
+// requirePath serves requests for the secret path, and responds with 404 to all others.
 func requirePath(path func() string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := path()
@@ -102,12 +102,12 @@ func requirePath(path func() string, next http.Handler) http.Handler {
 	})
 }
 
-// ValidateCreate judges a new post.
+// ValidateCreate validates a new post.
 func (p *PostValidator) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
 	return p.validate(ctx, nil, post)
 }
 
-// ValidateUpdate judges a post that was changed.
+// ValidateUpdate validates a changed post.
 func (p *PostValidator) ValidateUpdate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	return p.validate(ctx, stored, post)
 }
@@ -117,21 +117,20 @@ func (p *PostValidator) ValidateDelete(context.Context, *v1alpha1.Post) (admissi
 	return nil, nil
 }
 
-// validate refuses a post that contradicts existing objects, that is larger than a post may be,
-// or for which the team's budget has no room. For missing objects it only warns, since a
-// GitOps tool applies a whole set at once. stored is the post before a change; nil for a new
-// one.
+// validate rejects a post that contradicts existing objects, exceeds the size limits, or exceeds the team's budget.
+// Missing objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before a
+// change; nil for a new post.
 func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	// Also what will not be published is judged so far: a post takes its room however it
-	// ends. One that is not larger than it was passes.
+	// The size is checked even if the post will not be published, because every post takes up storage. A post that has
+	// not grown passes.
 	if stored == nil || growth(stored, post, int64(posting.Size(post)-posting.Size(stored))) > 0 {
 		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
-			return nil, invalid(post, errs) // its texts are not counted: what they hold may be of any length
+			return nil, invalid(post, errs) // its texts are not validated, because they may be of any length
 		}
 	}
 	var refused field.ErrorList
@@ -149,8 +148,8 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	return warnings, reject(post, append(refused, wrong...), undo)
 }
 
-// reject returns the refusal of a post, and gives back what the budget counted for it. It returns nil if there are
-// no errors.
+// reject returns the rejection of a post and reverts its reservation in the budget. It returns nil if there are no
+// errors.
 func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	if len(errs) == 0 {
 		return nil
@@ -159,14 +158,14 @@ func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	return invalid(post, errs)
 }
 
-// invalid is the answer about a post that is refused.
+// invalid returns the API error for a rejected post.
 func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, errs)
 }
 
-// validateContents judges what is to be published, and warns of what is missing yet. It ignores a
-// post that is cancelled, deleted, or already on its way, whose spec the schema fixes, and
-// one of which only the metadata were changed.
+// validateContents validates the contents of a post, and warns about missing objects. It skips a post that is
+// cancelled, being deleted, or started, because the schema then makes the spec immutable. It also skips a change of
+// metadata only.
 func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
 	settled := posting.Cancelled(post) || !post.DeletionTimestamp.IsZero()
 	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
@@ -192,8 +191,8 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 	return warnings, refused
 }
 
-// lateness warns of a time that has passed. That is no error: a repository may hold
-// posts that were published long ago.
+// lateness warns about a scheduled time in the past. That is no error: a repository may hold posts that were published
+// long ago.
 func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(
@@ -236,7 +235,7 @@ func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env
 	}, nil
 }
 
-// converts reports whether the team of a namespace has its videos converted.
+// converts reports whether the team of a namespace converts its videos.
 func (p *PostValidator) converts(ctx context.Context, namespace string) (bool, error) {
 	if p.Budgets == nil || p.Budgets.Owner == nil {
 		return false, nil

@@ -32,7 +32,7 @@ var serial atomic.Int64
 
 type edit func(*v1alpha1.PostSpec)
 
-// post makes a text post to X, changed by edits.
+// post returns a text post to X, changed by edits.
 func post(edits ...edit) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
@@ -48,7 +48,7 @@ func post(edits ...edit) *v1alpha1.Post {
 	return p
 }
 
-// sent is a post as the apiserver makes it, whose account can make no other.
+// sent marks a post as created by the apiserver. The apiserver's account cannot create other posts.
 func sent(p *v1alpha1.Post) *v1alpha1.Post {
 	p.Name = "p" + strings.ToLower(rand.Text()[:25])
 	p.Labels, p.Finalizers = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}, []string{v1alpha1.DeliveryFinalizer}
@@ -113,7 +113,7 @@ func card(caption string, media ...string) v1alpha1.TreeCard {
 	return v1alpha1.TreeCard{Caption: caption, MediaRefs: refs(media...)}
 }
 
-// crowded makes cards that name so many different files, which come later.
+// crowded returns cards with this number of different files, which do not exist yet.
 func crowded(files int) (cards []v1alpha1.TreeCard) {
 	for n := range files {
 		if n%100 == 0 {
@@ -129,7 +129,7 @@ func draft(s *v1alpha1.PostSpec) { s.Draft = true }
 
 func times(name string, n int) []string { return strings.Fields(strings.Repeat(name+" ", n)) }
 
-// apply does what kubectl apply --server-side does.
+// apply is kubectl apply --server-side.
 func apply(ctx context.Context, c client.Client, typed client.Object, change ...func(object map[string]any)) error {
 	GinkgoHelper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -142,7 +142,7 @@ func apply(ctx context.Context, c client.Client, typed client.Object, change ...
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("kubectl"))
 }
 
-// causes lists what the API server finds wrong, field by field.
+// causes returns the API server's errors by field.
 func causes(err error) (found []string) {
 	GinkgoHelper()
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
@@ -343,7 +343,7 @@ var _ = Describe("applying a post", func() {
 		Expect(apply(ctx, user, p)).To(Succeed())
 		connect(ctx, late, v1alpha1.PlatformInstagram)
 		Eventually(func() error {
-			p.Spec.Targets[0].Caption = fmt.Sprint(serial.Add(1)) // Another spec, should the one before have been admitted.
+			p.Spec.Targets[0].Caption = fmt.Sprint(serial.Add(1)) // another spec, in case the previous one was admitted
 			return apply(ctx, user, p)
 		}).Should(MatchError(ContainSubstring("instagram does not take")), "the spec is new")
 

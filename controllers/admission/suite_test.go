@@ -63,20 +63,20 @@ const (
 var (
 	// user applies posts, as kubectl does.
 	user client.Client
-	// apiserver is Herald's own HTTP service.
+	// apiserver has the account of Herald's REST API.
 	apiserver client.Client
-	// live reads and writes what the manager may.
+	// live has the rights of the manager.
 	live     client.Client
 	warnings = &collector{}
 	address  string
-	// asked counts the requests that reach the webhook.
+	// asked counts the requests to the webhook.
 	asked atomic.Int64
-	// serving is the keeper of the certificate that the webhook serves with.
+	// serving is the Rotator of the served certificate.
 	serving *webhookcert.Rotator
 	config  = filepath.Join("..", "..", "config")
 )
 
-// counting counts what arrives at a webhook server.
+// counting counts the requests to a webhook server.
 type counting struct{ webhook.Server }
 
 func (c counting) Register(path string, hook http.Handler) {
@@ -86,7 +86,7 @@ func (c counting) Register(path string, hook http.Handler) {
 	}))
 }
 
-// collector keeps the warnings that a client was answered.
+// collector stores the warnings that a client received.
 type collector struct {
 	mu   sync.Mutex
 	seen []string
@@ -98,7 +98,7 @@ func (c *collector) HandleWarningHeader(_ int, _, message string) {
 	c.seen = append(c.seen, message)
 }
 
-// take returns the warnings since the last call.
+// take returns the warnings since the previous call.
 func (c *collector) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,8 +137,7 @@ var _ = BeforeSuite(func() {
 	stock(ctx)
 })
 
-// keeper looks after the certificate under the manager's own rights, for the
-// address of the webhook and other hosts.
+// keeper returns a Rotator with the manager's rights, for the address of the webhook and other hosts.
 func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Rotator {
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{
@@ -195,8 +194,8 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
 }
 
-// stock gives the team an account on every platform and files of every kind,
-// and waits until the webhook knows them.
+// stock creates an account on every platform and files of every kind for the team, and waits until the webhook's cache
+// has them.
 func stock(ctx context.Context) {
 	GinkgoHelper()
 	for _, p := range []v1alpha1.Platform{"x", "threads", "instagram", "facebook", "tiktok", "youtube"} {
@@ -227,7 +226,7 @@ func stock(ctx context.Context) {
 	leaving.Finalizers = []string{"example.com/held"}
 	Expect(user.Update(ctx, leaving)).To(Succeed())
 	Expect(user.Delete(ctx, leaving)).To(Succeed())
-	// A dry run asks the webhook and stores nothing.
+	// A dry run calls the webhook and stores nothing.
 	Eventually(func(g Gomega) {
 		g.Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
 		g.Expect(warnings.take()).To(HaveLen(2))
@@ -259,7 +258,7 @@ func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int
 	Expect(user.Create(ctx, m)).To(Succeed())
 	m.Status = v1alpha1.MediaStatus{Phase: phase, SizeBytes: size}
 	if phase == v1alpha1.MediaUploaded {
-		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 720, 1280, 120_000 // every platform takes such a video
+		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 720, 1280, 120_000 // every platform accepts such a video
 	}
 	Expect(user.Status().Update(ctx, m)).To(Succeed())
 	return m

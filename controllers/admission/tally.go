@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Tally counts the unfinished posts of each namespace, from the cache of those that are not
-// finished: with each event, so that no request looks through posts.
+// Tally counts the unfinished posts of each namespace. It updates the counts with each event of the cache, so that a
+// request does not have to list posts.
 type Tally struct {
 	mu         sync.Mutex
 	unfinished map[string]int64
@@ -57,7 +57,7 @@ func (t *Tally) count(obj any, by int64) {
 	}
 }
 
-// Unfinished is how many posts of a namespace are drafts, scheduled or being delivered.
+// Unfinished returns the number of posts in a namespace that are drafts, scheduled or being delivered.
 func (t *Tally) Unfinished(namespace string) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

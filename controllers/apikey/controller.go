@@ -1,13 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikey activates API keys: it generates the tokens that came without a
-// hash, hands each out in a Secret, and publishes its hash, by which the apiserver
-// recognises it.
+// Package apikey activates API keys. It generates a token for each entry without a hash, stores it in a Secret, and
+// publishes the token's hash, which the apiserver compares.
 //
-// A token exists in its Secret only. Each step may be the last one before a crash:
-// the Secret is created first and once, and the status is always computed from what
-// the Secret holds.
+// The token exists in its Secret only. The process may crash after each step: the Secret is created first and only
+// once, and the status is always computed from the Secret.
 package apikey
 
 import (
@@ -42,10 +40,9 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// Secrets are not named here: the Team's role binding gives the manager the
-// right to those of team namespaces only. The finalizers permission lets the
-// owner references of Secrets block a deletion where the cluster insists on
-// being asked (OwnerReferencesPermissionEnforcement).
+// The role has no rule for Secrets: the Team's role binding grants access to the Secrets of team namespaces only. The
+// finalizers permission is needed for blocking owner references of Secrets in clusters with the admission plugin
+// OwnerReferencesPermissionEnforcement.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=get;update;patch
@@ -53,22 +50,21 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// forbiddenPause is how soon a namespace is tried again in which the manager may not
-// use Secrets yet; its Team may still be on the way.
+// forbiddenPause is the requeue delay after the manager was denied access to the Secrets of a namespace; its Team may
+// still be reconciling.
 const forbiddenPause = 15 * time.Second
 
-// Options is what the reconciler needs. Client, APIReader, Owned and Clock are required.
+// Options configures the Reconciler. Client, APIReader, Owned and Clock are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server; APIReader reads
-	// Secrets from the API server.
+	// Client reads from the cache and writes to the API server. APIReader reads Secrets from the API server.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.PassiveClock
-	// Owned reports whether a team owns a namespace. In others, no token is made.
+	// Owned reports whether a team owns a namespace. No token is created in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Events takes the events of keys; nil emits none.
+	// Events records the events of keys; nil emits none.
 	Events events.EventRecorder
-	// MaxConcurrentReconciles is how many keys are worked on at once (default 1).
+	// MaxConcurrentReconciles limits the keys reconciled concurrently (default 1).
 	MaxConcurrentReconciles int
 }
 
@@ -79,7 +75,7 @@ type Reconciler struct {
 	status conditions.Reporter
 }
 
-// New returns a reconciler; an error says which of the required options is missing.
+// New returns a Reconciler. It returns an error if a required option is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader, Owned and Clock")
@@ -91,8 +87,8 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. A key is reconciled when its spec
-// changes, when a Team comes to own its namespace, and when it expires.
+// SetupWithManager adds the reconciler to a manager. A key is reconciled when its spec changes, when a Team acquires
+// its namespace, and when it expires.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -106,7 +102,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile activates one key, or withdraws it.
+// Reconcile activates or revokes one key.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var key v1alpha1.APIKey
 	if err := r.Client.Get(ctx, req.NamespacedName, &key); err != nil {
@@ -129,8 +125,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&key, nextCheck(&key, trouble, now))}, nil
 }
 
-// sync brings status.tokens to what the spec wants. It returns a refusal if a token
-// cannot be activated; errors are retried.
+// sync updates status.tokens according to the spec. It returns a refusal if a token cannot be activated; errors are
+// retried.
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
 	if err := r.revoke(ctx, key); err != nil || key.Spec.Revoked {
 		return nil, err
@@ -151,12 +147,11 @@ func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, 
 	return first, nil
 }
 
-// activate puts a token into the status.
+// activate adds a token to the status.
 func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) (*refusal, error) {
 	switch {
 	case key.Status.Token(token.Name) != nil:
-		// Its Secret may be gone: a user who has copied the token may delete it,
-		// and the token stays in force.
+		// The Secret may be gone: a user who has copied the token may delete it, and the token stays valid.
 		return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
 	case token.SHA256 != "":
 		key.Status.Tokens = append(key.Status.Tokens, v1alpha1.APIKeyTokenStatus{Name: token.Name, CreatedAt: v1alpha1.NewTime(r.Clock.Now())})
@@ -166,7 +161,7 @@ func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v
 	}
 }
 
-// issue generates a token of a key, or finds the one of an earlier pass.
+// issue generates a token of a key, or finds the token of an earlier reconciliation.
 func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey, name string) (*refusal, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -192,12 +187,11 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey, name strin
 	return adopt(key, name, secret), nil
 }
 
-// revoke ends the tokens that the key is not to have any more, and deletes their
-// Secrets.
+// revoke removes the tokens that the spec no longer lists, and deletes their Secrets.
 func (r *Reconciler) revoke(ctx context.Context, key *v1alpha1.APIKey) error {
 	for _, name := range revoked(key) {
 		err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, key, secretName(key, name))
-		// Without the right to Secrets, the token is withdrawn all the same.
+		// The token is revoked even without access to Secrets.
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -206,7 +200,7 @@ func (r *Reconciler) revoke(ctx context.Context, key *v1alpha1.APIKey) error {
 	return nil
 }
 
-// refusedByAPI says why the API server refused the Secret of a key.
+// refusedByAPI returns why the API server rejected the Secret of a key.
 func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	if apierrors.IsForbidden(err) {
 		return &refusal{

@@ -21,20 +21,20 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// wakeMargin is added to a wait, so that it never ends too early.
+// wakeMargin is added to a requeue delay, so that it never ends early.
 const wakeMargin = 100 * time.Millisecond
 
-// refusal is why a key cannot be activated.
+// refusal is the reason why a key cannot be activated.
 type refusal struct {
-	// noTeam is set if no team owns the namespace; one that comes to own it wakes the key.
+	// noTeam is true if no team owns the namespace. A Team that acquires the namespace triggers a reconciliation.
 	noTeam  bool
 	message string
-	// retryAfter is how soon to try again; zero if only a person can help.
+	// retryAfter is the retry delay; zero if only a person can fix the problem.
 	retryAfter time.Duration
 }
 
-// secretName is the name of the Secret of one of a key's tokens. Of a key whose name is so long that both do not fit into
-// the name of a Secret, it has the beginning, and a hash of all of it.
+// secretName returns the name of the Secret of one of a key's tokens. If the combined name is too long for a Secret,
+// the key's name is truncated and followed by its hash.
 func secretName(key *v1alpha1.APIKey, token string) string {
 	name := key.Name + "-" + token
 	if len(name) <= validation.DNS1123SubdomainMaxLength {
@@ -45,11 +45,11 @@ func secretName(key *v1alpha1.APIKey, token string) string {
 	return strings.TrimRight(key.Name[:validation.DNS1123SubdomainMaxLength-len(end)], "-.") + end
 }
 
-// revoked returns the names of the tokens that the key is not to have any more.
+// revoked returns the names of the tokens that the spec no longer lists.
 func revoked(key *v1alpha1.APIKey) []string {
 	var names []string
 	if key.Spec.Revoked {
-		// The Secret of a token may be there before its status is.
+		// A token may have a Secret before it is in the status.
 		for _, token := range key.WantedTokens() {
 			names = append(names, token.Name)
 		}
@@ -66,8 +66,8 @@ func revoked(key *v1alpha1.APIKey) []string {
 	return names
 }
 
-// adopt takes a token of a key from its Secret into the status. It refuses a Secret
-// that was not created for this very key: others may know its content.
+// adopt copies the hash of a token from its Secret into the status. It refuses a Secret that was not created for this
+// key, because others may know its content.
 func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 	token := string(secret.Data[v1alpha1.APIKeyTokenKey])
 	id, ok := apitoken.Parse(token)
@@ -109,7 +109,7 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 	}
 }
 
-// secretsOf says where the tokens of a key are that the manager made.
+// secretsOf names the Secrets with the generated tokens of a key.
 func secretsOf(key *v1alpha1.APIKey) string {
 	var names []string
 	for _, token := range key.Status.Tokens {
@@ -127,13 +127,13 @@ func secretsOf(key *v1alpha1.APIKey) string {
 	}
 }
 
-// expired reports whether no token of a key works any more.
+// expired reports whether all tokens of a key have expired.
 func expired(key *v1alpha1.APIKey, now time.Time) bool {
 	end := lastExpiry(key)
 	return end != nil && !now.Before(end.Time)
 }
 
-// lastExpiry returns when the last token of a key stops working; nil if one never does.
+// lastExpiry returns when the last token of a key expires; nil if one never does.
 func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	var last *v1alpha1.Time
 	for _, token := range key.WantedTokens() {
@@ -148,7 +148,7 @@ func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	return last
 }
 
-// nextCheck returns how long the state of a key lasts; zero if for ever.
+// nextCheck returns how long the state of a key lasts; zero for ever.
 func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
 	end := lastExpiry(key)
 	switch {

@@ -39,12 +39,12 @@ func TestAPIKeyController(t *testing.T) {
 	RunSpecs(t, "API key controller")
 }
 
-// The manager works in the namespaces "managed" and "homeless" only, so that the specs which
-// call Reconcile step by step have their namespace for themselves.
+// The manager watches only the namespaces "managed" and "homeless", so that specs which call Reconcile step by step
+// have their namespace for themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
-	// homeless is owned by no team until a spec makes one, and the manager works there too.
+	// homeless has no team until a spec creates one. The manager watches it too.
 	homeless = "homeless"
 )
 
@@ -119,7 +119,7 @@ func secretOf(ctx context.Context, key *v1alpha1.APIKey) (*corev1.Secret, error)
 	return &secret, err
 }
 
-// hashes are those of the tokens that the manager made for a key, by name.
+// hashes returns the hashes of a key's generated tokens by name.
 func hashes(key *v1alpha1.APIKey) map[string]string {
 	out := map[string]string{}
 	for _, token := range key.Status.Tokens {

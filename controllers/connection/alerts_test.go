@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestAlerts compares the alert rules with the metrics: a rule about a metric or a
-// label that does not exist never fires.
+// TestAlerts compares the alert rules with the metrics: a rule about a metric or label that does not exist never fires.
 func TestAlerts(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-connections.yaml"))
 	if err != nil {
@@ -71,7 +70,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// exported lists the labels of each metric of connections.
+// exported returns the labels of each metric of connections.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -81,7 +81,7 @@ var _ = Describe("A Connection", func() {
 		name := a.read(ctx).Status.AccountName
 		for _, f := range []sandboxtest.Fault{
 			{Operation: "identity", Kind: "status", Status: 503, Times: 1},
-			// net/http asks once more for every connection that it has kept and that breaks.
+			// net/http retries for every idle connection that breaks.
 			{Operation: "identity", Kind: "drop_before", Times: 1000},
 			{Operation: "identity", Kind: "rate_limit", Times: 1, RetryAfterS: 900},
 		} {

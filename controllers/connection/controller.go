@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection maintains connected accounts: it asks each platform whether an
-// account can be published to, and renews the tokens. It is the only writer of
-// credentials, and of the status of Connections.
+// Package connection maintains connected accounts: it checks with each platform that the account can be published to,
+// and renews the tokens. It is the only writer of credentials and of the status of Connections.
 //
-// Only a fault that a person has to mend disconnects an account. When a platform or
-// the API server does not answer, the status says so until it does.
+// An account is disconnected only by a fault that a user has to fix. An outage of a platform or of the API server is
+// reported in the status and retried.
 package connection
 
 import (
@@ -46,8 +45,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Secrets are not named here: the Team's role binding gives the manager the
-// right to those of team namespaces only.
+// The role has no rule for Secrets: the Team's role binding grants access to the Secrets of team namespaces only.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections/status,verbs=get;update;patch
@@ -56,49 +54,45 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// reportWithin bounds the writing of a status.
+	// reportWithin is the timeout for writing a status.
 	reportWithin = 10 * time.Second
-	// conflictPause lets the cache catch up after a lost write.
+	// conflictPause is the requeue delay after a conflict, so that the cache can catch up.
 	conflictPause = time.Second
-	// mostReports is how often the write of a status is tried after conflicts.
+	// mostReports limits the attempts to write a status that conflicts.
 	mostReports = 10
 )
 
-// Options is what the reconciler needs. Client, APIReader, Platforms, Store, Owned and
-// Clock are required.
+// Options configures the Reconciler. Client, APIReader, Platforms, Store, Owned and Clock are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server, from which APIReader
-	// reads.
+	// Client reads from the cache and writes to the API server. APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.Clock
-	// Platforms are the platforms of this process.
+	// Platforms are the platforms that this process supports.
 	Platforms platforms.Registry
-	// Store keeps the tokens.
+	// Store reads and writes the tokens.
 	Store *credentials.Store
-	// Renewed hears that a token was replaced by one that was obtained with
-	// it; nil tells nobody.
+	// Renewed is called after a token was replaced by its renewal. Optional.
 	Renewed func(old, renewed credentials.Token)
-	// Events takes the events of connections; nil emits none.
+	// Events records the events of connections; nil emits none.
 	Events events.EventRecorder
-	// Owned reports whether a team owns a namespace. In others, no account is used.
+	// Owned reports whether a team owns a namespace. Accounts in other namespaces are not used.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Owner returns the team that owns a namespace, or nil: its plan may limit the
-	// number of accounts. A nil Owner sets no limit.
+	// Owner returns the team that owns a namespace, or nil. The team's plan may limit the number of accounts. A nil
+	// Owner sets no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
-	// Unlisted counts the errors of platforms that are in no table; nil counts nothing.
+	// Unlisted counts platform errors whose code is in no table; nil counts nothing.
 	Unlisted *unlisted.Counter
-	// Namespaces are those that are watched; empty means all.
+	// Namespaces are the watched namespaces; empty means all.
 	Namespaces configv1alpha1.Namespaces
-	// Spool keeps renewed tokens over the end of the process until they are stored; nil keeps
-	// none.
+	// Spool persists renewed tokens across restarts until they are stored; nil persists none.
 	Spool *spool.Spool
-	// Grace is how long the manager takes to stop at most: as long renewed tokens are stored.
+	// Grace is the manager's shutdown timeout. Renewed tokens are still stored within it.
 	Grace time.Duration
-	// MaxConcurrentReconciles is how many connections are examined at once, most of
-	// the time waiting for platforms (default 32).
+	// MaxConcurrentReconciles limits the connections examined concurrently (default 32). An examination mostly waits
+	// for its platform.
 	MaxConcurrentReconciles int
 }
 
@@ -107,26 +101,25 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// unsaved holds renewed tokens that could not be stored yet, by the name of the
-	// working copy that they belong into.
+	// unsaved holds renewed tokens that could not be stored yet, by the name of their working copy.
 	unsaved sync.Map
-	// inherited are those of a process before this one, and inheritedAll is false if some of them could
-	// not be read so far.
+	// inherited are the unsaved tokens of an earlier process. inheritedAll is false while some of them could not be
+	// read.
 	inherited    []unsaved
 	inheritedAll bool
-	// locks has each working copy examined once at a time, and verdicts are what the platform
-	// said lately of inputs that were not taken over.
+	// locks serializes the examinations of one working copy. verdicts caches the platform's answers about inputs that
+	// were not adopted.
 	locks    keyedLock
 	verdicts *cache.LRUExpireCache
-	// registered are the working copies that stand in the register, and deleted the connections
-	// that were deleted a moment ago, by their names.
+	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by
+	// name.
 	registered, deleted sync.Map
-	// stopping is set once the manager was told to stop.
+	// stopping is set when the manager shuts down.
 	stopping atomic.Bool
 }
 
-// New returns a reconciler, which knows of the renewed tokens that lie in Safe; an error says
-// which of the required options is missing.
+// New returns a Reconciler that has loaded the renewed tokens from Spool. It returns an error if a required option is
+// missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store, Owned and Clock")
@@ -142,11 +135,10 @@ func New(o Options) (*Reconciler, error) {
 	return r, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. A connection is reconciled when
-// its spec changes, when the annotation social.herald.dev/probe-requested asks for it,
-// when a post has found a limit of its account, and when that ends,
-// when the plan of its team may cover other connections, when a Team comes to own its
-// namespace, and by the clock; never because of its own status.
+// SetupWithManager adds the reconciler to a manager. A connection is reconciled when its spec changes, when the
+// annotation social.herald.dev/probe-requested changes, when status.rateLimitedUntil changes, when the limit ends, when
+// the team's plan may cover other connections, when a Team acquires the namespace, and on a schedule. Other changes of
+// its status do not trigger a reconciliation.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).
@@ -169,7 +161,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// probeRequested passes updates that ask for a probe.
+// probeRequested passes updates that request a probe.
 func probeRequested() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetAnnotations()[v1alpha1.ProbeAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ProbeAnnotation]
@@ -205,7 +197,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{RequeueAfter: again}, nil
 		}
 	}
-	// The result is written even if this process is told to end.
+	// The result is written even during shutdown.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
 	defer cancel()
 	if err := r.report(writing, &conn, o, probe); err != nil {
@@ -220,16 +212,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&conn, requeueForLimit(&conn, requeueAfterOutcome(&conn, o, declaredLead, now), now))}, nil
 }
 
-// reconcileIdle does for a connection that is not examined now what needs no platform.
+// reconcileIdle does the work that needs no platform call, for a connection that is not due.
 func (r *Reconciler) reconcileIdle(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
 	if isLimitStale(conn, now) {
 		if err := r.reportLimit(ctx, conn, now); apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: conflictPause}, nil // the cache shows the change in a moment
+			return reconcile.Result{RequeueAfter: conflictPause}, nil // the cache will show the change shortly
 		} else if err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // a warning that was held back
+	if err := r.status.Report(ctx, conn, &conn.Status, &conn.Status); err != nil { // emit a warning that was held back
 		return reconcile.Result{}, err
 	}
 	r.Metrics.set(conn)
@@ -247,8 +239,8 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	return 0
 }
 
-// replaced reports whether a disconnected account was given other credentials in place, as
-// GitOps users do: nothing else about the connection changes then.
+// replaced reports whether the credentials of a disconnected account were replaced in place, as GitOps users do. Such a
+// change leaves the Connection's spec unchanged.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
 	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
 		return false
@@ -266,9 +258,9 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	return found.Input.Freshness == credentials.New && !told
 }
 
-// report writes the outcome of an examination into the status. Clients change the
-// object at the same time, above all to ask for the next examination; the outcome is
-// then written into the changed object, unless that has another spec.
+// report writes the outcome of an examination into the status. After a conflict, it reads the object again and applies
+// the outcome to it, unless the spec has changed. Conflicts are common: clients request the next examination while one
+// is running.
 func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {
 	now := r.Clock.Now()
 	for range mostReports {

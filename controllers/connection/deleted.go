@@ -23,22 +23,20 @@ import (
 )
 
 const (
-	// tokenRetention is how long the tokens of an account are kept after its last connection went.
-	// A tool that deletes and applies again does so within minutes; a wrong path that had
-	// it prune everything is noticed within a day.
+	// tokenRetention is how long the tokens of an account are kept after its last connection was deleted. A tool that
+	// deletes and re-applies does so within minutes; a prune caused by a wrong path is noticed within a day.
 	tokenRetention = 24 * time.Hour
-	// disconnectWindow is how long after the time that is noted on it a connection goes that a person
-	// disconnects. The removal is the apiserver's next request; the rest is for two clocks, each of
-	// which is off by half a minute at most while its process is ready.
+	// disconnectWindow is the longest time between the timestamp of a disconnect and the deletion of the connection.
+	// The apiserver sends the delete as its next request; the rest allows for two clocks that are each off by at most
+	// half a minute while their process is ready.
 	disconnectWindow = 2 * time.Minute
-	// sweepEvery is how often copies without a connection are looked for, and firstSweep how
-	// long after the start of the manager, which has other work then.
+	// sweepEvery is the interval of the sweep for copies without a connection. firstSweep delays the first sweep,
+	// because the manager is busy after its start.
 	sweepEvery = time.Hour
 	firstSweep = 5 * time.Minute
 )
 
-// register notes the working copy of an account before it is made, and one that was restored,
-// once in the life of the process.
+// register records the working copy of an account, before the copy is created and once per process for an existing one.
 func (r *Reconciler) register(ctx context.Context, conn *v1alpha1.Connection) error {
 	key := workingKey(conn)
 	if _, known := r.registered.Load(key); known {
@@ -51,19 +49,18 @@ func (r *Reconciler) register(ctx context.Context, conn *v1alpha1.Connection) er
 	return nil
 }
 
-// deletedConnection is a connection that was deleted, and how long the tokens of its account are kept if no
-// other one is of it.
+// deletedConnection is a deleted connection. grace is how long the tokens of its account are kept if no other
+// connection uses the account.
 type deletedConnection struct {
 	conn  *v1alpha1.Connection
 	grace time.Duration
 }
 
-// gracePeriodOf tells it of a connection whose deletion was seen now: none if that is how a person
-// disconnects the account. What a disconnect notes stays where it fails, and shortens no other
-// deletion.
+// gracePeriodOf returns how long the tokens of a connection deleted now are kept: zero if a person disconnected the
+// account. The annotation of a disconnect that failed stays on the object; after disconnectWindow it has no effect.
 func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	if conn.DeletionTimestamp != nil {
-		now = conn.DeletionTimestamp.Time // something else held it until now
+		now = conn.DeletionTimestamp.Time // a finalizer kept the object until now
 	}
 	at, err := time.Parse(time.RFC3339, conn.Annotations[v1alpha1.DisconnectedAnnotation])
 	if err == nil && now.Sub(at).Abs() <= disconnectWindow {
@@ -72,7 +69,7 @@ func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	return tokenRetention
 }
 
-// recordDeleted keeps what a deleted connection was, for the pass that its deletion causes.
+// recordDeleted stores a copy of a deleted connection for the reconciliation that the deletion triggers.
 func (r *Reconciler) recordDeleted() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if conn, ok := e.Object.(*v1alpha1.Connection); ok {
@@ -83,9 +80,9 @@ func (r *Reconciler) recordDeleted() handler.EventHandler {
 	}}
 }
 
-// forget sees to the tokens of a connection that was deleted: where a person disconnected the
-// account they go at once, and otherwise when nobody has applied it again for a day. If the account
-// is being examined for another connection, it returns after how long to try again.
+// forget removes the tokens of a deleted connection: immediately if a person disconnected the account, otherwise after
+// tokenRetention unless the connection is applied again. It returns a requeue delay while another connection of the
+// account is being examined.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
 	noted, _ := r.deleted.Load(key)
 	was, ok := noted.(deletedConnection)
@@ -93,7 +90,7 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 		return 0, nil
 	}
 	conn := was.conn
-	// With the namespace everything in it goes.
+	// Deleting the namespace deletes its Secrets too.
 	if owned, err := r.Owned(ctx, conn.Namespace); err != nil {
 		return 0, err
 	} else if !owned {
@@ -114,11 +111,10 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 	return 0, nil
 }
 
-// settle removes the working copy of an account if no connection of it was there for a time,
-// and otherwise notes since when there is none, or that there is one. The caller has the turn of
-// the copy.
+// settle removes the working copy of an account that has had no connection for the grace period. Otherwise it records
+// when the last connection was deleted, or that one exists. The caller holds the lock of the copy.
 func (r *Reconciler) settle(ctx context.Context, namespace string, entry credentials.RegisterEntry, grace time.Duration) error {
-	// The cache may not have seen a connection that was made a moment ago.
+	// The cache may lack a connection that was just created.
 	var live v1alpha1.ConnectionList
 	if err := r.APIReader.List(ctx, &live, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
@@ -147,8 +143,7 @@ func (r *Reconciler) settle(ctx context.Context, namespace string, entry credent
 	return nil
 }
 
-// Sweep looks for working copies without a connection in the namespaces of all teams. It
-// continues after an error with the next one.
+// Sweep looks for working copies without a connection in the namespaces of all teams. An error does not stop it.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {
@@ -188,7 +183,7 @@ func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error
 	return errors.Join(problems...)
 }
 
-// settleLocked waits for the turn of a working copy, and settles it.
+// settleLocked acquires the lock of a working copy and settles it.
 func (r *Reconciler) settleLocked(ctx context.Context, namespace string, entry credentials.RegisterEntry) error {
 	done, err := r.locks.acquire(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()})
 	if err != nil {

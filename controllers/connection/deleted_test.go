@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// copyOf tells whether there is a working copy of the account.
+// copyOf reports whether the account has a working copy.
 func copyOf(ctx context.Context, a *account) func() bool {
 	return func() bool {
 		err := k8s.Get(ctx, client.ObjectKey{Namespace: a.conn.Namespace, Name: credentials.WorkingName(a.conn)}, &corev1.Secret{})
@@ -35,7 +35,7 @@ func copyOf(ctx context.Context, a *account) func() bool {
 }
 
 var _ = Describe("The tokens of an account without a connection", func() {
-	// The sweep is that of a process that has not seen the deletion.
+	// swept runs the sweep of a process that has not seen the deletion.
 	swept := func(now time.Time) *connection.Reconciler {
 		GinkgoHelper()
 		c := clocktesting.NewFakeClock(now)
@@ -47,7 +47,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		return r
 	}
 
-	// noted deletes the connection, on which an annotation stands.
+	// noted deletes the connection with an annotation.
 	noted := func(ctx context.Context, key, value string) *account {
 		GinkgoHelper()
 		a := newAccount(ctx, managed, nil).create(ctx)

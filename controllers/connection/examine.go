@@ -19,12 +19,11 @@ import (
 )
 
 const (
-	// probeWithin bounds how long one examination waits for the platform. The
-	// apiserver waits five seconds for the answer to its request, and the answer
-	// has to be written and watched as well.
+	// probeWithin limits how long one examination waits for the platform. The apiserver waits five seconds for the
+	// result of its request, including the write and the watch event.
 	probeWithin = 4 * time.Second
 
-	// afterRenewal is how long it waits after a renewal that used up most of that.
+	// afterRenewal is the time left for the probe after a renewal that used up most of probeWithin.
 	afterRenewal = 2 * time.Second
 )
 
@@ -41,22 +40,21 @@ type examination struct {
 	conn     *v1alpha1.Connection
 	platform platforms.Platform
 	started  time.Time
-	// input is what the connection's Secret holds, and loaded the version of the working copy
-	// when the examination began; of the input, if there was no copy.
+	// input is the content of the connection's Secret. loaded is the version of the working copy at the start of the
+	// examination, or of the input if there was no copy.
 	input  credentials.Input
 	loaded string
-	// read is what the working copy holds.
+	// read is the content of the working copy.
 	read    credentials.Credentials
 	renewed bool
-	// adopted is set once the working copy has been made from another input than before.
+	// adopted is set once the working copy was made from another input than before.
 	adopted bool
-	// replaced is set once other credentials were found than the examination began
-	// with, which Herald did not make.
+	// replaced is set once the credentials differ from those at the start of the examination and Herald did not change
+	// them.
 	replaced bool
 }
 
-// examineLocked examines an account, or returns after how long to try again if it is being
-// examined for another connection.
+// examineLocked examines an account, or returns a retry delay if another connection of the account is being examined.
 func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connection) (o outcome, again time.Duration) {
 	done, again := r.locks.tryAcquire(workingKey(conn))
 	if again > 0 {
@@ -66,13 +64,13 @@ func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connectio
 	return r.examine(ctx, conn), 0
 }
 
-// examine finds out whether the account can be published to, and renews its token if
-// needed. It has the turn of the working copy.
+// examine checks whether the account can be published to, and renews its token if needed. The caller holds the lock of
+// the working copy.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	if conn.Spec.Disabled {
 		return outcome{reason: v1alpha1.ReasonDisabled, message: msgDisabled}
 	}
-	platform := r.Platforms[conn.Spec.Platform] // see withheld
+	platform := r.Platforms[conn.Spec.Platform] // withheld has checked that it exists
 	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
 	rescued, err := r.rescue(ctx, conn)
 	if err != nil {
@@ -96,16 +94,14 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// probe asks the platform whose token it is. It renews the token before if its end is
-// near, and afterwards if the platform does not accept it. It renews at most once:
-// the first answer may have been lost.
+// probe identifies the account of the token at the platform. It renews a token that is about to expire beforehand, and
+// a token that the platform refuses afterwards. It renews at most once per examination.
 func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
 	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.Clock.Now()) {
 		early = e.renew(ctx)
-		// As long as the old token works, a renewal that failed for the moment
-		// does no harm.
+		// A transient failure of the renewal is harmless while the old token is valid.
 		if early != nil && (!isTransient(early.reason) || !e.Clock.Now().Before(e.read.Token.ExpiresAt)) {
 			return *early
 		}
@@ -131,8 +127,8 @@ func (e *examination) probe(ctx context.Context) outcome {
 	}
 }
 
-// addInspection adds what else the platform tells about a good account. The platform may
-// refuse that although it answered whose account it is.
+// addInspection adds the platform's details about a working account. The platform may refuse this call although it has
+// identified the account.
 func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
@@ -140,7 +136,7 @@ func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	found, failure := e.inspect(ctx)
 	switch {
 	case isTokenRefused(failure):
-		// The token was good a moment ago; the next examination asks again.
+		// The token was valid a moment ago; the next examination retries.
 		return outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error() + triesAgain}
 	case failure != nil:
 		return failureOutcome(failure)
@@ -149,17 +145,17 @@ func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	return o
 }
 
-// isTransient reports whether a reason says nothing about the account.
+// isTransient reports whether a reason is unrelated to the account itself.
 func isTransient(reason string) bool {
 	return reason == v1alpha1.ReasonPlatformUnavailable || reason == v1alpha1.ReasonCredentialsUnavailable
 }
 
-// isTokenRefused reports whether the platform does not accept the access token.
+// isTokenRefused reports whether the platform refused the access token.
 func isTokenRefused(failure *platforms.Error) bool {
 	return failure != nil && failure.Class == platforms.ClassRefresh
 }
 
-// identify asks the platform, within the time that is left.
+// identify identifies the account at the platform, within the remaining time.
 func (e *examination) identify(ctx context.Context) (platforms.Identity, *platforms.Error) {
 	left := probeWithin - e.Clock.Since(e.started)
 	if e.renewed {
@@ -174,8 +170,7 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	return identity, nil
 }
 
-// countError returns the error of a call as a *platforms.Error, and counts one whose code
-// is in no table.
+// countError converts the error of a call to a *platforms.Error and counts it if its code is unlisted.
 func (e *examination) countError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
@@ -184,7 +179,7 @@ func (e *examination) countError(operation string, err error) *platforms.Error {
 	return failure
 }
 
-// platformError makes a *platforms.Error of any error.
+// platformError converts any error to a *platforms.Error.
 func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
@@ -193,19 +188,18 @@ func platformError(err error) *platforms.Error {
 }
 
 const (
-	// inspectEvery is how long known rate limits are good enough while much of them
-	// remains: an account that is posted to all the time is probed each minute.
+	// inspectEvery is how long known rate limits are used while plenty remains. An account with many posts is probed
+	// every minute.
 	inspectEvery = 10 * time.Minute
-	// inspectWithin is how long an inspection may take at least, however long the
-	// rest of the examination took.
+	// inspectWithin is the minimum timeout of an inspection, whatever the rest of the examination took.
 	inspectWithin = time.Second
-	// beforeBlockEnds is how long before the end of a block the account is
-	// inspected: if nothing remains, it stays blocked and no call fails.
+	// beforeBlockEnds is how long before the end of a block the account is inspected. If the limit is still exhausted,
+	// the account stays blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
 )
 
-// inspect asks the platform what the account may choose and what remains of its rate
-// limits, if the platform tells and it is time to; nil if nothing new is known.
+// inspect returns the options and the remaining rate limits of the account. It returns nil if the platform does not
+// report them, the inspection is not due, or there is nothing new.
 func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *platforms.Error) {
 	inspector, ok := e.platform.(platforms.AccountInspector)
 	if !ok || !inspectDue(&e.conn.Status, e.Clock.Now()) {
@@ -223,13 +217,13 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 	failure := e.countError(unlisted.Inspect, err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
-		// Asked too often: the previous answer is good enough.
+		// The platform rate-limits this call; the previous answer is recent enough.
 		return nil, nil
 	}
 	return nil, failure
 }
 
-// inspectDue reports whether an inspection may tell something new.
+// inspectDue reports whether an inspection may bring new information.
 func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	if status.TikTok != nil || len(status.RateLimits) == 0 || !ratelimit.BlockedUntil(status, now).IsZero() {
 		return true
@@ -239,8 +233,8 @@ func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	})
 }
 
-// inspectAt returns when to inspect a connection that is blocked because nothing
-// remains of a limit; never if it is not blocked, or was inspected since.
+// inspectAt returns when to inspect a connection that is blocked by an exhausted limit. It returns never if the
+// connection is not blocked or has been inspected since.
 func inspectAt(status *v1alpha1.ConnectionStatus) time.Time {
 	if status.RateLimitedUntil == nil || status.LastProbedAt == nil || !ratelimit.Exhausted(status) {
 		return never

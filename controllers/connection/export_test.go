@@ -5,5 +5,5 @@ package connection
 
 import "sigs.k8s.io/controller-runtime/pkg/handler"
 
-// Deletions is what the watch of Connections tells of those that are deleted.
+// Deletions returns the event handler for deleted Connections.
 func (r *Reconciler) Deletions() handler.EventHandler { return r.recordDeleted() }

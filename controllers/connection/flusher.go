@@ -13,18 +13,17 @@ import (
 	"github.com/herald-social/herald/internal/credentials/spool"
 )
 
-// flusher stores, while the manager stops, the renewed tokens that are not stored yet: examinations
-// have ended by then, and the Kubernetes API may come back before the process has to go.
+// flusher stores the remaining renewed tokens during shutdown. Examinations have ended by then, and the Kubernetes API
+// may recover before the process is killed.
 type flusher struct{ *Reconciler }
 
-// Flusher returns what stores, when the manager stops, the renewed tokens that are not stored yet.
-// SetupWithManager adds it.
+// Flusher returns the Runnable that stores unsaved tokens during shutdown. SetupWithManager adds it.
 func (r *Reconciler) Flusher() manager.Runnable { return flusher{r} }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: who leads has renewed them.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader renews tokens.
 func (flusher) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable. The manager waits for it until its time to stop is over.
+// Start implements manager.Runnable. The manager waits for it until the shutdown timeout.
 func (k flusher) Start(ctx context.Context) error {
 	<-ctx.Done()
 	k.stopping.Store(true)
@@ -34,8 +33,8 @@ func (k flusher) Start(ctx context.Context) error {
 	return nil
 }
 
-// flush stores what is not stored yet, until ctx ends. An examination that is being finished may
-// store the same, which is no conflict.
+// flush stores the unsaved tokens until ctx ends. An examination that is still finishing may store the same token,
+// which is no conflict.
 func (k flusher) flush(ctx context.Context) {
 	var saving sync.WaitGroup
 	k.unsaved.Range(func(key, value any) bool {

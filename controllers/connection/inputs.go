@@ -29,25 +29,23 @@ const (
 )
 
 const (
-	// verdictTTL is how long the platform's word about an input that is not taken over is good
-	// enough.
+	// verdictTTL is the TTL of the platform's answer about an input that was not adopted.
 	verdictTTL = time.Hour
-	// mostVerdicts is how many are remembered.
+	// mostVerdicts is the size of the cache of verdicts.
 	mostVerdicts = 10_000
-	// longestMessage keeps a condition's message within the schema's bound of 32,768 bytes,
-	// and readable.
+	// longestMessage keeps a condition's message readable and within the schema's limit of 32,768 bytes.
 	longestMessage = 2048
 )
 
-// ignored says why an input is not what the account works with; zero if it is.
+// ignored explains why an input is not in use; zero if it is.
 type ignored struct{ condition, reason, message string }
 
-// refusedInput says that new tokens are not used.
+// refusedInput returns the ignored value for new tokens that were refused.
 func refusedInput(in *credentials.Input, reason, message string) ignored {
 	return ignored{v1alpha1.ConditionCredentialsRefused, reason, fmt.Sprintf(msgIgnored, in.Secret, message)}
 }
 
-// applyIgnored writes into the status what became of the input, if that is known.
+// applyIgnored writes the fate of the input into the status, if it is known.
 func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	if o.input == nil && o.reason != v1alpha1.ReasonCredentialsNotFound {
 		return
@@ -66,8 +64,7 @@ func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	})
 }
 
-// examineFound examines an account, of which this was found: it decides which tokens the account works
-// with, and asks the platform about them.
+// examineFound decides which of the found tokens the account uses, and probes the platform with them.
 func (e *examination) examineFound(ctx context.Context, found credentials.Found) outcome {
 	if err := e.register(ctx, e.conn); err != nil {
 		return workingCopyOutcome(err)
@@ -97,7 +94,7 @@ func (e *examination) examineFound(ctx context.Context, found credentials.Found)
 	return e.probe(ctx)
 }
 
-// adoptAndProbe has the account work with its input from now on, and asks the platform about that.
+// adoptAndProbe switches the account to its input and probes the platform with it.
 func (e *examination) adoptAndProbe(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) outcome {
 	if e.input.Err != nil {
 		return credentialsOutcome(e.input.Err)
@@ -118,17 +115,17 @@ func (e *examination) adoptWith(ctx context.Context, how func(context.Context, *
 	return nil
 }
 
-// adopt replaces the tokens of the working copy by the input.
+// adopt replaces the tokens of the working copy with the input.
 func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in credentials.Input) (credentials.Credentials, error) {
 	return e.Store.Adopt(ctx, conn, e.read, in)
 }
 
-// join examines a connection that has nothing to do yet with the working copy of its account.
-// It must bring tokens that are good by themselves: that of a connection that was deleted is no
-// way into the account, and is what a tool that applies the connection again has to find.
+// join examines a connection that does not use the account's working copy yet. It must bring valid tokens itself,
+// because the working copy of a deleted connection must not give access to the account. That copy is kept for a tool
+// that applies the same connection again.
 //
-// A refresh token among the new ones is spent if nobody uses the copy and its own tokens do not
-// work any more; see replace.
+// A refresh token in the input is spent only if no other connection uses the copy and the copy's tokens no longer work;
+// see replace.
 func (e *examination) join(ctx context.Context) outcome {
 	copied := e.read
 	o := e.verdict(ctx)
@@ -156,32 +153,32 @@ func (e *examination) join(ctx context.Context) outcome {
 			}
 		}
 	}
-	// What the copy holds is not this connection's.
+	// The working copy belongs to another connection.
 	e.read, e.loaded = credentials.Credentials{}, ""
 	return o
 }
 
-// renewable reports whether a verdict leaves a refresh token to try.
+// renewable reports whether a refresh token is left to try after a verdict.
 func (e *examination) renewable(verdict outcome) bool {
 	return verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
 }
 
-// reprobe asks the platform about the tokens of the working copy, after it was asked about the input.
+// reprobe probes the tokens of the working copy, after the input was probed.
 func (e *examination) reprobe(ctx context.Context) outcome {
 	e.started = e.Clock.Now()
 	return e.probe(ctx)
 }
 
-// adoptRefused takes an input over whose access token the platform does not accept, for its refresh
-// token, when the tokens of the working copy do not work either.
+// adoptRefused adopts an input for its refresh token although the platform refuses its access token. It is used when
+// the tokens of the working copy do not work either.
 func (e *examination) adoptRefused(ctx context.Context) outcome {
 	e.started, e.renewed = e.Clock.Now(), false
 	return e.adoptAndProbe(ctx, e.adopt)
 }
 
-// contested returns the name of a connection of another account that names the same input, as
-// happens by mistake; "" if there is none. Which of the two accounts a refresh token in it is of
-// shows only when it is spent, and then the other one's copy would hold a spent one.
+// contested returns the name of a connection of another account that refers to the same input by mistake, or "". Only
+// spending the refresh token would show which account it belongs to, and would leave a spent token in the other
+// account's copy.
 func (e *examination) contested(ctx context.Context) (string, error) {
 	all, err := e.connectionsOf(ctx, e.conn.Namespace)
 	if err != nil {
@@ -196,7 +193,7 @@ func (e *examination) contested(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// proven reports whether the platform confirmed the tokens that the working copy holds.
+// proven reports whether the platform has confirmed the tokens in the working copy.
 func (e *examination) proven() bool {
 	return e.conn.Status.Confirmed() && e.loaded == e.conn.Status.CredentialsVersion && !e.adopted && !e.replaced
 }
@@ -216,14 +213,13 @@ func (e *examination) shared(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// replace examines an account that was given new tokens. They are taken over once the
-// platform says that they are the account's; until then, and if they are not, the account
-// goes on with those that it has. The new refresh token is not spent to find out: it may be
-// one that Herald itself has spent before it kept a copy, and a platform that sees one twice
-// may end all of the account's access.
+// replace examines an account that was given new tokens. They are adopted once the platform confirms that they belong
+// to the account; until then, the account keeps using its old tokens. The new refresh token is not spent for this
+// check: Herald may have spent it before it kept a copy, and a platform that sees a refresh token twice may revoke all
+// access to the account.
 //
-// If the tokens in use do not work either, what is wrong with the new ones is what a
-// person has to know, and a refresh token among them is the last that can be tried.
+// If the old tokens do not work either, the status reports the problem of the new ones, and a refresh token among them
+// is tried as a last resort.
 func (e *examination) replace(ctx context.Context) outcome {
 	copied := e.read
 	verdict := e.verdict(ctx)
@@ -252,13 +248,12 @@ func (e *examination) replace(ctx context.Context) outcome {
 	return o
 }
 
-// verdictKey names an input of an account.
+// verdictKey returns the cache key of an account's input.
 func verdictKey(conn *v1alpha1.Connection, hash string) string {
 	return workingKey(conn).String() + " " + hash
 }
 
-// verdict asks the platform about the access token of the input, if it has not said lately
-// that it is no good. Nothing is renewed for it.
+// verdict probes the access token of the input, unless a recent probe refused it. It renews nothing.
 func (e *examination) verdict(ctx context.Context) outcome {
 	if e.input.Err != nil {
 		return credentialsOutcome(e.input.Err)
@@ -285,10 +280,10 @@ func (e *examination) verdict(ctx context.Context) outcome {
 	return o
 }
 
-// copyEarly makes the working copy of an account that a version of Herald confirmed which
-// kept none, and that is not due: a tool that puts old tokens back would otherwise have until the next
-// examination to do so. Nobody has to be asked, since the tokens are those that were confirmed.
-// If another connection of the account is examined, it returns after how long to try again.
+// copyEarly creates the missing working copy of an account that is not due and that an older version of Herald
+// confirmed. Otherwise a tool could restore old tokens until the next examination. The platform is not called, because
+// the tokens are the confirmed ones. It returns a retry delay while another connection of the account is being
+// examined.
 func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (again time.Duration, err error) {
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
 		return 0, nil
@@ -300,7 +295,7 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (
 	defer done()
 	found, err := r.Store.Find(ctx, conn)
 	if err != nil || found.Working != nil || found.Input.Err != nil || found.Input.Version != conn.Status.CredentialsVersion {
-		// The next examination sees to it.
+		// The next examination handles it.
 		return 0, nil
 	}
 	err = r.register(ctx, conn)

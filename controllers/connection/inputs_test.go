@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// put has a tool write tokens into the Secret that the connection names.
+// put writes tokens into the connection's Secret, as a tool does.
 func (a *account) put(ctx context.Context, tokens map[string]string) {
 	GinkgoHelper()
 	secret := a.stored(ctx)
@@ -31,7 +31,7 @@ func (a *account) put(ctx context.Context, tokens map[string]string) {
 	Expect(k8s.Update(ctx, secret)).To(Succeed())
 }
 
-// examined has a manager examine the account for somebody who asks, and returns what it found.
+// examined requests an examination, reconciles, and returns the reason of the result.
 func (a *account) examined(ctx context.Context, r *connection.Reconciler) string {
 	GinkgoHelper()
 	probe := a.probe(ctx)
@@ -45,7 +45,7 @@ func (a *account) examined(ctx context.Context, r *connection.Reconciler) string
 	return ready.Reason
 }
 
-// condition tells a condition as "reason: message"; "" if there is none.
+// condition returns a condition as "reason: message"; "" if there is none.
 func (a *account) condition(ctx context.Context, kind string) string {
 	GinkgoHelper()
 	if c := meta.FindStatusCondition(a.read(ctx).Status.Conditions, kind); c != nil {
@@ -54,13 +54,13 @@ func (a *account) condition(ctx context.Context, kind string) string {
 	return ""
 }
 
-// inUse is the access token that the account works with.
+// inUse returns the access token in the working copy.
 func (a *account) inUse(ctx context.Context) string {
 	GinkgoHelper()
 	return string(a.working(ctx).Data[v1alpha1.CredentialsAccessToken])
 }
 
-// rotate has the token in use renewed, so that the refresh token before is spent.
+// rotate renews the current token, so that the previous refresh token is spent.
 func (a *account) rotate(ctx context.Context, r *connection.Reconciler) {
 	GinkgoHelper()
 	before := a.inUse(ctx)
@@ -69,7 +69,7 @@ func (a *account) rotate(ctx context.Context, r *connection.Reconciler) {
 	Expect(a.inUse(ctx)).NotTo(Equal(before))
 }
 
-// grant is a new consent to the account, and leaves the one before as it is.
+// grant creates another consent for the account. The previous one stays valid.
 func (a *account) grant(ctx context.Context) sandboxtest.Account {
 	GinkgoHelper()
 	const back, verifier = "http://127.0.0.1/back", "a-verifier-of-forty-three-characters-or-more"
@@ -106,7 +106,7 @@ func (a *account) grant(ctx context.Context) sandboxtest.Account {
 	return fresh
 }
 
-// again makes the connection anew, as a restore or a tool that replaces objects does.
+// again re-creates the connection, as a restore or a tool that replaces objects does.
 func (a *account) again(ctx context.Context) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
@@ -342,7 +342,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		b.conn.Spec.CredentialsSecretRef = a.conn.Spec.CredentialsSecretRef
 		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
 		refreshed := calls(ctx, "refresh_token")
-		// The sandbox lets the fault befall the account whose token it is.
+		// The sandbox applies the fault to the account that the token belongs to.
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		Expect(b.examined(ctx, r)).To(Equal("CredentialsInvalid"))
 		Expect(b.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring(a.conn.Name))

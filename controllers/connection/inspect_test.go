@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// surveyed is X, which tells what the spec says.
+// inspected is X with inspections that the spec controls.
 type inspected struct {
 	platforms.Platform
 
@@ -90,7 +90,7 @@ var _ = Describe("A survey", func() {
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
 		Expect(a.conn.Status.RateLimits).To(ConsistOf(HaveField("Remaining", BeEquivalentTo(7))))
 
-		a.conn.Status.RateLimitedUntil = nil // the hold is over
+		a.conn.Status.RateLimitedUntil = nil // the block is over
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		asked = x.asked.Load()
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))

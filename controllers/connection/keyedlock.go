@@ -13,28 +13,26 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// lockRetryPause is how long a connection waits until it is looked at again while another one of its
-// account is examined, for each that came before it in that time: a person who waits for the
-// second one has a few seconds, and hundreds of them do not ask all the time.
+// lockRetryPause is the requeue delay for a connection whose account is being examined for another connection,
+// multiplied by the number of connections requeued meanwhile. The second connection is examined within the few seconds
+// that a user waits, and hundreds of connections do not retry all at once.
 const lockRetryPause = 250 * time.Millisecond
 
-// keyedLock lets one examination at a time have a working copy: two connections of one account
-// would otherwise renew the same token, since a claim holds off other processes only. The
-// zero value is ready for use.
+// keyedLock is a mutex per working copy. Without it, two connections of one account would renew the same token, since a
+// claim excludes other processes only. The zero value is ready for use.
 type keyedLock struct {
 	mu      sync.Mutex
 	holders map[types.NamespacedName]*lockHolder
 }
 
-// lockHolder is that of who has a working copy.
+// lockHolder is the current holder of a working copy's lock.
 type lockHolder struct {
 	released chan struct{}
-	// refused counts who came meanwhile.
+	// refused counts the failed attempts to acquire the lock.
 	refused int
 }
 
-// acquire waits until nobody has the working copy, and returns what gives it back. The error
-// is that of ctx.
+// acquire waits for the lock of a working copy and returns its release function. The error is ctx.Err().
 func (t *keyedLock) acquire(ctx context.Context, key types.NamespacedName) (done func(), err error) {
 	for {
 		done, other := t.acquireOrHolder(key)
@@ -49,9 +47,8 @@ func (t *keyedLock) acquire(ctx context.Context, key types.NamespacedName) (done
 	}
 }
 
-// tryAcquire returns what gives the working copy back, or, if somebody has it, after how long to try
-// again. A worker of the controller does not wait: a team with many connections of one account
-// would have all of them wait for that.
+// tryAcquire returns the release function of the lock, or a retry delay if the lock is held. Workers of the controller
+// do not wait for the lock: a team with many connections of one account would block them all.
 func (t *keyedLock) tryAcquire(key types.NamespacedName) (done func(), again time.Duration) {
 	done, other := t.acquireOrHolder(key)
 	if other == nil {
@@ -63,7 +60,7 @@ func (t *keyedLock) tryAcquire(key types.NamespacedName) (done func(), again tim
 	return nil, min(time.Duration(other.refused)*lockRetryPause, retries.Most)
 }
 
-// acquireOrHolder takes the working copy, or returns whose turn it is.
+// acquireOrHolder acquires the lock or returns its holder.
 func (t *keyedLock) acquireOrHolder(key types.NamespacedName) (done func(), other *lockHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// limitChanged passes updates that change status.rateLimitedUntil. A person may have cleared it.
+// limitChanged passes updates that change status.rateLimitedUntil, which a person may have cleared.
 func limitChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Connection)
@@ -27,20 +27,21 @@ func limitChanged() predicate.Predicate {
 	}}
 }
 
-// isLimitStale reports whether the condition RateLimited of a connection is not what its status says now: whether a limit
-// holds the account, until when, and which.
+// isLimitStale reports whether the condition RateLimited contradicts the status: it may be missing, outdated, or name
+// another end or limit.
 func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
 	described := conn.DeepCopy()
 	ratelimit.Describe(described, "", now)
 	return !v1alpha1.SemanticEqual(limitOf(conn), limitOf(described))
 }
 
-// limitOf is the condition RateLimited of a connection, or nil.
+// limitOf returns the condition RateLimited of a connection, or nil.
 func limitOf(conn *v1alpha1.Connection) *metav1.Condition {
 	return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 }
 
-// requeueForLimit returns after how long a connection whose limit holds is looked at again, in place of a rest; zero is no time.
+// requeueForLimit shortens the requeue delay rest to the end of the rate limit, if one is in force. Zero means no
+// requeue.
 func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
 	until := ratelimit.BlockedUntil(&conn.Status, now)
 	if until.IsZero() {
@@ -53,11 +54,11 @@ func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Tim
 	return min(rest, ends)
 }
 
-// reportLimit stores the condition RateLimited of a connection that is not examined now. Errors are those of conditions.Reporter,
-// a conflict among them.
+// reportLimit updates the condition RateLimited of a connection that is not being examined. It returns the errors of
+// conditions.Reporter, including conflicts.
 func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection, now time.Time) error {
 	before := conn.Status.DeepCopy()
-	ratelimit.Describe(conn, "", now) // the end stays in the status: the first of the posts of an app asks whether it is over
+	ratelimit.Describe(conn, "", now) // rateLimitedUntil stays in the status: the first post of the app checks whether the limit is over
 	if err := r.status.Report(ctx, conn, before, &conn.Status); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection,
 	return nil
 }
 
-// announceLimit emits the event and writes the line of the log if another limit holds a connection than before, or none any more.
+// announceLimit emits an event and logs a line if the rate limit of a connection has changed or ended.
 func (r *Reconciler) announceLimit(ctx context.Context, conn *v1alpha1.Connection, before []metav1.Condition) {
 	change, changed := ratelimit.Changed(before, conn.Status.Conditions)
 	if !changed {

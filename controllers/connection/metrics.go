@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// Metrics exposes the state of connections. It is a prometheus.Collector, since how
-// many seconds a token has left is known only at the scrape.
+// Metrics exposes the state of connections. It is a prometheus.Collector, because the remaining lifetime of a token is
+// computed at the scrape.
 type Metrics struct {
 	clock     clock.PassiveClock
 	ready     *prometheus.Desc
@@ -29,7 +29,7 @@ type Metrics struct {
 	connections map[types.NamespacedName]connectionMetrics
 }
 
-// connectionMetrics is what is exposed of one connection.
+// connectionMetrics holds the exposed values of one connection.
 type connectionMetrics struct {
 	platform string
 	disabled bool
@@ -37,11 +37,11 @@ type connectionMetrics struct {
 	expires  time.Time
 	// reconnectBy is when the token can no longer be renewed.
 	reconnectBy time.Time
-	// ignores is why the Secret that people gave is not used, as the label says it; empty if it is.
+	// ignores is the label value for why the user's Secret is not used; empty if it is used.
 	ignores string
 }
 
-// Why a Secret that people gave is not used.
+// Values of the label that explains why the user's Secret is not used.
 const (
 	ignoresSuperseded = "superseded"
 	ignoresRefused    = "refused"
@@ -49,8 +49,7 @@ const (
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics creates the metrics and registers them with r, unless that is nil. It
-// panics if they are already registered.
+// NewMetrics creates the metrics and registers them with r, unless r is nil. It panics if they are already registered.
 func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 	labels := []string{"namespace", "connection", "platform"}
 	m := &Metrics{
@@ -92,7 +91,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			if key := [2]string{name.Namespace, why}; s.ignores == why {
 				ignoring[key]++
 			} else {
-				ignoring[key] += 0 // a series begins at zero
+				ignoring[key] += 0 // every series starts at zero
 			}
 		}
 		if !s.disabled {
@@ -133,7 +132,7 @@ func (m *Metrics) set(conn *v1alpha1.Connection) {
 	m.connections[types.NamespacedName{Namespace: conn.Namespace, Name: conn.Name}] = s
 }
 
-// drop forgets a connection that is gone.
+// drop removes the metrics of a deleted connection.
 func (m *Metrics) drop(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/internal/namespaces"
 )
 
-// isNamespaceTerminating reports whether an error of a working copy says no more than that the namespace is gone,
-// or ends: Herald's right to its Secrets goes with it, before them, so that they are forbidden
-// and not absent.
+// isNamespaceTerminating reports whether an error of a working copy only means that the namespace is gone or
+// terminating. The deletion removes Herald's role binding before the Secrets, so that reading them is forbidden instead
+// of not found.
 func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace string, err error) (bool, error) {
 	switch {
 	case err == nil:
@@ -27,12 +27,12 @@ func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace strin
 	case !apierrors.IsForbidden(err):
 		return false, nil
 	}
-	return namespaces.IsTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // it says what was being done
+	return namespaces.IsTerminating(ctx, r.APIReader, namespace) //nolint:wrapcheck // the error has its context
 }
 
-// dropIfNamespaceGone forgets a token that could not be stored because of an error, if the namespace of its
-// account is gone, and reports whether it did. One that only ends is not enough: its Secrets may
-// still be there, and what is wrong with them is not known.
+// dropIfNamespaceGone drops a token that could not be stored, if the namespace of its account is gone, and reports
+// whether it did. A terminating namespace is not enough: its Secrets may still exist, and the cause of the error is
+// unknown.
 func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, problem error) bool {
 	if !apierrors.IsForbidden(problem) {
 		return false

@@ -26,19 +26,19 @@ import (
 	"github.com/herald-social/herald/internal/credentials/spool"
 )
 
-// What becomes of the namespaces of the specs.
+// The states of the namespaces of the specs.
 const (
 	lives             = "lives"
 	ends              = "ends"
 	deletedConnection = "is gone"
-	// untold is gone, and the API server does not say so.
+	// untold is gone, but the API server does not report it.
 	untold = "is not told of"
 )
 
 var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, func() {
-	// bare is the API server as the manager reaches it, whose right to the Secrets of a team went with the role binding.
+	// bare is the API server from the manager's view, after the role binding for the team's Secrets was deleted.
 	var bare client.WithWatch
-	// asked hears of each Secret that was asked for.
+	// asked receives a value for each read of a Secret.
 	var asked chan struct{}
 
 	BeforeAll(func(ctx SpecContext) {
@@ -60,7 +60,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 
 	BeforeEach(func() { asked = make(chan struct{}, 100) })
 
-	// reached is the API server, of which one that does not tell of namespaces is a part.
+	// reached is the API server with a namespace in a state.
 	reached := func(state string) client.Client {
 		return interceptor.NewClient(bare, interceptor.Funcs{
 			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -77,7 +77,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		})
 	}
 
-	// connectionIn is one of a namespace of which this became.
+	// connectionIn returns a connection in a namespace with a state.
 	connectionIn := func(ctx context.Context, state string) *v1alpha1.Connection {
 		GinkgoHelper()
 		id := fmt.Sprint(1000 + serial.Add(1))

@@ -18,43 +18,40 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// The schema's bounds on what a platform says of an account, and on the echo
-// of a probe request.
+// Limits of the schema for account details from a platform, and for the echo of a probe request.
 const (
 	longestName  = 512
 	longestURL   = 2048
 	longestProbe = 256
 )
 
-// outcome is what one examination of a connection found.
+// outcome is the result of one examination of a connection.
 type outcome struct {
 	reason  string
 	message string
-	// probed is true if the platform was asked.
+	// probed is true if the platform was called.
 	probed bool
-	// loaded is the version of the working copy when the examination began; read is
-	// what it held at the end, after claims and renewals. Empty and nil if it
-	// could not be read.
+	// loaded is the version of the working copy at the start of the examination. read is its content at the end, after
+	// claims and renewals. They are empty and nil if the copy could not be read.
 	loaded string
 	read   *credentials.Credentials
-	// input is what the connection's Secret holds; nil if it could not be read. ignored says
-	// why it is not what the account works with, and adopted that it has become that.
+	// input is the content of the connection's Secret; nil if it could not be read. ignored explains why the account
+	// does not use it. adopted is true if the account has started to use it.
 	input   *credentials.Input
 	ignored ignored
 	adopted bool
-	// known is true if these are the credentials of the examination before, but for
-	// what Herald itself has renewed.
+	// known is true if the credentials have not changed since the previous examination, apart from Herald's own
+	// renewals.
 	known bool
-	// identity is the account behind the token; nil if it is not known.
+	// identity is the account that the token belongs to; nil if unknown.
 	identity *platforms.Identity
-	// account is what else the platform told about the account; nil if nothing new
-	// is known.
+	// account holds further details from the platform; nil if nothing new is known.
 	account *platforms.AccountInfo
-	// retryAt is when the platform allows the next call, if it said so.
+	// retryAt is when the platform allows the next call, if it reported a time.
 	retryAt time.Time
 }
 
-// progressOf says who has to act for each reason.
+// progressOf maps a reason to the progress that the condition reports.
 func progressOf(reason string) conditions.Progress {
 	switch reason {
 	case v1alpha1.ReasonConnected:
@@ -66,8 +63,7 @@ func progressOf(reason string) conditions.Progress {
 	}
 }
 
-// needsReconnect reports whether a reason says that the account needs other
-// credentials.
+// needsReconnect reports whether a reason means that the account needs other credentials.
 func needsReconnect(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
 }
@@ -86,7 +82,7 @@ func credentialsOutcome(err error) outcome {
 	return o
 }
 
-// workingCopyOutcome maps an error of the working copy to an outcome: one that is gone is made again.
+// workingCopyOutcome maps an error of the working copy to an outcome. A missing copy is created again.
 func workingCopyOutcome(err error) outcome {
 	o := credentialsOutcome(err)
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
@@ -95,7 +91,7 @@ func workingCopyOutcome(err error) outcome {
 	return o
 }
 
-// identityOutcome compares the owner of the token with the connection's account.
+// identityOutcome compares the token's account with the connection's account.
 func identityOutcome(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
 	if identity.AccountID != conn.Spec.AccountID {
 		return outcome{
@@ -122,13 +118,11 @@ func nameOf(identity platforms.Identity) string {
 	}
 }
 
-// triesAgain ends what is said of an account that the platform did not tell of:
-// the next examination needs no person.
+// triesAgain is appended to the message of a failure that the next examination may resolve without a person.
 const triesAgain = "; Herald tries again"
 
-// failureOutcome maps a platform's error to an outcome. Only a fault that a person can
-// mend disconnects the account; everything else passes. A code that Herald does not
-// know says nothing about the account.
+// failureOutcome maps a platform's error to an outcome. Only a fault that a user can fix disconnects the account; all
+// others are transient. An unlisted code has no meaning for the account.
 func failureOutcome(failure *platforms.Error) outcome {
 	o := outcome{probed: true, message: failure.Error()}
 	class := failure.Class
@@ -152,8 +146,8 @@ func failureOutcome(failure *platforms.Error) outcome {
 	return o
 }
 
-// apply writes an outcome into the status of the examined connection. probe is the
-// request that was there when the examination began.
+// apply writes an outcome into the status of the examined connection. probe is the probe request at the start of the
+// examination.
 func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
 	o = preserveDisconnected(status, o)
@@ -183,7 +177,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	}
 	applyIgnored(conn, o, now)
 	if o.reason == v1alpha1.ReasonConnected && reconnected {
-		// The platform refused other credentials.
+		// The refusal concerned the earlier credentials.
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
@@ -208,20 +202,18 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	}, conn.Generation, now)
 }
 
-// longestApp is the schema's bound.
+// longestApp is the schema's limit.
 const longestApp = 256
 
-// setApp enters which app the credentials are of. What was told of the limits of another
-// app holds that one no longer.
+// setApp records the app that the credentials belong to. A rate limit of another app no longer applies.
 func setApp(status *v1alpha1.ConnectionStatus, app string) {
 	if app = text.First(app, longestApp); status.App != app {
 		status.App, status.AppRateLimitedUntil = app, nil
 	}
 }
 
-// reconnectBy returns when a token can no longer be renewed: the end of the refresh
-// token, or of the access token on a platform without refresh tokens; zero if that is
-// not known.
+// reconnectBy returns when a token can no longer be renewed: the expiry of the refresh token, or of the access token on
+// a platform without refresh tokens. It returns zero if that is not known.
 func reconnectBy(token credentials.Token) time.Time {
 	if token.Refresh == "" || token.Refresh == token.Access {
 		return token.ExpiresAt
@@ -229,8 +221,7 @@ func reconnectBy(token credentials.Token) time.Time {
 	return token.RefreshExpiresAt
 }
 
-// preserveDisconnected keeps a disconnected connection disconnected while its platform does not
-// answer.
+// preserveDisconnected keeps a disconnected connection disconnected while its platform is unavailable.
 func preserveDisconnected(status *v1alpha1.ConnectionStatus, o outcome) outcome {
 	known := conditions.Reason(status.Conditions)
 	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.adopted || o.loaded == "" || o.loaded != status.CredentialsVersion {
@@ -245,7 +236,7 @@ func preserveDisconnected(status *v1alpha1.ConnectionStatus, o outcome) outcome 
 	return o
 }
 
-// writable returns a time that the schema takes, and nil for any other.
+// writable returns a time that the schema accepts, or nil.
 func writable(t time.Time) *v1alpha1.Time {
 	if t.IsZero() || t.Year() < 1000 || t.Year() > 2999 {
 		return nil

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// conn makes a connection whose last examination, an hour ago, found this.
+// conn returns a connection whose last examination, an hour ago, had this reason.
 func conn(reason string) *v1alpha1.Connection {
 	c := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "acme", UID: "u1", Generation: 1},
@@ -68,8 +68,7 @@ func TestOfFailure(t *testing.T) {
 	}
 }
 
-// TestUnlistedFailure has a platform refuse a question with a code that Herald does
-// not know: the account is not disconnected for that.
+// TestUnlistedFailure refuses a probe with an unlisted code: the account stays connected.
 func TestUnlistedFailure(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassUnknown} {
 		if got := failureOutcome(&platforms.Error{Class: class, Problem: "code 999", Code: "999", Unlisted: true}); got.reason != v1alpha1.ReasonPlatformUnavailable {
@@ -78,7 +77,7 @@ func TestUnlistedFailure(t *testing.T) {
 	}
 }
 
-// TestUnlistedFailuresAreCounted counts the codes that are in no table, and no others.
+// TestUnlistedFailuresAreCounted checks that only unlisted codes are counted.
 func TestUnlistedFailuresAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	e := &examination{Reconciler: &Reconciler{Options: Options{Unlisted: unlisted.New(registry)}}, conn: conn("")}
@@ -182,7 +181,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// changed is a connection whose spec was changed since it was examined.
+// changed returns a connection whose spec was changed since its examination.
 func changed(c *v1alpha1.Connection) *v1alpha1.Connection {
 	c.Generation++
 	return c
@@ -195,8 +194,7 @@ func instant(t *v1alpha1.Time) time.Time {
 	return t.Time
 }
 
-// The schema refuses a status that does not fit; then nothing at all would be
-// known of the connection.
+// The schema rejects an invalid status as a whole; the connection would then have no status at all.
 func TestApplyFitsTheSchema(t *testing.T) {
 	c := conn("")
 	read := readAs("8")
@@ -240,7 +238,7 @@ func TestApplyVerified(t *testing.T) {
 	before := func(version, verified string) v1alpha1.ConnectionStatus {
 		return v1alpha1.ConnectionStatus{CredentialsVersion: version, VerifiedVersion: verified}
 	}
-	// As an earlier version of Herald left it, which did not keep what was confirmed.
+	// An earlier version of Herald left this status, without the confirmed version.
 	earlier := func(reason string) v1alpha1.ConnectionStatus {
 		status := before("1", "")
 		conditions.Apply(&status.Conditions, conditions.Summary{Ready: reason == v1alpha1.ReasonConnected, Reason: reason}, 1, noon)

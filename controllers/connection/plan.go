@@ -19,9 +19,8 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
-// withheld returns why a connection is not used whatever its platform says; the zero
-// outcome if it may be. No platform is asked, so that each manager finds out at its start
-// what its configuration has changed.
+// withheld returns the outcome of a connection that may not be used, whatever its platform answers; the zero outcome if
+// it may. It calls no platform, so that a manager applies a changed configuration right after its start.
 func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
 	owned, err := r.Owned(ctx, conn.Namespace)
 	if err != nil {
@@ -40,8 +39,7 @@ func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (o
 	return outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}, nil
 }
 
-// withheldBy is the reason for which a connection is not used, as its status says; "" if
-// it is.
+// withheldBy returns the reason in the status if it means that the connection may not be used; otherwise "".
 func withheldBy(conn *v1alpha1.Connection) string {
 	switch reason := conditions.Reason(conn.Status.Conditions); reason {
 	case v1alpha1.ReasonNoTeam, v1alpha1.ReasonPlatformNotSupported, v1alpha1.ReasonPlanLimit:
@@ -51,8 +49,7 @@ func withheldBy(conn *v1alpha1.Connection) string {
 	}
 }
 
-// beyondPlan returns how many accounts the team's plan allows, if this connection is
-// beyond them; otherwise zero.
+// beyondPlan returns the plan's limit of accounts if this connection exceeds it; otherwise zero.
 func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) (int, error) {
 	if r.Owner == nil {
 		return 0, nil
@@ -87,13 +84,13 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours lists the connections that a change of one may move within the plan or
-// beyond it: all of the team, if its plan limits them.
+// neighbours returns the connections that a change of one may move within or beyond the plan: all of the team, if its
+// plan limits them.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }
 
-// connectionsOfTeam lists those that a change of the team's plan may affect.
+// connectionsOfTeam returns the connections that a change of the team's plan may affect.
 func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) []reconcile.Request {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return r.affected(ctx, team.Spec.Namespace, true)

@@ -33,11 +33,11 @@ var _ = Describe("A connection of a starter team", func() {
 		accounts := make([]*account, 12)
 		for i := range accounts {
 			accounts[i] = newAccount(ctx, limitedTeam, nil)
-			// The names are in the order of their age, also within a second.
+			// The order of the names is the order of creation, also within a second.
 			accounts[i].conn.Name = fmt.Sprintf("acme-%02d", i)
 			accounts[i].create(ctx)
 		}
-		// ready says of each connection whether it is.
+		// ready returns the readiness of all connections.
 		ready := func() string {
 			states := ""
 			for _, a := range accounts {

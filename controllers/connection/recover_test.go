@@ -34,7 +34,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 		for _, a := range accounts {
 			p.killed(ctx, a)
 		}
-		// The first request that has to do with a copy is not answered while the others wait.
+		// The first request for a copy gets no response while the others wait.
 		var first atomic.Value
 		goOn := make(chan struct{})
 		api := interceptor.NewClient(k8s, interceptor.Funcs{
@@ -67,7 +67,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 	})
 
 	Describe("and that the disk does not give", func() {
-		// The folder is away when the container starts, as a volume may be that is mounted late.
+		// The folder is missing when the container starts, as a volume may be that is mounted late.
 		var back func()
 		away := func(p pod) {
 			GinkgoHelper()

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// renamed makes a connection of another name for the account, with tokens of its own.
+// renamed creates a connection with another name for the account, with its own tokens.
 func (a *account) renamed(ctx context.Context, tokens map[string]string) *account {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Namespace: a.conn.Namespace, Name: a.conn.Name + "-renamed"}
@@ -34,7 +34,7 @@ func (a *account) renamed(ctx context.Context, tokens map[string]string) *accoun
 	return b
 }
 
-// ended are tokens of which the platform does not accept the access token any more.
+// ended replaces the access token by one that the platform no longer accepts.
 func ended(tokens map[string]string) map[string]string {
 	tokens[v1alpha1.CredentialsAccessToken] = "ended-long-ago"
 	return tokens

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// watched is X, with something happening before and after each renewal.
+// watched is X with callbacks before and after each renewal.
 type watched struct {
 	platforms.Platform
 	before, after func(ctx context.Context)
@@ -43,7 +43,7 @@ func (w watched) Refresh(ctx context.Context, token platforms.Token) (platforms.
 	return renewed, err
 }
 
-// newManager makes a reconciler as a manager of its own has it.
+// newManager returns the reconciler of another manager.
 func newManager(name string, api client.Client, p platforms.Platform) *connection.Reconciler {
 	GinkgoHelper()
 	r, err := connection.New(connection.Options{
@@ -63,7 +63,7 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 2})
 		a.create(ctx).copied(ctx)
 		refreshed := calls(ctx, "refresh_token")
-		// Both hold the same version of the Secret when they begin to renew.
+		// Both hold the same version of the Secret when they start to renew.
 		var both sync.WaitGroup
 		both.Add(2)
 		arrive := func(old client.WithWatch) client.WithWatch {
@@ -126,8 +126,8 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		a.create(ctx)
 		refreshed := calls(ctx, "refresh_token")
-		// The API server goes as soon as the platform has answered. What is
-		// cut short here is the patience, by the end of the spec's context.
+		// The API server becomes unavailable as soon as the platform has responded. The end of the spec's context
+		// shortens the wait.
 		var down atomic.Bool
 		api := interceptor.NewClient(k8s, interceptor.Funcs{
 			Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

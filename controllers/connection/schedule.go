@@ -17,37 +17,33 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// How often connections are examined.
+// Intervals of examinations.
 const (
-	// probeEvery is how often a platform is asked about an account, plus or minus
-	// a tenth.
+	// probeEvery is the interval between probes of an account, plus or minus a tenth.
 	probeEvery = time.Hour
 
-	// While a platform does not answer, each pause is the time since it stopped
-	// answering, within these bounds: the pauses double.
+	// Backoff while a platform is unavailable: each pause equals the time since the outage started, within these
+	// bounds, so that the pauses double.
 	minBackoff = 10 * time.Second
 	maxBackoff = 10 * time.Minute
 
-	// Secrets are not watched. A missing or invalid one is read again after
-	// secretMinBackoff, backing off to secretMaxBackoff; one whose account needs other
-	// credentials, every secretMaxBackoff.
+	// Secrets are not watched. A missing or invalid Secret is read again after secretMinBackoff, with a backoff up to
+	// secretMaxBackoff. The Secret of an account that needs other credentials is read every secretMaxBackoff.
 	secretMinBackoff = 2 * time.Second
 	secretMaxBackoff = time.Minute
 
-	// renewRetryPause bounds how soon a failed renewal is tried again, and minRenewPause
-	// how soon a new token is renewed.
+	// renewRetryPause is the minimum delay before a failed renewal is retried, minRenewPause the minimum delay before a
+	// new token is renewed.
 	renewRetryPause = 15 * time.Second
 	minRenewPause   = 2 * time.Second
 
-	// minRequestedPause is how soon after an examination that ended badly another one is made
-	// because a client asks. A bad answer is not given twice, so that each post to a broken
-	// account asks anew; those that come meanwhile wait, within the five seconds that a
-	// request has, for the answer to the next question.
+	// minRequestedPause is the minimum pause between a failed examination and the next one that a client requests. A
+	// failed result is not reused, so each post to a broken account requests an examination; requests within the pause
+	// share the next result. The pause fits into a request's timeout of five seconds.
 	minRequestedPause = 2 * time.Second
 )
 
-// spreadLead returns how long before its end a token is renewed: what the platform
-// asks for and up to a quarter more.
+// spreadLead returns how long before its expiry a token is renewed: the platform's lead plus up to a quarter.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
 	return declared + jitter.Within(declared/4, uid)
 }
@@ -61,8 +57,8 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 	return d
 }
 
-// renewable uses the access token as refresh token on a platform that has none, to
-// decide when it is renewed.
+// renewable sets the refresh token to the access token on a platform without refresh tokens, for scheduling the
+// renewal.
 func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
@@ -70,14 +66,14 @@ func renewable(read credentials.Credentials, limits platforms.Capabilities) cred
 	return read
 }
 
-// renewalDue reports whether a token is to be renewed before it is used.
+// renewalDue reports whether a token has to be renewed before use.
 func renewalDue(declared time.Duration, read credentials.Credentials, uid types.UID, now time.Time) bool {
 	token := read.Token
 	return token.Refresh != "" && !token.ExpiresAt.IsZero() && !now.Before(token.ExpiresAt.Add(-lead(declared, read, uid)))
 }
 
-// due reports whether a connection is to be examined now: it never was, it changed, a
-// client asks for it, or its time has come.
+// due reports whether a connection is to be examined now: it has never been examined, it changed, a client requested
+// it, or its scheduled time has come.
 func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
 	status := &conn.Status
 	switch {
@@ -96,8 +92,8 @@ func isProbeRequested(conn *v1alpha1.Connection) bool {
 	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
 }
 
-// untilRequested returns after how long a connection is examined for a client; zero or less for
-// at once. A time by another process's clock, which is ahead, delays nobody.
+// untilRequested returns the delay before an examination that a client requested; zero or less means now. A
+// LastProbedAt in the future, from a process whose clock is ahead, causes no delay.
 func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Duration {
 	if status.LastProbedAt == nil || status.LastProbedAt.After(now) || conditions.Reason(status.Conditions) == v1alpha1.ReasonConnected {
 		return 0
@@ -105,11 +101,11 @@ func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Durat
 	return status.LastProbedAt.Add(minRequestedPause).Sub(now)
 }
 
-// never is a time that never comes.
+// never is a time in the far future.
 var never = time.Unix(1<<40, 0)
 
-// dueAt returns when a connection is to be examined by the clock alone. It uses the
-// status only, since a process that was just started knows no more.
+// dueAt returns when a connection is scheduled to be examined. It uses only the status, because a new process has
+// nothing else.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)
@@ -138,7 +134,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	}
 }
 
-// requeueAfter returns how long until a connection that is not due is looked at again.
+// requeueAfter returns the requeue delay of a connection that is not due.
 func requeueAfter(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
 	at := dueAt(conn, declaredLead)
 	switch {
@@ -153,14 +149,12 @@ func requeueAfter(conn *v1alpha1.Connection, declaredLead time.Duration, now tim
 	}
 }
 
-// backoff returns how long to wait after a failure at now, if the first failure was at
-// since.
+// backoff returns the pause after a failure at now, if the first failure was at since.
 func backoff(since, now time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(now.Sub(since), shortest), longest)
 }
 
-// requeueAfterOutcome returns how long until an examined connection is looked at again; zero for
-// never.
+// requeueAfterOutcome returns the requeue delay of an examined connection; zero for none.
 func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
@@ -169,8 +163,7 @@ func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time
 	case reason == v1alpha1.ReasonConnected:
 		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		// However long a platform wants to be left alone: no answer is believed for
-		// longer than that.
+		// LongestBlock caps the delay that a platform may request.
 		return max(jitter.Around(backoff(since, now, minBackoff, maxBackoff), conn.UID), min(o.retryAt.Sub(now), ratelimit.LongestBlock))
 	case needsReconnect(reason):
 		return jitter.Around(secretMaxBackoff, conn.UID)
@@ -181,8 +174,8 @@ func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time
 	}
 }
 
-// untilRenewal returns how long until a token is renewed. A renewal that failed is
-// tried again soon; a token that cannot be renewed is looked at when it ends.
+// untilRenewal returns the time until a token is renewed. A failed renewal is retried soon; a token that cannot be
+// renewed is examined when it expires.
 func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	switch {
 	case o.read == nil || !o.read.Token.ExpiresAt.After(now):

@@ -22,7 +22,7 @@ import (
 
 const quarter = 15 * time.Minute
 
-// probed sets when a connection was last examined.
+// probed sets the time since the last examination.
 func probed(c *v1alpha1.Connection, ago time.Duration) *v1alpha1.Connection {
 	c.Status.LastProbedAt = v1alpha1.NewTimePtr(noon.Add(-ago))
 	return c
@@ -39,7 +39,7 @@ func asked(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
 	return c
 }
 
-// holding holds a connection because nothing is left of a limit.
+// holding blocks a connection because a limit is exhausted.
 func holding(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
 	c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(left))
 	c.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, ObservedAt: v1alpha1.NewTime(noon)}}
@@ -175,7 +175,7 @@ func TestMetrics(t *testing.T) {
 	bad.Name = "old"
 	off := conn("Disabled")
 	off.Name, off.Spec.Disabled = "off", true
-	// What is superseded is no trouble of its own beside what is refused.
+	// A superseded input does not count if another one is refused.
 	for _, why := range []string{v1alpha1.ConditionCredentialsRefused, v1alpha1.ConditionCredentialsSuperseded} {
 		meta.SetStatusCondition(&bad.Status.Conditions, metav1.Condition{Type: why, Status: metav1.ConditionTrue, Reason: "Because"})
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/herald-social/herald/internal/retries"
 )
 
-// seal keeps a renewed token for the next start of this container, before it is stored for the
-// first time: the process may end in the middle of that. It is of use only where the refresh
-// token was spent; elsewhere the token is renewed once more.
+// seal writes a renewed token to the spool before the first attempt to store it, in case the process ends in between.
+// Only a renewal that spent a refresh token needs this; other tokens can be renewed again.
 func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	before, renewed := pending.renewal.Before.Token, pending.renewal.Token
 	if pending.inherited || before.Refresh == "" || before.Refresh == renewed.Refresh {
@@ -31,18 +30,18 @@ func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	}
 }
 
-// discardSaved forgets a renewed token, which is stored, or of no use any more.
+// discardSaved drops a renewed token that is stored or no longer useful.
 func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account spool.Account) {
 	r.unsaved.Delete(key)
 	if err := r.Spool.Remove(account); err != nil {
-		// The next start finds that the working copy holds it, or a newer one.
+		// The next start sees that the working copy holds the same token or a newer one.
 		ctrl.LoggerFrom(ctx).Error(err, "nothing is lost", "copy", key)
 	}
 }
 
-// loadSpooled takes over the tokens that a process before this one left, so that no examination
-// renews with a token that was spent for one of them. It returns those that it did not know, and
-// whether all could be read; see Folder.Unread for the others.
+// loadSpooled loads the tokens that an earlier process left, so that no examination renews with a refresh token that
+// was already spent. It returns the tokens that are new to this process, and whether all could be read; for the others,
+// see Spool.HasUnreadable.
 func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	entries, all := r.Spool.Entries()
 	for _, e := range entries {
@@ -58,13 +57,12 @@ func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	return found, all
 }
 
-// Recover stores the renewed tokens that a process before this one left, and tries again until
-// all are stored or ctx ends. It waits neither for the lease nor for the cache: while the claim
-// of the renewal holds, another manager that leads by now does not spend the token before, and
-// the write is one of the working copy as it was read, if that holds this token before still.
+// Recover stores the renewed tokens that an earlier process left, and retries until all are stored or ctx ends. It
+// waits neither for the lease nor for the cache. This is safe: while the claim of the renewal is valid, another leader
+// does not spend the previous token, and the write is conditional on a working copy that still holds that token.
 //
-// Each token is stored beside the others, however many there are: the claims of all end at the
-// same time, and a request that is not answered is given up after a part of that.
+// The tokens are stored concurrently, because their claims expire at the same time. The timeout of a request is a
+// fraction of that time.
 func (r *Reconciler) Recover(ctx context.Context) {
 	var storing sync.WaitGroup
 	defer storing.Wait()
@@ -81,14 +79,14 @@ func (r *Reconciler) Recover(ctx context.Context) {
 	}
 }
 
-// storeInherited stores one token, and tries again until it is stored or ctx ends.
+// storeInherited stores one token and retries until it is stored or ctx ends.
 func (r *Reconciler) storeInherited(ctx context.Context, pending unsaved) {
 	for pause := retries.First; !r.tryRecover(ctx, pending) && r.sleep(ctx, pause); {
 		pause = min(2*pause, retries.Most)
 	}
 }
 
-// sleep reports whether a pause is over, and not ctx.
+// sleep waits for the pause and returns false if ctx ended first.
 func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -98,7 +96,7 @@ func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// tryRecover tries to store one token, and reports whether nothing is left to do.
+// tryRecover tries to store one token and reports whether nothing is left to do.
 func (r *Reconciler) tryRecover(ctx context.Context, pending unsaved) bool {
 	key := workingKey(pending.conn)
 	log := ctrl.LoggerFrom(ctx).WithValues("connection", pending.conn.Namespace+"/"+pending.conn.Name, "copy", key)
@@ -108,14 +106,14 @@ func (r *Reconciler) tryRecover(ctx context.Context, pending unsaved) bool {
 	}
 	defer done()
 	if now, _ := r.unsaved.Load(key); now == nil {
-		return true // an examination was first
+		return true // an examination has stored it
 	}
 	version, err := r.rescue(ctx, pending.conn)
 	switch {
 	case credentials.ReasonOf(err) == credentials.Unavailable:
 		return r.dropIfNamespaceGone(ctx, pending, err)
 	case err != nil:
-		// save has said so.
+		// save has logged the error.
 	case version != "":
 		log.Info("a renewed token was stored that this container could not store before it ended")
 	default:

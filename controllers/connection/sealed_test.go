@@ -32,14 +32,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// pod is what outlives a container: its folder.
+// pod is the folder of a pod, which survives its containers.
 type pod struct {
 	platform v1alpha1.Platform
 	client   platforms.Platform
 	folder   string
 }
 
-// start makes a reconciler as the pod's container has it, with a client of the Kubernetes API.
+// start returns a reconciler of the pod's container with a client of the Kubernetes API.
 func (p pod) start(api client.Client) *connection.Reconciler {
 	GinkgoHelper()
 	return p.startWith(api, p.open())
@@ -64,7 +64,7 @@ func (p pod) startWith(api client.Client, kept *spool.Spool) *connection.Reconci
 	return r
 }
 
-// kept counts the tokens in the folder.
+// kept returns the number of tokens in the folder.
 func (p pod) kept() int {
 	GinkgoHelper()
 	files, err := os.ReadDir(p.folder)
@@ -78,7 +78,7 @@ func (p pod) kept() int {
 	return n
 }
 
-// account makes one of the pod's platform whose token is due to be renewed.
+// account creates an account on the pod's platform with a token that is due for renewal.
 func (p pod) account(ctx context.Context) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
@@ -100,7 +100,7 @@ func (p pod) account(ctx context.Context) *account {
 	return a
 }
 
-// renewals counts what the platform was asked.
+// renewals returns the number of renewals that the platform received.
 func (p pod) renewals(ctx context.Context) int {
 	GinkgoHelper()
 	counts, err := site.Calls(ctx, string(p.platform))
@@ -108,8 +108,7 @@ func (p pod) renewals(ctx context.Context) int {
 	return counts["refresh_token"]
 }
 
-// killed has the container renew the token of an account, and end without a word while the
-// Kubernetes API does not take the new one.
+// killed renews the token of an account and ends the container before the Kubernetes API has stored the new token.
 func (p pod) killed(ctx context.Context, a *account) {
 	GinkgoHelper()
 	var away atomic.Bool
@@ -135,7 +134,7 @@ func (p pod) killed(ctx context.Context, a *account) {
 	Expect(p.kept()).To(Equal(kept + 1))
 }
 
-// works has an account examined, which must be connected then.
+// works examines an account, which has to be connected then.
 func (p pod) works(ctx context.Context, r *connection.Reconciler, a *account) {
 	GinkgoHelper()
 	probe := a.probe(ctx)

@@ -17,16 +17,13 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 )
 
-// adoptionTimeout is how long a Secret that the apiserver has noted may take to become
-// that of its connection. The apiserver gives itself less than a minute, with clocks
-// that differ.
+// adoptionTimeout is how long a Secret recorded by the apiserver may take to become the connection's Secret. The
+// apiserver's own timeout is under a minute; the rest allows for clock skew.
 const adoptionTimeout = 10 * time.Minute
 
-// sweepSecrets deletes the Secrets that the apiserver made for a connection and that are not
-// in use: those of accounts that were connected again, and those of an apiserver that
-// ended in between. Each is noted in an annotation of the connection, because Secrets
-// cannot be listed. It runs once the credentials in use are known to work. What fails
-// is tried again with the next examination.
+// sweepSecrets deletes the unused Secrets that the apiserver created for a connection. They hold earlier credentials,
+// or were left by an apiserver that ended too early. An annotation of the connection records each, because Secrets
+// cannot be listed. It runs once the credentials in use are known to work. The next examination retries failures.
 func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection) {
 	gone := map[string]any{}
 	for key, since := range conn.Annotations {
@@ -38,7 +35,7 @@ func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection
 		if err == nil && r.Clock.Now().Before(at.Add(adoptionTimeout)) {
 			continue
 		}
-		// The annotation may name any Secret: only one of this connection goes.
+		// The annotation may name any Secret: delete only one that this connection controls.
 		if err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, conn, name); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "credentials that are not in use are still there")
 			continue

@@ -18,11 +18,11 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The apiserver notes each Secret that it makes for a connection before it makes it.
+// The apiserver records each Secret of a connection before it creates the Secret.
 var _ = Describe("Secrets that the apiserver made", func() {
 	const old, young = time.Hour, time.Minute
 
-	// made makes a Secret of a connection, and notes it.
+	// made creates a Secret of a connection and records it.
 	made := func(ctx context.Context, a *account, name string, age time.Duration, owned bool) *corev1.Secret {
 		GinkgoHelper()
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name}, StringData: tokensOf(a.Account)}

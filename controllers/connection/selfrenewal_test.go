@@ -25,7 +25,7 @@ import (
 
 var _ = Describe("A token that renews itself", func() {
 	It("is renewed ahead of its end without a refresh token, and kept while it is too young", func(ctx SpecContext) {
-		// Threads renews a token that has lived a sixtieth of its life.
+		// Threads renews a token after a sixtieth of its lifetime.
 		id := fmt.Sprint(1000 + serial.Add(1))
 		made, err := site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60})
 		Expect(err).NotTo(HaveOccurred())
@@ -36,7 +36,7 @@ var _ = Describe("A token that renews itself", func() {
 			conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
 				Platform: v1alpha1.PlatformThreads, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
 			}},
-			// It ends so soon that its renewal is due.
+			// It expires so soon that its renewal is due.
 			secret: &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{
 				v1alpha1.CredentialsAccessToken: made.AccessToken,
 				v1alpha1.CredentialsExpiresAt:   time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339),

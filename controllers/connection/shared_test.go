@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("Many connections of one account", func() {
-	// another makes one more connection with the same input.
+	// another creates another connection with the same input.
 	another := func(ctx context.Context, a *account, name string) *account {
 		GinkgoHelper()
 		b := &account{Account: a.Account, secret: a.secret, conn: a.conn.DeepCopy()}

@@ -39,14 +39,14 @@ func TestConnectionController(t *testing.T) {
 	RunSpecs(t, "Connection controller")
 }
 
-// The manager works in the namespaces "managed", "limited-team" and "homeless" only, so that the specs which
-// call Reconcile step by step have their namespace for themselves.
+// The manager watches only the namespaces "managed", "limited-team" and "homeless", so that specs which call Reconcile
+// step by step have their namespace for themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
 	// limitedTeam is the namespace of a team whose plan has limits.
 	limitedTeam = "limited-team"
-	// homeless is owned by no team until a spec makes one.
+	// homeless has no team until a spec creates one.
 	homeless = "homeless"
 )
 
@@ -103,20 +103,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 })
 
-// apps are those of the installation.
+// apps are the apps of the installation.
 var apps = appid.Apps{
 	v1alpha1.PlatformX:       {ID: "herald", Secret: func() string { return "the app's secret" }},
 	v1alpha1.PlatformThreads: {ID: "herald", Secret: func() string { return "the app's secret" }},
 }
 
-// account is an account of the sandbox, and its Connection and Secret.
+// account is an account of the sandbox with its Connection and Secret.
 type account struct {
 	sandboxtest.Account
 	conn   *v1alpha1.Connection
 	secret *corev1.Secret
 }
 
-// newAccount makes an account, without connecting it.
+// newAccount creates an account without connecting it.
 func newAccount(ctx context.Context, namespace string, settings map[string]any) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
@@ -130,7 +130,7 @@ func newAccount(ctx context.Context, namespace string, settings map[string]any) 
 		}},
 		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
 	}
-	// What a spec leaves behind would go on calling the sandbox.
+	// Remaining connections would continue to call the sandbox.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
 		Expect(site.ClearFaults(ctx)).To(Succeed())
@@ -162,7 +162,7 @@ func (a *account) fault(ctx context.Context, f sandboxtest.Fault) {
 	Expect(site.Fault(ctx, f)).To(Succeed())
 }
 
-// probe asks for an examination, as the apiserver does, and returns its token.
+// probe requests an examination, as the apiserver does, and returns the value of the request.
 func (a *account) probe(ctx context.Context) string {
 	GinkgoHelper()
 	token := fmt.Sprint("probe-", serial.Add(1))
@@ -178,7 +178,7 @@ func (a *account) read(ctx context.Context) *v1alpha1.Connection {
 	return a.conn
 }
 
-// copied makes the working copy of the account, without asking the platform.
+// copied creates the working copy of the account without calling the platform.
 func (a *account) copied(ctx context.Context) credentials.Credentials {
 	GinkgoHelper()
 	store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "copier", apps)
@@ -197,7 +197,7 @@ func (a *account) working(ctx context.Context) *corev1.Secret {
 	return &secret
 }
 
-// stored reads what people gave, as it is now.
+// stored reads the user's Secret.
 func (a *account) stored(ctx context.Context) *corev1.Secret {
 	GinkgoHelper()
 	var secret corev1.Secret
@@ -205,8 +205,7 @@ func (a *account) stored(ctx context.Context) *corev1.Secret {
 	return &secret
 }
 
-// state reads the Ready condition as "status reason", and the request that was
-// answered.
+// state returns a function that reads the Ready condition as "status reason", and the last handled request.
 func (a *account) state(ctx context.Context) func() string {
 	return func() string {
 		c := a.read(ctx)
@@ -222,8 +221,8 @@ func (a *account) state(ctx context.Context) func() string {
 	}
 }
 
-// calls counts what the sandbox was asked. Specs run one after another, so the
-// difference between two counts is one spec's own.
+// calls returns the number of requests to the sandbox. Specs run one after another, so the difference between two
+// counts belongs to one spec.
 func calls(ctx context.Context, operation string) int {
 	GinkgoHelper()
 	counts, err := site.Calls(ctx, "x")

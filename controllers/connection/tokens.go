@@ -22,20 +22,17 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Bounds of a renewal, which the caller's context does not end: once begun, it is
-// finished, because the refresh token may be spent.
+// Limits of a renewal. The caller's context does not cancel a renewal that has started, because the refresh token may
+// already be spent.
 const (
-	// refreshWithin bounds the call to the platform.
+	// refreshWithin is the timeout of the call to the platform.
 	refreshWithin = 15 * time.Second
-	// saveWithin is how long one examination tries to store a renewed token; the
-	// next examinations continue, and while the manager stops the keeper, for as long as
-	// that may take.
+	// saveWithin limits how long one examination tries to store a renewed token. Later examinations retry, and the
+	// flusher does during shutdown, for up to Grace.
 	saveWithin = 60 * time.Second
-	// claimPatience is how long to wait for another manager's renewal: more than
-	// both together.
+	// claimPatience is how long to wait for the renewal of another manager: longer than both timeouts together.
 	claimPatience = 90 * time.Second
-	// mostConflicts is how often a write gives way to clients that change something
-	// else in the Secret.
+	// mostConflicts limits the retries after conflicts with clients that change something else in the Secret.
 	mostConflicts = 5
 )
 
@@ -46,19 +43,18 @@ const (
 	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )
 
-// unsaved is a renewed token that could not be stored yet, and the account that it is of.
+// unsaved is a renewed token that could not be stored yet, with its account.
 type unsaved struct {
 	conn    *v1alpha1.Connection
 	renewal credentials.Renewal
-	// from is the fingerprint of the token that it was obtained with.
+	// from is the fingerprint of the token that was exchanged.
 	from string
-	// inherited is true if an earlier process renewed it, of which the sealed token is all that is
-	// known.
+	// inherited is true for a token of an earlier process. Only the sealed token is known then.
 	inherited bool
 }
 
-// renew exchanges the refresh token for a new token and stores that. If it fails, the
-// outcome says why; else it is nil.
+// renew exchanges the refresh token for a new token and stores it. It returns nil on success, and otherwise the outcome
+// of the failure.
 func (e *examination) renew(ctx context.Context) *outcome {
 	before := e.read.Token
 	if !e.proven() {
@@ -77,7 +73,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		return failed
 	}
 	if e.read.Token.Access != before.Access {
-		// Another manager has just stored another token, or a person has.
+		// Another manager or a person has just stored another token.
 		return nil
 	}
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
@@ -101,10 +97,9 @@ func (e *examination) renew(ctx context.Context) *outcome {
 	return nil
 }
 
-// withApp completes a renewed token, and says which app it is of. A platform with refresh
-// tokens renews one only for the app that it is of, which names itself and shows its
-// secret. Where a token is renewed by itself the platform asks for no app: the new one
-// is of the app of the old one.
+// withApp completes a renewed token with its app and refresh token. A platform with refresh tokens renews a token only
+// for the token's own app, which authenticates with its secret. A platform that renews access tokens directly requires
+// no app; the new token belongs to the same app as the old one.
 func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 	renewed.App = e.Store.App(e.conn.Spec.Platform)
 	if e.platform.Capabilities().RenewsItself {
@@ -116,9 +111,8 @@ func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 	return renewed
 }
 
-// claim records in the working copy that its token is about to be renewed. It gives way to
-// clients that change the Secret at the same time: if the token is another one
-// afterwards, nothing is claimed.
+// claim records in the working copy that its token is about to be renewed. It retries after conflicts. If the token has
+// changed, it claims nothing.
 func (e *examination) claim(ctx context.Context) *outcome {
 	for range mostConflicts {
 		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimPatience); !may {
@@ -145,13 +139,13 @@ func (e *examination) claim(ctx context.Context) *outcome {
 	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
 }
 
-// workingKey names the working copy of a connection's account.
+// workingKey returns the name of the working copy of a connection's account.
 func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
 	return types.NamespacedName{Namespace: conn.Namespace, Name: credentials.WorkingName(conn)}
 }
 
-// save stores a renewed token before it is used, and keeps it in memory for the next
-// examination if the API server does not answer.
+// save stores a renewed token before it is used, and keeps it in memory for the next examination while the API server
+// is unavailable.
 func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	r.unsaved.Store(workingKey(pending.conn), pending)
 	r.seal(ctx, pending)
@@ -173,16 +167,15 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 	return stored, err
 }
 
-// store writes a renewed token. If the working copy was changed meanwhile, it writes the
-// token all the same, unless the copy holds another token: then that one counts. A token that
-// an earlier process left is not stored if the copy is gone.
+// store writes a renewed token. After a conflict it writes again, unless the working copy now holds another token,
+// which then takes precedence. A token of an earlier process is not stored if the copy is gone.
 func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	renewal := pending.renewal
 	var err error
 	if pending.inherited {
 		renewal.Before, err = r.Store.Working(ctx, pending.conn)
 		if credentials.ReasonOf(err) == credentials.NotFound {
-			return credentials.Credentials{}, nil // the account was disconnected meanwhile
+			return credentials.Credentials{}, nil // the account was disconnected
 		}
 		if err != nil || renewal.Before.Token.Fingerprint() != pending.from {
 			return renewal.Before, err
@@ -212,8 +205,7 @@ func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Cr
 	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
 }
 
-// asStored reads back the stored token with its time of renewal; if it cannot, it
-// returns the token as it is.
+// asStored reads the stored token back with its time of renewal. If that fails, it returns the token as written.
 func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
 	if found, err := r.Store.Working(ctx, conn); err == nil && found.Token.Access == token.Access {
 		return found
@@ -221,9 +213,9 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that an earlier examination could not store, of this connection or
-// of another one of the account, or by a process before this one. It returns the version of the working copy that holds it;
-// "" if there was none, or the copy holds another one.
+// rescue stores a token that could not be stored earlier: by an examination of this connection or of another one of the
+// account, or by an earlier process. It returns the version of the working copy that holds the token, or "" if there
+// was none or the copy holds another one.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
 	v, ok := r.unsaved.Load(workingKey(conn))
 	pending, isOne := v.(unsaved)
@@ -237,14 +229,12 @@ func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (ver
 	return stored.Version, nil
 }
 
-// secretAnnotation names the Secret that a Connection used last, if the Connection
-// controls it: once it uses another one, the old one is deleted. Secrets that people
-// created are theirs to delete.
+// secretAnnotation holds the name of the last used Secret, if the Connection controls it. Once the Connection uses
+// another Secret, the old one is deleted. Herald does not delete Secrets that users created.
 const secretAnnotation = "social.herald.dev/credentials-secret"
 
-// deleteOldSecret deletes the Secret that an earlier connection of the account has left. It runs
-// once the new credentials are known to work, and are those that the connection refers to. If
-// it fails, the next examination tries again.
+// deleteOldSecret deletes the Secret that an earlier connection of the account left. It runs once the new credentials
+// are known to work and the connection refers to them. The next examination retries failures.
 func (r *Reconciler) deleteOldSecret(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
 	if input == nil || input.Freshness != credentials.Current {
 		return
@@ -276,8 +266,8 @@ func (r *Reconciler) recordSecret(ctx context.Context, conn *v1alpha1.Connection
 	return annotate(ctx, r.Client, conn, secretAnnotation, value)
 }
 
-// annotate sets an annotation of a connection, or removes it for nil; of one that is gone
-// or has been made anew, nothing.
+// annotate sets an annotation of a connection, or removes it if value is nil. It ignores a connection that was deleted
+// or re-created.
 func annotate(ctx context.Context, writer client.Writer, conn *v1alpha1.Connection, key string, value any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": conn.UID, "annotations": map[string]any{key: value}},
@@ -288,18 +278,18 @@ func annotate(ctx context.Context, writer client.Writer, conn *v1alpha1.Connecti
 	return client.IgnoreNotFound(writer.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// Tokens hands out the tokens of a cache in the form that platforms take.
+// Tokens returns the tokens of a cache as platforms.Token.
 type Tokens struct {
 	Cache *credentials.Cache
 }
 
-// NewTokens returns the Tokens of a manager: it reads credentials from the store, and asks
-// for an examination when it finds others than the platform confirmed.
+// NewTokens returns the Tokens of a manager. It reads credentials from the store, and requests an examination when they
+// differ from those that the platform confirmed.
 func NewTokens(store *credentials.Store, writer client.Writer, c clock.PassiveClock) Tokens {
 	return Tokens{Cache: credentials.NewCache(store, c, newProbeRequester(writer))}
 }
 
-// newProbeRequester asks the controller of this package for an examination, as clients do.
+// newProbeRequester returns a function that requests an examination by annotation, as clients do.
 func newProbeRequester(writer client.Writer) credentials.ExaminationRequester {
 	return func(ctx context.Context, conn *v1alpha1.Connection, version string) error {
 		log := ctrl.LoggerFrom(ctx).WithValues("connection", client.ObjectKeyFromObject(conn), "secret", conn.Spec.CredentialsSecretRef.Name)
@@ -312,12 +302,12 @@ func newProbeRequester(writer client.Writer) credentials.ExaminationRequester {
 	}
 }
 
-// Token returns the connection's current token, if the platform confirmed it. Errors are
-// *credentials.Error, or those of ctx.
+// Token returns the connection's current token, if the platform confirmed it. Errors are *credentials.Error or
+// ctx.Err().
 func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
 	token, err := t.Cache.Token(ctx, conn)
 	return platforms.Token(token), err
 }
 
-// Forget drops the token of a connection, after the platform refused it.
+// Forget drops the token of a connection after the platform refused it.
 func (t Tokens) Forget(conn *v1alpha1.Connection) { t.Cache.Forget(conn) }
