@@ -24,8 +24,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// checkUpload checks whether a file was uploaded; if not, it offers an upload address, or
-// ends the wait.
+// checkUpload verifies an uploaded file. If there is no file yet, it offers an upload address or ends the wait.
 func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -63,8 +62,8 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 	return w.recheckAfter, r.write(ctx, m, before)
 }
 
-// reportUnowned shows that no team owns the namespace of a file that has not arrived, and takes
-// its upload address away. A Team that comes to own it wakes the Media.
+// reportUnowned reports that no team owns the namespace of a pending file, and removes its upload address. A Team that
+// acquires the namespace triggers a reconciliation.
 func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
@@ -74,24 +73,24 @@ func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time
 	return r.status.RequeueAfter(m, 0), err
 }
 
-// reportOverwritten shows that the file is overwritten again and again, and returns when to
-// check it again. It offers no fresh address meanwhile, so that this ends.
+// reportOverwritten reports that the file keeps being overwritten, and returns when to check it again. It issues no new
+// upload address, so that the uploads end.
 func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	state := probe.Overwritten()
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
-// noStore is the message about an installation without a store.
+// noStore is the message of an installation without a store.
 const noStore = "This installation keeps no media files: post text, or have the section media of its configuration written."
 
-// isWithoutStore reports whether a Media had no store when it was looked at last.
+// isWithoutStore reports whether the last reconciliation of a Media found no store.
 func isWithoutStore(m *v1alpha1.Media) bool {
 	return conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable
 }
 
-// reportUnavailable shows that the store does not answer, and returns an error so that the
-// work queue tries again. What the store said is for the log.
+// reportUnavailable reports that the store is unavailable, and returns an error so that the work queue retries. The
+// store's error appears only in the log.
 func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
 	if errors.Is(err, store.ErrNone) {
 		r.describe(m, v1alpha1.MediaPending, conditions.Stuck, v1alpha1.ReasonStoreUnavailable, noStore)
@@ -102,13 +101,13 @@ func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, b
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
 
-// verify examines the file and sets the status that follows.
+// verify examines the file and sets the resulting status.
 func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline.Verification)
 	defer cancel()
 	status, err := r.Verify(ctx, m.DeepCopy())
 	if errors.Is(err, store.ErrNotFound) && store.Restored(m) {
-		// What was uploaded or fetched since lies under its own key.
+		// A file that was uploaded or fetched after the restore has the Media's own key.
 		own := m.DeepCopy()
 		own.Annotations[v1alpha1.FileAnnotation] = store.UIDKey(m)
 		if status, err = r.Verify(ctx, own); err == nil {
@@ -122,8 +121,8 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// compare checks whether the file of a verified Media is still the verified one. A
-// missing file is not given up: the store may be the wrong one, or come back.
+// compare checks whether the stored file of a verified Media is still the verified one. A missing file is not final:
+// the store may be misconfigured, or recover.
 func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	object, err := r.Store.Stat(ctx, store.Key(m))
 	switch {
@@ -141,9 +140,8 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// fetch downloads the file of a Media from its source and verifies it like an upload.
-// A file that is already in the store, because an earlier process ended before it
-// could write that, is not fetched again.
+// fetch downloads the file of a Media from its source and verifies it like an upload. It does not download a file that
+// is already in the store because an earlier process ended before it wrote the status.
 func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -174,26 +172,26 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	var problem *fetch.DownloadError
 	switch err := r.download(turn, m); {
 	case err != nil && errors.Is(context.Cause(turn), errPreempted):
-		return jitter.Around(fetchSoonest, m.UID), nil // it begins anew when its team has a place again
+		return jitter.Around(fetchSoonest, m.UID), nil // the download restarts when its team has a slot again
 	case errors.As(err, &problem):
 		ctrllog.FromContext(ctx).Info("cannot fetch the source", "reason", problem.Message, "cause", problem.Unwrap(), "final", problem.Final)
 		return r.reportFetchFailed(ctx, m, before, problem)
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
-	if err := r.verify(ctx, m); err != nil { // No client has an address to write to.
+	if err := r.verify(ctx, m); err != nil { // No client has an upload address.
 		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
 	}
 	return 0, r.conclude(ctx, m, before)
 }
 
-// wasFetchDelayed reports whether a fetch was kept waiting by the store, by the lack of a team, or by the team's budget.
+// wasFetchDelayed reports whether a fetch waited for the store, a team, or the team's budget.
 func wasFetchDelayed(m *v1alpha1.Media) bool {
 	reason := conditions.Reason(m.Status.Conditions)
 	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonBudgetLimit
 }
 
-// markFetching sets the status to fetching, unless it already says how that goes.
+// markFetching sets the status to fetching, unless the status already reports the progress of the fetch.
 func (r *Reconciler) markFetching(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
 	if conditions.Reason(m.Status.Conditions) == "" || wasFetchDelayed(m) {
@@ -202,8 +200,8 @@ func (r *Reconciler) markFetching(m *v1alpha1.Media) *v1alpha1.Media {
 	return m
 }
 
-// isCurrent reports whether a Media is as it was read: an old copy in the cache must not
-// cause a second download of a gigabyte.
+// isCurrent reports whether a Media is unchanged since it was read. A stale copy from the cache must not cause a second
+// download of a gigabyte.
 func (r *Reconciler) isCurrent(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
@@ -227,7 +225,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 	})
 }
 
-// reportFetchFailed writes that a source could not be fetched, and whether Herald tries again.
+// reportFetchFailed reports that a source could not be fetched, and whether Herald retries.
 func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.DownloadError) (time.Duration, error) {
 	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
 	sentence := cannotFetch(m.Spec.Source.URL, p.Message)
@@ -249,12 +247,12 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 	}
 }
 
-// longestAddress is how much of a source's address a message holds, in bytes: the
-// rest of the sentence must fit beside it into an event.
+// longestAddress limits the source's address in a message, in bytes. The rest of the sentence has to fit into an event
+// as well.
 const longestAddress = 256
 
-// cannotFetch says which source cannot be fetched, and why. It leaves out what follows
-// the path of the address, where signatures and tokens are.
+// cannotFetch returns the message about a source that cannot be fetched. It omits the query and fragment of the
+// address, which may hold signatures and tokens.
 func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]

@@ -18,26 +18,25 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// A team's files are waited for, and fetched, within its budget: beyond it a Media gets no
-// address to upload to and is not fetched. It has its turn when others have come, or are
-// given up. The API refuses its own beforehand; those count, and are never kept waiting.
+// The team's budget limits the pending and fetching files. Beyond it, a Media gets no upload address and is not
+// fetched. It proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a
+// Media; such Media count, and never wait.
 
 const (
-	// pendingIndex is the index of the Media that take a part of the budget.
+	// pendingIndex is the index of the Media that count towards the budget.
 	pendingIndex = "pending"
 	isPending    = "true"
-	// minBudgetPause is how long a Media waits before it is looked whether there is room. One
-	// that has waited for long waits a quarter of that time, up to maxBudgetPause: a
-	// team may have a hundred thousand that wait, which must not keep others' from
-	// being looked at.
+	// minBudgetPause is the first pause before a waiting Media checks the budget again. Later pauses are a quarter of
+	// the time waited, up to maxBudgetPause: a team may have a hundred thousand waiting Media, which must not delay
+	// other teams.
 	minBudgetPause, maxBudgetPause = 30 * time.Second, 10 * time.Minute
-	// reservationTTL is how long a place is kept that the cache does not show: it does within
-	// a second or so.
+	// reservationTTL is the TTL of a reservation that the cache does not show yet. The cache normally shows it within
+	// about a second.
 	reservationTTL = time.Minute
 )
 
-// pending lists what indexes a Media whose file may come at any time: it has an address, or
-// is being fetched.
+// pending is the index function for Media whose file may arrive at any time: they have an upload address or are being
+// fetched.
 func pending(obj client.Object) []string {
 	if m, ok := obj.(*v1alpha1.Media); ok && hasReservation(m) {
 		return []string{isPending}
@@ -45,7 +44,7 @@ func pending(obj client.Object) []string {
 	return nil
 }
 
-// hasReservation reports whether a Media takes a part of the budget already.
+// hasReservation reports whether a Media already counts towards the budget.
 func hasReservation(m *v1alpha1.Media) bool {
 	if m.Status.Phase != "" && m.Status.Phase != v1alpha1.MediaPending || !m.DeletionTimestamp.IsZero() {
 		return false
@@ -57,7 +56,7 @@ func hasReservation(m *v1alpha1.Media) bool {
 	return reason == v1alpha1.ReasonFetching || reason == v1alpha1.ReasonFetchFailed
 }
 
-// reservations are those that were just given, which the cache may not show yet.
+// reservations are recent reservations that the cache may not show yet.
 type reservations struct {
 	mu      sync.Mutex
 	byMedia map[types.NamespacedName]reservation
@@ -68,8 +67,8 @@ type reservation struct {
 	at    time.Time
 }
 
-// reserveBudget takes a place for a Media in its team's budget, unless it has one; otherwise message
-// says what there is too much of.
+// reserveBudget reserves room for a Media in its team's budget, unless it has a reservation. If there is no room,
+// message names the exceeded limit.
 func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
 	if r.Owner == nil || hasReservation(m) {
 		return "", nil
@@ -79,7 +78,7 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 		return "", fmt.Errorf("cannot find the team whose budget the file takes: %w", err)
 	}
 	budget := plan.BudgetOf(team)
-	// One at a time looks, and takes.
+	// The lock makes check and reservation atomic.
 	r.reservations.mu.Lock()
 	defer r.reservations.mu.Unlock()
 	var others v1alpha1.MediaList
@@ -107,8 +106,8 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 	return "", nil
 }
 
-// uncached returns how many places of a namespace, but for one, were given that a list does
-// not show yet, and their bytes. It forgets those that it shows. Its caller holds the lock.
+// uncached returns the number and bytes of a namespace's reservations that shown lacks, except for the Media but. It
+// deletes the reservations that shown contains. The caller holds the lock.
 func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaList, now time.Time) (files, bytes int64) {
 	for i := range shown.Items {
 		delete(p.byMedia, client.ObjectKeyFromObject(&shown.Items[i]))
@@ -125,15 +124,14 @@ func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaL
 	return files, bytes
 }
 
-// reportBudgetFull shows that a Media waits until the budget has room for it, and returns when to look
-// again.
+// reportBudgetFull reports that a Media waits for room in the budget, and returns the requeue delay.
 func (r *Reconciler) reportBudgetFull(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
 		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
 	return jitter.Around(budgetPause(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
 }
 
-// budgetPause is how long a Media that has waited for so long waits for room again.
+// budgetPause returns the pause before the next check of the budget.
 func budgetPause(waited time.Duration) time.Duration {
 	return min(max(waited/4, minBudgetPause), maxBudgetPause)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("Files beyond the team's budget", func() {
-	// boundedDesk works with a budget, in a namespace that begins empty.
+	// boundedDesk returns a desk with a budget, in a namespace that is empty at first.
 	boundedDesk := func(ctx context.Context, b v1alpha1.TeamBudget) *desk {
 		GinkgoHelper()
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Media{}, client.InNamespace(bounded))).To(Succeed())
@@ -62,7 +62,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 			ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
 			g.Expect(ready.Message).To(And(ContainSubstring(words), ContainSubstring(`of Team "acme"`), ContainSubstring("has its turn by itself")))
 		})
-		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)) // who has an address keeps it
+		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)) // an issued address is kept
 		Expect(k8s.Delete(ctx, first)).To(Succeed())
 		d.clock.Step(reservationTTL)
 		d.step(ctx, second, func(g Gomega, m *v1alpha1.Media) {

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package media maintains media files: it notices uploads and verifies them, fetches
-// files that have a source, ends the wait for files that never arrive, deletes what
-// no post uses, and makes sure that no file outlives its Media.
+// Package media maintains media files. It verifies uploads, fetches files that have a source, expires files that never
+// arrive, deletes Media that no post uses, and makes sure that no file outlives its Media.
 //
-// A Media has a finalizer, so that its file is deleted first. The sweep finds a file
-// that arrives after its Media is gone.
+// A Media has a finalizer, so that its file is deleted first. The sweep finds a file that arrives after its Media is
+// gone.
 package media
 
 import (
@@ -54,15 +53,13 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// conflictPause is how long to wait after a conflict; meanwhile the watch
-	// delivers the other change.
+	// conflictPause is the requeue delay after a conflict. The watch delivers the other change meanwhile.
 	conflictPause = time.Second
-	// writeWithin bounds the write of a status, which is finished even if the
-	// process is told to end.
+	// writeWithin is the timeout of a status write, which completes even during shutdown.
 	writeWithin = 10 * time.Second
 )
 
-// Store keeps the files; *store.Store implements it.
+// Store stores the files; *store.Store implements it.
 type Store interface {
 	PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error)
 	Stat(ctx context.Context, key string) (store.Object, error)
@@ -78,55 +75,49 @@ type Source interface {
 	Get(ctx context.Context, address string, want fetch.Expected, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
-// Requests keeps requests whose objects are gone; *archive.Archive implements it.
+// Requests stores requests whose objects are gone; *archive.Archive implements it.
 type Requests interface {
 	PutRequest(ctx context.Context, team archive.Team, name string, r archive.Request) error
 }
 
-// Options is what the reconciler needs. Required are those that say nothing else.
+// Options configures the Reconciler. All fields are required unless their comment gives a default.
 type Options struct {
-	// Client reads from a cache, in which SetupWithManager indexes the posts, and
-	// writes to the API server.
+	// Client reads from a cache with the indexes of SetupWithManager, and writes to the API server.
 	Client client.Client
 	// APIReader reads from the API server.
 	APIReader client.Reader
-	// Store keeps the files.
+	// Store stores the files.
 	Store Store
-	// Verify examines the file of a Media and returns the status that follows:
-	// uploaded or rejected. It returns store.ErrNotFound if there is no file, and
-	// store.ErrChanged if the file is overwritten all the time.
+	// Verify examines the file of a Media and returns the resulting status: uploaded or rejected. It returns
+	// store.ErrNotFound if there is no file, and store.ErrChanged if the file keeps being overwritten.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// Source downloads the files that have one.
+	// Source downloads the files of Media that have a source.
 	Source Source
-	// UnusedAfter is how long a file without a post is kept. An upload address in
-	// the status is renewed for as long.
+	// UnusedAfter is how long an unused file is kept. An upload address in the status is renewed for the same time.
 	UnusedAfter time.Duration
-	// Retention says how long a rejected Media stays: as long as a finished post.
+	// Retention returns how long a rejected Media is kept: as long as a finished post.
 	Retention retention.Policy
-	// MayDelete returns an error if nothing may be removed from the store that another cluster
-	// may have put there, *installation.ForeignBucketError if it is another's. What was stored for
-	// a Media of this cluster goes with it all the same. Without it all may be removed.
+	// MayDelete returns an error if files that another cluster may have stored must not be deleted,
+	// *installation.ForeignBucketError if the bucket belongs to another cluster. A file stored for a Media of this
+	// cluster is deleted with the Media regardless. If nil, everything may be deleted.
 	MayDelete func(ctx context.Context) error
-	// Namespaces are those that this installation serves. Files of others stay in the
-	// store.
+	// Namespaces are the namespaces that this installation serves. Files of other namespaces stay in the store.
 	Namespaces configv1alpha1.Namespaces
-	// Owned reports whether a team owns a namespace. In others, no file is taken.
+	// Owned reports whether a team owns a namespace. No file is accepted in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Owner returns the team that owns a namespace, or nil: its budget bounds the files that
-	// are waited for. Without it nothing does.
+	// Owner returns the team that owns a namespace, or nil. The team's budget limits the pending files. If Owner is
+	// nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Requests keeps the requests under an Idempotency-Key that created Media which are
-	// deleted; nil keeps none.
+	// Requests stores the requests with an Idempotency-Key whose Media were deleted; nil stores none.
 	Requests Requests
-	// Clock is the time.
+	// Clock is the clock of the process.
 	Clock clock.WithTicker
-	// Events takes the events of media files; nil emits none.
+	// Events records the events of Media; nil emits none.
 	Events events.EventRecorder
-	// Metrics counts what is done; nil counts nothing.
+	// Metrics counts uploads, fetches and removals; nil counts nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many media files are reconciled at once: most of
-	// the time they wait for the store (default 16). MaxFetches is how many of them are
-	// fetched from their source (default 8), so that workers are left for uploads.
+	// MaxConcurrentReconciles limits the Media reconciled concurrently; mostly they wait for the store (default 16).
+	// MaxFetches limits concurrent fetches (default 8), so that workers remain for uploads.
 	MaxConcurrentReconciles int
 	MaxFetches              int
 }
@@ -140,7 +131,7 @@ type Reconciler struct {
 	reservations reservations
 }
 
-// New returns a reconciler; an error says which of the required options is missing.
+// New returns a Reconciler. It returns an error if a required option is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter, Owned and Clock")
@@ -160,9 +151,9 @@ func New(o Options) (*Reconciler, error) {
 	return r, nil
 }
 
-// SetupWithManager adds the reconciler and its sweep to a manager. A Media is
-// reconciled when it changes, when a post that refers to it comes or goes, when a Team
-// comes to own its namespace, and by the clock. The manager's cache has cached.MediaIndex.
+// SetupWithManager adds the reconciler and its sweep to a manager. A Media is reconciled when it changes, when a post
+// that refers to it is created or deleted, when a Team acquires its namespace, and on a schedule. The manager's cache
+// needs the index cachetransform.MediaIndex.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
 		return fmt.Errorf("cannot index the media files that are waited for: %w", err)
@@ -189,7 +180,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile does the next step for one Media.
+// Reconcile performs the next step for one Media.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var m v1alpha1.Media
 	if err := r.Client.Get(ctx, req.NamespacedName, &m); apierrors.IsNotFound(err) {
@@ -201,7 +192,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	case apierrors.IsNotFound(err): // It went in the meantime.
+	case apierrors.IsNotFound(err): // It was deleted in the meantime.
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, err
@@ -210,8 +201,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync decides by what is recorded, and does one thing. It returns when to look again;
-// zero means when something changes.
+// sync performs the next step, depending on the status. It returns the requeue delay; zero means to wait for a change.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, m)
@@ -241,8 +231,8 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 	return r.checkUpload(ctx, m)
 }
 
-// ensureFinalizer puts the finalizer on, before there can be a file, and notes the file's key in the
-// same write: a backup keeps that. A key that came with a backup stays.
+// ensureFinalizer adds the finalizer before there can be a file. The same write records the file's key in an
+// annotation, which a backup preserves. A key restored from a backup stays.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	held, noted := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)
@@ -256,9 +246,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) err
 	return nil
 }
 
-// syncUploaded handles a verified file: it notices when posts begin to use it, and checks once
-// more whether it was overwritten. That the installation has no store any more, or has one
-// again, shows at the start of the manager.
+// syncUploaded handles a verified file. It notices new posts that use the file, and checks once whether the file was
+// overwritten. A store that was removed from or returned to the configuration is noticed after the manager's restart.
 func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	if r.Store.Absent() {
@@ -277,7 +266,7 @@ func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.
 	return in, r.pruneStatus(ctx, m, before)
 }
 
-// cleanUpEnded handles a Media whose wait is over without a file.
+// cleanUpEnded handles a Media that expired or was rejected.
 func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.drop(ctx, m); err != nil {
 		return err
@@ -285,9 +274,8 @@ func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error 
 	return r.pruneStatus(ctx, m, m.Status.DeepCopy())
 }
 
-// pruneStatus removes from the status what no longer holds: the upload address, and
-// unusedSince if a post uses the Media. Only the sweep sets unusedSince, since a
-// finished post may use the Media.
+// pruneStatus removes outdated fields from the status: the upload address, and unusedSince if a post uses the Media. It
+// does not set unusedSince, because a finished post may use the Media; the sweep reads finished posts and sets it.
 func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	if m.Status.UnusedSince != nil {
@@ -302,7 +290,7 @@ func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before 
 	return r.write(ctx, m, before)
 }
 
-// conclude writes a new phase, and deletes a file that is of no use.
+// conclude writes a new phase and deletes a file that is not needed.
 func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	used, err := r.inUse(ctx, m)
@@ -322,8 +310,7 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	return r.drop(ctx, m)
 }
 
-// describe writes a phase, and why, into the status of a Media. Only a file that is
-// settled is ready.
+// describe sets the phase and the conditions of a Media. Only a settled file is ready.
 func (r *Reconciler) describe(m *v1alpha1.Media, phase v1alpha1.MediaPhase, progress conditions.Progress, reason, message string) {
 	m.Status.Phase, m.Status.ObservedGeneration = phase, m.Generation
 	conditions.Apply(&m.Status.Conditions, conditions.Summary{
@@ -331,8 +318,8 @@ func (r *Reconciler) describe(m *v1alpha1.Media, phase v1alpha1.MediaPhase, prog
 	}, m.Generation, r.Clock.Now())
 }
 
-// write stores the status under the resourceVersion that was read: the apiserver
-// verifies uploads too, and the one that comes second looks again.
+// write stores the status with optimistic concurrency: the apiserver verifies uploads too, and the later writer
+// reconciles again.
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()

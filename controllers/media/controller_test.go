@@ -28,7 +28,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// refusing is a source that has a problem.
+// refusing is a source that fails with an error.
 type refusing fetch.DownloadError
 
 func (p *refusing) Get(context.Context, string, fetch.Expected, func(context.Context, int64, io.Reader) error) error {
@@ -432,7 +432,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		Expect(err).NotTo(HaveOccurred())
 		return rendition
 	}
-	// copied is the copy that platforms fetch of a file that may be overwritten.
+	// copied returns the copy that platforms fetch if a file may be overwritten.
 	copied := func(ctx context.Context, m *v1alpha1.Media) string {
 		GinkgoHelper()
 		key, err := bucket.Verified(ctx, store.Key(m), m.Status.ETag, true)

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// maxFetchesPerNamespace is how many files are fetched at once for one namespace.
+	// maxFetchesPerNamespace limits the concurrent fetches of one namespace.
 	maxFetchesPerNamespace = 2
-	// waiterTTL is for how long a namespace that waits is remembered after it has asked. It asks every fetchSoonest.
+	// waiterTTL is how long a waiting namespace is remembered after its last request. It repeats its request every
+	// fetchSoonest.
 	waiterTTL = 6 * fetchSoonest
 )
 
-// errPreempted is why a second fetch of a namespace ends: another namespace waits and has none.
+// errPreempted is the cancellation cause of a fetch that gives up its slot to another namespace.
 var errPreempted = errors.New("another team has its turn")
 
-// fetchSlots are the places in which files are fetched. Namespaces have their turn one after another: one that holds no place comes
-// before those that do, the one that has waited the longest first. If all places are taken, a second place of a namespace is given
-// up for it; its only one never is, so that every fetch ends.
+// fetchSlots limits concurrent fetches and shares the slots fairly among namespaces. A namespace without a slot takes
+// precedence, longest waiter first. If all slots are in use, a namespace with two slots loses one. The only slot of a
+// namespace is never preempted, so that every fetch completes.
 type fetchSlots struct {
 	most  int
 	clock clock.PassiveClock
@@ -35,15 +36,15 @@ type fetchSlots struct {
 	waiting []slotWaiter
 }
 
-// fetchSlot is a place that a namespace holds.
+// fetchSlot is a slot that a namespace holds.
 type fetchSlot struct {
 	namespace string
 	cancel    context.CancelCauseFunc
-	// preempted says that it is being given up.
+	// preempted is true while the fetch is being cancelled.
 	preempted bool
 }
 
-// slotWaiter is a namespace that holds no place.
+// slotWaiter is a namespace that waits for a slot.
 type slotWaiter struct {
 	namespace   string
 	requestedAt time.Time
@@ -53,8 +54,8 @@ func newFetchSlots(most int, c clock.PassiveClock) *fetchSlots {
 	return &fetchSlots{most: most, clock: c}
 }
 
-// acquire reports whether another fetch may begin for a namespace. If so, its context ends with errPreempted as its cause when it has
-// to make room, and the caller calls give afterwards.
+// acquire reports whether a fetch may start for a namespace. If so, the returned context is cancelled with the cause
+// errPreempted when the slot is preempted, and the caller calls give to release the slot.
 func (t *fetchSlots) acquire(ctx context.Context, namespace string) (_ context.Context, give func(), ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +78,7 @@ func (t *fetchSlots) acquire(ctx context.Context, namespace string) (_ context.C
 	return ctx, func() { t.release(taken) }, true
 }
 
-// enqueue notes that a namespace waits, and returns how many do before it.
+// enqueue records that a namespace waits, and returns its position in the queue.
 func (t *fetchSlots) enqueue(namespace string, now time.Time) int {
 	place := slices.IndexFunc(t.waiting, func(w slotWaiter) bool { return w.namespace == namespace })
 	if place < 0 {
@@ -88,7 +89,7 @@ func (t *fetchSlots) enqueue(namespace string, now time.Time) int {
 	return place
 }
 
-// preempt ends second fetches until enough places become free. It ends the youngest first.
+// preempt cancels second fetches, the most recent first, until enough slots are being freed.
 func (t *fetchSlots) preempt(places int) {
 	for _, one := range t.active {
 		if one.preempted {
@@ -104,7 +105,7 @@ func (t *fetchSlots) preempt(places int) {
 	}
 }
 
-// count returns how many places a namespace holds and keeps.
+// count returns the slots of a namespace that are not preempted.
 func (t *fetchSlots) count(namespace string) (held int) {
 	for _, one := range t.active {
 		if one.namespace == namespace && !one.preempted {

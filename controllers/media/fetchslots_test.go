@@ -14,15 +14,15 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestTurns has namespaces ask for places, of which there are four: "a" asks, and "A" gives one back.
+// TestTurns requests slots, of four, for namespaces: "a" requests a slot, and "A" releases one.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		asked  string
-		// after is how much time passes before the last one asks.
+		// after is the time before the last request.
 		after time.Duration
-		// last says whether the last one gets a place, and yield who has to give one up.
+		// last is whether the last request gets a slot, and yield the namespace that loses one.
 		last  bool
 		yield string
 	}{
@@ -61,7 +61,7 @@ func TestTurns(t *testing.T) {
 				}
 				if namespace := strings.ToLower(step); namespace != step {
 					at := slices.IndexFunc(under, func(f fetch) bool { return f.namespace == namespace })
-					// Who was asked to give up a place does so first.
+					// A preempted fetch is released first.
 					if asked := slices.IndexFunc(under, func(f fetch) bool { return f.namespace == namespace && f.ctx.Err() != nil }); asked >= 0 {
 						at = asked
 					}

@@ -17,16 +17,14 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// A Media that a backup brought back has another UID than the one whose file it is. Its
-// annotation has the key of the file. Whoever may write a Media of a namespace may write the
-// annotation too, so that several may refer to one file: a file goes with the last of them,
-// and nothing is ever stored under a key that an annotation says.
+// A Media that was restored from a backup has another UID than the original. An annotation holds the key of its file.
+// Users who may write Media may also write this annotation, so several Media may refer to one file. The file is deleted
+// with the last of them, and no file is ever stored under a key from an annotation.
 
-// fileIndex finds Media by the keys of their files.
+// fileIndex is the index of Media by the keys of their files.
 const fileIndex = "file"
 
-// fileKeys lists the keys under which a Media may have a file: its own, and that of its
-// annotation.
+// fileKeys returns the keys that a Media may have a file under: its own, and the key from its annotation.
 func fileKeys(obj client.Object) []string {
 	m, ok := obj.(*v1alpha1.Media)
 	switch {
@@ -39,10 +37,9 @@ func fileKeys(obj client.Object) []string {
 	}
 }
 
-// discard deletes the files of a Media, with what was made of them, but for one that
-// another Media refers to, and one that was stored for an object of another time in a
-// bucket that is another cluster's. The sweep deletes it once no Media refers to it, and
-// this cluster may.
+// discard deletes the files of a Media and their renditions. It keeps a file that another Media refers to, and, in a
+// bucket of another cluster, a file under a key from a backup. The sweep deletes those once no Media refers to them and
+// this cluster may delete.
 func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	var problems []error
 	for _, key := range fileKeys(m) {
@@ -69,7 +66,7 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	return errors.Join(problems...)
 }
 
-// shared reports whether another Media, which is not being deleted, refers to a file.
+// shared reports whether another Media that is not being deleted refers to a file.
 func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {
 	var list v1alpha1.MediaList
 	if err := r.Client.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{fileIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -83,7 +80,7 @@ func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) 
 	return false, nil
 }
 
-// recordFile notes that the file of a Media lies under its own key.
+// recordFile records that the file of a Media is stored under its own key.
 func (r *Reconciler) recordFile(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.UIDKey(m))

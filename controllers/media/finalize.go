@@ -23,12 +23,11 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// finalize deletes the file of a Media that is being deleted, and then its finalizer. It
-// returns when to try again.
+// finalize deletes the file of a Media that is being deleted, and then removes the finalizer. It returns the retry
+// delay.
 //
-// A store that does not delete the file keeps the Media for abandonAfter; a namespace that
-// is being deleted, and a store that was switched off, not at all. The sweep deletes files
-// that have no Media.
+// If the store does not delete the file, the Media is kept for abandonAfter, but not in a terminating namespace or
+// after the store was removed from the configuration. The sweep deletes files that have no Media.
 func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
 		return 0, nil
@@ -38,7 +37,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 		return 0, r.releaseFinalizer(ctx, m)
 	}
 	if ctx.Err() != nil {
-		return 0, failed // the process ends
+		return 0, failed // the process is shutting down
 	}
 	left := abandonAfter - r.Clock.Since(m.DeletionTimestamp.Time)
 	ending, err := r.isNamespaceTerminating(ctx, m.Namespace)
@@ -57,9 +56,8 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 	return 0, nil
 }
 
-// tryDrop notes the request that created the Media and deletes the file, within a time that
-// leaves some for what follows. An installation that keeps no files has none to delete of a
-// Media that was never uploaded.
+// tryDrop records the request that created the Media and deletes the file. Its timeout leaves time for the next steps.
+// Without a store, a Media that was never uploaded has no file to delete.
 func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
@@ -73,9 +71,8 @@ func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
 	return fmt.Errorf("cannot delete the media file from the store: %w", err)
 }
 
-// recordRequest keeps the request that created the Media while its Idempotency-Key holds, so
-// that the key is not taken for another file. Without a bucket, or a team, the key ends with
-// the Media.
+// recordRequest stores the request that created the Media until its Idempotency-Key expires, so that the key is not
+// reused for another file. Without a bucket or a team, the key ends with the Media.
 func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error {
 	if r.Requests == nil || r.Owner == nil || !r.Clock.Now().Before(posting.KeyExpiresAt(m)) {
 		return nil
@@ -95,7 +92,7 @@ func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error
 	return nil
 }
 
-// releaseFinalizer takes the finalizer off.
+// releaseFinalizer removes the finalizer.
 func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
@@ -105,14 +102,14 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) er
 	return nil
 }
 
-// isNamespaceTerminating reports whether a namespace is being deleted. It asks the API server: the
-// answer decides whether a file is given up.
+// isNamespaceTerminating reports whether a namespace is being deleted. It reads from the API server, because the result
+// decides whether a file is abandoned.
 func (r *Reconciler) isNamespaceTerminating(ctx context.Context, name string) (bool, error) {
-	return namespaces.IsTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // it says what was being done
+	return namespaces.IsTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // the error has its context
 }
 
-// reportAbandoned tells that a file may be left. In a namespace that is being deleted there
-// can be no new event, so that the namespace itself, which is in none, is what it is about.
+// reportAbandoned emits an event about a file that may remain in the store. A terminating namespace accepts no new
+// events; the event then refers to the Namespace, which is cluster-scoped.
 func (r *Reconciler) reportAbandoned(m *v1alpha1.Media, ending bool) {
 	if r.Events == nil {
 		return

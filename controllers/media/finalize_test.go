@@ -38,7 +38,7 @@ func (l *lost) DeleteAll(context.Context, string) error {
 	return errLost
 }
 
-// heard keeps what events say, and of what kind of object.
+// heard stores the notes of events and the kinds of their objects.
 type heard struct {
 	events.EventRecorder
 	said []string
@@ -134,7 +134,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 	})
 })
 
-// ending reads namespaces as if they were being deleted.
+// ending reads namespaces as terminating.
 type ending struct{ client.Reader }
 
 func (e ending) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -173,7 +173,7 @@ var _ = Describe("A store that stalls", func() {
 	})
 })
 
-// stalling is a store that does not answer.
+// stalling is a store that does not respond.
 type stalling struct {
 	Store
 	ends []time.Duration
@@ -184,7 +184,7 @@ func (s *stalling) DeleteAll(ctx context.Context, _ string) error {
 	return context.DeadlineExceeded
 }
 
-// left is how long a context lasts; zero for ever.
+// left returns the remaining time of a context; zero without a deadline.
 func left(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Why a Media or a file was removed.
+// Reasons for the removal of a Media or a file.
 const (
 	removedUnused   = "unused"
 	removedExpired  = "expired"
@@ -20,7 +20,7 @@ const (
 	removedOrphan   = "orphan"
 )
 
-// Metrics counts what becomes of media files.
+// Metrics counts uploads, fetches and removals of media files.
 type Metrics struct {
 	uploads *prometheus.CounterVec
 	fetches *prometheus.CounterVec
@@ -29,8 +29,7 @@ type Metrics struct {
 	swept   prometheus.Gauge
 }
 
-// NewMetrics creates the metrics and registers them with r, unless that is nil. It
-// panics if they are already registered.
+// NewMetrics creates the metrics and registers them with r, unless r is nil. It panics if they are already registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	factory := promauto.With(r)
 	m := &Metrics{
@@ -55,7 +54,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "When the store and the use of media files were last looked through without an error, in seconds since 1970.",
 		}),
 	}
-	// Each series begins at zero, so that the first event shows as a rise.
+	// Each series starts at zero, so that the first event shows as an increase.
 	for _, phase := range []v1alpha1.MediaPhase{v1alpha1.MediaUploaded, v1alpha1.MediaRejected, v1alpha1.MediaExpired} {
 		m.uploads.WithLabelValues(string(phase))
 	}

@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// mediaOf enqueues the Media of a post. Those of a post that names more than the cache
-// keeps, the sweep looks at.
+// mediaOf enqueues the Media of a post. For a post with more Media than the cache keeps, the sweep handles the rest.
 func mediaOf() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
@@ -34,8 +33,8 @@ func mediaOf() handler.EventHandler {
 	})
 }
 
-// inUse reports whether an unfinished post refers to a Media. Finished ones are not
-// watched; the sweep reads them before anything is deleted.
+// inUse reports whether an unfinished post refers to a Media. Finished posts are not watched; the sweep reads them
+// before it deletes anything.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
 	inBucket := client.MatchingFields{cachetransform.MediaIndex: cachetransform.MediaBucket(m.Name)}
@@ -54,8 +53,8 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 	return false, nil
 }
 
-// mediaNames are the names of the Media of a post, which is read from the API server if the
-// cache does not keep them.
+// mediaNames returns the names of the Media of a post. It reads the post from the API server if the cache does not keep
+// the names.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
 	if cachetransform.HasMediaRefs(post) {
 		return posting.MediaNames(&post.Spec), nil
@@ -70,8 +69,8 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 	return posting.MediaNames(&live.Spec), nil
 }
 
-// referenced asks the API server which of the given Media the posts of a namespace
-// refer to, finished ones too.
+// referenced returns which of the given Media the posts of a namespace refer to, including finished posts. It reads
+// from the API server.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// restored makes a Media of what a backup keeps of another one: spec, labels and annotations.
+// restored creates a Media with the spec, labels and annotations of another one, as a restore from a backup does.
 func restored(ctx context.Context, from *v1alpha1.Media) *v1alpha1.Media {
 	GinkgoHelper()
 	m := newMedia(from.Namespace, func(m *v1alpha1.Media) {
@@ -31,7 +31,7 @@ func restored(ctx context.Context, from *v1alpha1.Media) *v1alpha1.Media {
 	return m
 }
 
-// lose removes a Media as the loss of a cluster does: its file stays.
+// lose removes a Media like the loss of a cluster: its file stays.
 func lose(ctx context.Context, m *v1alpha1.Media) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -42,7 +42,7 @@ func lose(ctx context.Context, m *v1alpha1.Media) {
 	}).Should(Succeed())
 }
 
-// delete deletes a Media and lets the reconciler finish that.
+// delete deletes a Media and runs the reconciler until it is gone.
 func (d *desk) delete(ctx context.Context, m *v1alpha1.Media) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, m)).To(Succeed())
@@ -157,7 +157,7 @@ var _ = Describe("what a backup brings back", func() {
 	})
 })
 
-// TestAwaitsRestore shows which files without a Media are kept for a restore.
+// TestAwaitsRestore checks which files without a Media are kept for a restore.
 func TestAwaitsRestore(t *testing.T) {
 	made := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	for _, row := range []struct {

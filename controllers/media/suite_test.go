@@ -44,14 +44,13 @@ func TestMediaController(t *testing.T) {
 	RunSpecs(t, "Media controller")
 }
 
-// One manager works in the namespace "managed"; in "by-hand" the specs decide
-// what happens when, and what time it is.
+// One manager watches the namespace "managed". In "by-hand", the specs control the steps and the time.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
-	// homeless is owned by no team until a spec makes one; the manager works there too.
+	// homeless has no team until a spec creates one. The manager watches it too.
 	homeless = "homeless"
-	// bounded is that of the specs about budgets, which count what is in it.
+	// bounded is the namespace of the specs about budgets, which count its objects.
 	bounded = "bounded"
 )
 
@@ -123,7 +122,7 @@ func start(config *rest.Config, env *envtest.Environment, namespaces ...string) 
 	return mgr
 }
 
-// loose fetches from the test's own server.
+// loose returns a client that fetches from the test's own server.
 func loose() *fetch.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
@@ -139,7 +138,7 @@ func files(contents map[string]string) string {
 	return folder
 }
 
-// options verify by the size alone: what is in a file is not the concern here.
+// options verifies files by size only, because their contents are not tested here.
 func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
 	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source, UnusedAfter: 24 * time.Hour}
 	o.Owned = envtest.EveryNamespace
@@ -161,7 +160,7 @@ func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
 	return o
 }
 
-// desk is where a spec works by hand.
+// desk is the environment of a spec that controls each step.
 type desk struct {
 	*sweeper
 	clock *clocktesting.FakeClock
@@ -192,7 +191,7 @@ func fromSource(url string) func(*v1alpha1.Media) {
 	return func(m *v1alpha1.Media) { m.Spec.Source, m.Spec.SizeBytes = &v1alpha1.MediaSource{URL: url}, 0 }
 }
 
-// step reconciles until the Media is as it should be; the cache may lag.
+// step reconciles until the Media matches; the cache may lag.
 func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v1alpha1.Media)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -200,7 +199,7 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		want(g, m)
-		// What comes next is decided on what is written now.
+		// The next reconciliation has to see the current state.
 		var cached v1alpha1.Media
 		g.Expect(d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
 		g.Expect(cached.ResourceVersion).To(Equal(m.ResourceVersion))
@@ -226,7 +225,7 @@ func hasFile(ctx context.Context, key string) error {
 	return err
 }
 
-// uploaded makes a Media with a verified file.
+// uploaded creates a Media with a verified file.
 func (d *desk) uploaded(ctx context.Context, change func(*v1alpha1.Media)) *v1alpha1.Media {
 	GinkgoHelper()
 	m := newMedia(byHand, change)

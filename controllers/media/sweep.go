@@ -18,20 +18,18 @@ import (
 	"github.com/herald-social/herald/internal/jitter"
 )
 
-// firstSweep is how long after its start a manager sweeps for the first time: at the
-// start it has other work.
+// firstSweep delays the first sweep, because the manager is busy after its start.
 const firstSweep = 5 * time.Minute
 
-// sweeper checks all Media and the store periodically. It deletes Media that no post
-// uses, and files that belong to no Media.
+// sweeper periodically checks all Media and the store. It deletes unused Media, and files that belong to no Media.
 type sweeper struct {
 	*Reconciler
 
-	// reviewed is when all Media of a namespace were last searched in all its posts.
+	// reviewed is when a namespace's Media were last compared with all its posts.
 	reviewed map[string]time.Time
 }
 
-// sweep continues after an error with the next namespace or step.
+// sweep runs all steps for all namespaces; an error does not stop it.
 func (s *sweeper) sweep(ctx context.Context) error {
 	var media v1alpha1.MediaList
 	var teams v1alpha1.TeamList
@@ -40,8 +38,8 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	}
 	inCluster := map[string]time.Duration{}
 	for i := range teams.Items {
-		// The list of Media is that of the namespaces which are watched. In others, each file
-		// would look as if it belonged to none.
+		// The cache holds Media of the watched namespaces only. In other namespaces, every file would look like an
+		// orphan.
 		if namespace := teams.Items[i].Spec.Namespace; s.Namespaces.Include(namespace) {
 			inCluster[namespace] = s.Retention.Of(&teams.Items[i]).InCluster
 		}
@@ -77,9 +75,8 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepUses finds out which Media of a namespace are used, if one of them may be
-// deleted or a review is due, and deletes those that may go and are unused. A rejected one
-// stays for rejectedFor at least.
+// sweepUses determines which Media of a namespace are used, if one of them may be deleted or a review is due, and
+// deletes the unused ones that are due. A rejected Media stays for at least rejectedFor.
 func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alpha1.Media, rejectedFor time.Duration) error {
 	now := s.Clock.Now()
 	if s.reviewed == nil {
@@ -112,8 +109,8 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 	return errors.Join(problems...)
 }
 
-// reviewDue reports whether the posts of a namespace have not been searched for long.
-// After a start, the namespaces are spread over time.
+// reviewDue reports whether the last review of a namespace is older than UnusedAfter. After a start, the reviews are
+// spread over that time.
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {
@@ -123,11 +120,10 @@ func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	return now.Sub(last) >= s.UnusedAfter
 }
 
-// settle records whether a Media is used, or deletes it. A Media that was changed in
-// between stays until the next sweep.
+// settle records whether a Media is used, or deletes it. After a conflict, the Media stays until the next sweep.
 func (s *sweeper) settle(ctx context.Context, m *v1alpha1.Media, used, goes bool) error {
 	m = m.DeepCopy()
-	if !used { // A post may have come in while the others were read.
+	if !used { // A post may have been created since the others were read.
 		var err error
 		if used, err = s.inUse(ctx, m); err != nil {
 			return err
@@ -167,8 +163,7 @@ func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
 	return fmt.Errorf("cannot delete the unused media file %s/%s: %w", m.Namespace, m.Name, err)
 }
 
-// ignoreRace returns nil if the object was changed or deleted meanwhile: the next sweep
-// looks again.
+// ignoreRace returns nil after a conflict or if the object is gone; the next sweep retries.
 func ignoreRace(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

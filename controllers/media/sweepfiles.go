@@ -22,14 +22,12 @@ import (
 	"github.com/herald-social/herald/internal/pager"
 )
 
-// maxOrphans is how many files one sweep deletes at most: if it is ever wrong, people
-// have time to notice.
+// maxOrphans limits the deletions of one sweep, so that people have time to notice a mistake.
 const maxOrphans = 1000
 
-// sweepFiles compares the files in the store with the Media. It deletes files only in
-// namespaces that belong to a Team or hold Media: a manager that is pointed at the
-// store of another installation by mistake does no harm. In a bucket that another cluster
-// has marked as its own it looks at nothing; see installation.Watch for who is told.
+// sweepFiles compares the files in the store with the Media. It deletes files only in namespaces that belong to a Team
+// or hold Media, so that a manager with another installation's bucket does no harm. It skips a bucket that is marked by
+// another cluster; installation.Watch reports this.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
 	var others *installation.ForeignBucketError
 	if err := s.MayDelete(ctx); errors.As(err, &others) {
@@ -70,22 +68,20 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	return errors.Join(problems...)
 }
 
-// findings is what a sweep finds in the store.
+// findings is the result of a sweep of the store.
 type findings struct {
-	// mediaByFile holds all Media by the keys of their files, and suspects those whose file does
-	// not fit.
+	// mediaByFile holds all Media by the keys of their files. suspects holds the Media whose file does not match.
 	mediaByFile map[string][]*v1alpha1.Media
 	suspects    map[*v1alpha1.Media]bool
-	// orphans holds UIDs without a Media, by namespace, with when the last file of each was
-	// stored, and count how many files they have. A file that is newer than oldest may be
-	// waiting for its Media.
+	// orphans holds UIDs without a Media, by namespace, with the time of the newest file of each; count is their number
+	// of files. A file newer than oldest may still get its Media.
 	orphans map[string]map[string]time.Time
 	count   int
 	oldest  time.Time
 }
 
-// newFindings returns those of a store that is still to be listed, and all Media, whose
-// files are not listed yet.
+// newFindings returns findings for a store that has not been listed yet, and the set of all Media, whose files are
+// still unlisted.
 func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (found *findings, unlisted map[*v1alpha1.Media]bool) {
 	found = &findings{
 		mediaByFile: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
@@ -102,7 +98,7 @@ func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (fo
 	return found, unlisted
 }
 
-// classify compares a file, or a rendition of one, with the Media that refer to it.
+// classify compares a file or a rendition with the Media that refer to it.
 func (f *findings) classify(object store.Object, namespace, uid string, rendition, ours bool) {
 	referring := f.mediaByFile[namespace+"/"+uid]
 	for _, m := range referring {
@@ -122,9 +118,8 @@ func (f *findings) classify(object store.Object, namespace, uid string, renditio
 	f.count++
 }
 
-// suspicious reports whether a file in the store does not fit its Media: it was
-// changed, is back, or came after the wait was over. Then there must be no renditions
-// either.
+// suspicious reports whether a stored file does not match its Media: it was changed, has reappeared, or arrived after
+// the wait had ended. In those phases there must be no renditions either.
 func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded:
@@ -138,8 +133,8 @@ func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
 	}
 }
 
-// recheckSuspect checks a Media whose file does not fit, as the API server has it: the copy of
-// the sweep may be old.
+// recheckSuspect checks a Media whose file does not match. It reads the Media from the API server, because the sweep's
+// copy may be stale.
 func (s *sweeper) recheckSuspect(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
 	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
@@ -167,8 +162,7 @@ func (s *sweeper) recheckSuspect(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// removeOrphans deletes files of a namespace that have no Media, and their renditions,
-// if the API server confirms it.
+// removeOrphans deletes a namespace's files without a Media and their renditions, after a check with the API server.
 func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[string]time.Time) error {
 	alive, err := s.liveUIDs(ctx, namespace)
 	if err != nil {
@@ -193,24 +187,23 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 	return errors.Join(problems...)
 }
 
-// awaitsRestore reports whether a file without a Media may be one whose Media is still to
-// come: it is older than its namespace, which was therefore made anew, and that was not
-// long ago. Who only has rights within a namespace cannot bring this about.
+// awaitsRestore reports whether the Media of an orphaned file may still be restored: the file is older than its
+// namespace, which was therefore re-created, and less than restoreWithin ago. Users with rights in the namespace only
+// cannot cause this.
 func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
 }
 
-// createdAt returns when a namespace was made; zero if it is gone.
+// createdAt returns when a namespace was created; zero if it is gone.
 func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {
 	namespace, err := namespaces.Read(ctx, s.APIReader, name)
 	if namespace == nil {
-		return time.Time{}, err //nolint:wrapcheck // it says what was being done
+		return time.Time{}, err //nolint:wrapcheck // the error has its context
 	}
 	return namespace.CreationTimestamp.Time, nil
 }
 
-// liveUIDs returns the UIDs in the keys of all files that Media of a namespace refer to, as
-// the API server has them.
+// liveUIDs returns the UIDs in the keys of all files that Media of a namespace refer to, read from the API server.
 func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
 	uids := map[string]bool{}
 	err := pager.EachPage(ctx, func(ctx context.Context, page pager.Page) (string, error) {

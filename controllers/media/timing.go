@@ -15,61 +15,56 @@ import (
 )
 
 const (
-	// uploadGrace is how long to wait for a file after its upload address has ended,
-	// since an upload that began in time goes on.
+	// uploadGrace is how long to wait for a file after its upload address has expired. An upload that started before
+	// may still be running.
 	uploadGrace = store.LateUploads
-	// fetchWithin is how long a failing source is tried again.
+	// fetchWithin is how long a failing source is retried.
 	fetchWithin = time.Hour
-	// sweepEvery is how often the store and the use of media files are swept.
+	// sweepEvery is the interval between sweeps.
 	sweepEvery = time.Hour
-	// orphanAfter is how old a file without a Media must be before it is deleted.
+	// orphanAfter is the minimum age of a file without a Media before it is deleted.
 	orphanAfter = 24 * time.Hour
-	// restoreWithin is how long after a namespace was made anew the files in it that are
-	// older wait for their Media: a restore is begun, looked at and completed in that time.
+	// restoreWithin is how long, after a namespace was re-created, its older files wait for their Media. It allows time
+	// to start, check and complete a restore.
 	restoreWithin = 7 * 24 * time.Hour
 
-	// dropWithin bounds one try to delete the file of a Media that goes, and abandonAfter
-	// how long it is tried. The pauses are a quarter of the time since the deletion, within
-	// these bounds.
+	// dropWithin is the timeout of one attempt to delete the file of a Media, abandonAfter the limit of all attempts.
+	// Each pause is a quarter of the time since the deletion, within finalizeSoonest and finalizeLatest.
 	dropWithin                      = time.Minute
 	abandonAfter                    = time.Hour
 	finalizeSoonest, finalizeLatest = 5 * time.Second, 5 * time.Minute
 
-	// An awaited file is checked after an eighth of the time that it has been
-	// awaited, within these bounds: the pauses grow.
+	// The pause between checks for a pending file is an eighth of the time waited, within these bounds.
 	pollSoonest, pollLatest = 2 * time.Second, 5 * time.Minute
 
-	// A failing source is tried again after a quarter of the time that it has
-	// failed, within these bounds.
+	// The pause before a failing source is retried is a quarter of the time since the creation, within these bounds.
 	fetchSoonest, fetchLatest = 5 * time.Second, 10 * time.Minute
 
-	// renewAhead is how much of the life of an upload address must be left.
+	// renewAhead is the minimum remaining lifetime of an upload address.
 	renewAhead = v1alpha1.UploadURLLifetime / 3
 
-	// recheckAfterEnd is how long after the end of the last upload address a verified
-	// file is checked once more: clocks differ a little.
+	// recheckAfterEnd is how long after the expiry of the last upload address a verified file is checked once again. It
+	// allows for clock skew.
 	recheckAfterEnd = time.Minute
-	// recheckWindow is how late that is still done; afterwards the next sweep does
-	// it.
+	// recheckWindow is the latest time for that check; afterwards it is left to the next sweep.
 	recheckWindow = time.Hour
 )
 
-// pollPause returns how long to wait before the next check of an awaited file.
+// pollPause returns the pause before the next check for a pending file.
 func pollPause(awaited time.Duration, uid types.UID) time.Duration {
 	return jitter.Around(min(max(awaited/8, pollSoonest), pollLatest), uid)
 }
 
-// fetchPause returns how long to wait before the next try of a failing source.
+// fetchPause returns the pause before the next attempt to fetch a failing source.
 func fetchPause(tried time.Duration, uid types.UID) time.Duration {
 	return jitter.Around(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
 
-// fromAPI reports whether the HTTP API created a Media; its client already has an
-// upload address.
+// fromAPI reports whether the REST API created a Media; its client already has an upload address.
 func fromAPI(m *v1alpha1.Media) bool { return m.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI }
 
-// addressUntil returns until when there can be a valid upload address: the end of the
-// last one that the HTTP API handed out, or else as long as the status offers one.
+// addressUntil returns when the last upload address expires: the one that the REST API issued, or the last one that the
+// status offers.
 func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(unusedAfter)
@@ -77,17 +72,17 @@ func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	return store.UploadExpiry(m)
 }
 
-// uploadPlan is what to do for a file that has not arrived.
+// uploadPlan is the next step for a file that has not arrived.
 type uploadPlan struct {
-	// expired: it is not awaited any longer.
+	// expired: the wait is over.
 	expired bool
-	// offer: a fresh upload address is due.
+	// offer: issue a new upload address.
 	offer bool
-	// recheckAfter is when to look next.
+	// recheckAfter is the delay before the next check.
 	recheckAfter time.Duration
 }
 
-// planUpload decides about a file that has not arrived.
+// planUpload returns the next step for a file that has not arrived.
 func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) uploadPlan {
 	until := addressUntil(m, unusedAfter)
 	ends := until.Add(uploadGrace)
@@ -102,8 +97,8 @@ func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) upl
 	return w
 }
 
-// recheckDue reports whether a verified file is to be checked once more now, or else
-// when (zero: never).
+// recheckDue reports whether a verified file is due for its recheck. If not, in is the time until then; zero means
+// never.
 func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
@@ -125,7 +120,7 @@ func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	}
 }
 
-// deletesWhenUnused reports whether a Media is deleted when it is not used.
+// deletesWhenUnused reports whether a Media is deleted when unused.
 func deletesWhenUnused(m *v1alpha1.Media) bool {
 	switch m.Spec.WhenUnused {
 	case v1alpha1.DeleteWhenUnused:
@@ -137,8 +132,8 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 	}
 }
 
-// deleteAt returns when a Media without a post is deleted; ok is false if it stays. A
-// rejected one stays as long as a finished post does in the cluster, so that its owner can read why.
+// deleteAt returns when an unused Media is deleted; ok is false if it stays. A rejected Media stays as long as a
+// finished post stays in the cluster, so that its owner can read the reason.
 func deleteAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false

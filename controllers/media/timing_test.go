@@ -77,7 +77,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A wait ends when it is due, not a pause later.
+// A wait ends at its deadline, not a pause later.
 func TestAwaitEndsInTime(t *testing.T) {
 	got := planUpload(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
 	if got.recheckAfter != time.Second {
@@ -161,7 +161,7 @@ func TestGoesAt(t *testing.T) {
 		reason string
 		media  *v1alpha1.Media
 		ttl    time.Duration
-		want   time.Duration // Zero: it stays.
+		want   time.Duration // zero: it stays
 	}{
 		"uploaded":                {"a day", made(in(v1alpha1.MediaUploaded)), ttl, 24 * time.Hour},
 		"expired":                 {"a day", made(in(v1alpha1.MediaExpired)), ttl, 24 * time.Hour},
